@@ -1,0 +1,1 @@
+"""Pure functions on arrays; estimators carry the state."""

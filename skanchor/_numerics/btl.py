@@ -1,0 +1,174 @@
+"""Bradley-Terry-Luce scores from pair counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+
+__all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
+
+
+def pair_sums(
+    left: NDArray[np.intp], right: NDArray[np.intp], values: NDArray, size: int
+) -> NDArray[np.float64]:
+    """Sum ``values`` by ordered pair into a (size, size) matrix."""
+    sums = np.bincount(left * size + right, values, size * size)
+    return sums.reshape(size, size)
+
+
+def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b)."""
+    symmetric = pair_weight + pair_weight.T
+    return np.diag(symmetric.sum(axis=1)) - symmetric
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """All that BTL and its covariance need of the rows, by ordered pair of models.
+
+    Attributes
+    ----------
+    weight, first : ndarray of shape (n_models, n_models)
+        Sum of weights, and of weights times outcomes, of rows (a, b).
+    squares : tuple of three ndarrays of shape (n_models, n_models)
+        Sums of squared weights times 1, y and y squared, for the sandwich.
+    """
+
+    weight: NDArray[np.float64]
+    first: NDArray[np.float64]
+    squares: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+
+    @classmethod
+    def from_rows(
+        cls,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        size: int,
+    ) -> PairCounts:
+        """Aggregate rows."""
+        terms = [weight, weight * y]
+        square = weight * weight
+        terms += [square, square * y, square * y * y]
+        sums = [pair_sums(left, right, term, size) for term in terms]
+        return cls(sums[0], sums[1], (sums[2], sums[3], sums[4]))
+
+    @property
+    def wins(self) -> NDArray[np.float64]:
+        """(Half) wins of the row model over the column model."""
+        return self.first + (self.weight - self.first).T
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(row model beats column model)."""
+        return expit(scores[:, None] - scores[None, :])
+
+    def information(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Fisher information of the scores, a Laplacian of shape (K, K)."""
+        p = self.probabilities(scores)
+        return laplacian(self.weight * p * (1.0 - p))
+
+    def meat(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of outer products of the weighted score vectors of the rows."""
+        p = self.probabilities(scores)
+        one, y, y2 = self.squares
+        return laplacian(y2 - 2.0 * p * y + p * p * one)
+
+
+def fit_scores(
+    wins: NDArray[np.float64],
+    *,
+    alpha: float = 0.0,
+    bound: float = np.inf,
+    start: NDArray[np.float64] | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+) -> tuple[NDArray[np.float64], bool, int]:
+    """Zero-sum scores that maximise the BTL likelihood of a win matrix.
+
+    Newton's method in an orthonormal basis of the zero-sum vectors, with step
+    halving; where the maximum lies beyond the bound, a bounded solver takes over.
+
+    Parameters
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        (Half) wins of the row model over the column model.
+    alpha : float
+        Ridge: half the squared norm of the scores beside the mean loss.
+    bound : float
+        Bound on the absolute scores in logits.
+    start : ndarray of shape (n_models,), optional
+        First scores.
+    tol : float
+        Tolerance on the gradient per unit weight.
+    max_iter : int
+        Most Newton steps.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_models,)
+    converged : bool
+    n_iter : int
+    """
+    size = len(wins)
+    total = wins.sum()
+    if total == 0 or size < 2:
+        return np.zeros(size), True, 0
+    wins = wins / total
+    games = wins + wins.T
+    won = wins.sum(axis=1)
+    basis = zero_sum_basis(size)
+
+    def objective(scores: NDArray[np.float64]) -> float:
+        # Each unordered pair appears twice in the matrix of log(1 + e^-d).
+        losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
+        return float((wins * losses).sum() + 0.5 * alpha * scores @ scores)
+
+    def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        expected = games * expit(scores[:, None] - scores[None, :])
+        slope: NDArray[np.float64] = expected.sum(axis=1) - won + alpha * scores
+        return slope
+
+    scores = np.zeros(size) if start is None else start - start.mean()
+    value = objective(scores)
+    converged = False
+    n_iter = 0
+    for n_iter in range(1, max_iter + 1):
+        slope = gradient(scores)
+        if np.abs(slope).max() <= tol:
+            converged = True
+            break
+        p = expit(scores[:, None] - scores[None, :])
+        curvature = laplacian(games * p * (1.0 - p) / 2.0)
+        curvature[np.diag_indices(size)] += alpha
+        solver = SymmetricSolver.factorise(basis.T @ curvature @ basis)
+        step = basis @ -solver.solve(basis.T @ slope)
+        # Beyond twenty logits a step says separation, not distance.
+        length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
+        while length > 1e-10:
+            trial = scores + length * step
+            trial_value = objective(trial)
+            if trial_value <= value + 1e-4 * length * slope @ step + 1e-15:
+                break
+            length /= 2.0
+        scores, value = trial, trial_value
+        if np.abs(scores).max() > 2.0 * bound:
+            break
+    if np.abs(scores).max() > bound:
+        result = minimize(
+            objective,
+            np.clip(scores, -bound, bound) * 0.0,
+            jac=gradient,
+            method="SLSQP",
+            bounds=[(-bound, bound)] * size,
+            constraints={"type": "eq", "fun": np.sum, "jac": np.ones_like},
+            options={"maxiter": 500, "ftol": 1e-13},
+        )
+        scores, converged = np.clip(result.x, -bound, bound), bool(result.success)
+    return scores, converged, n_iter

@@ -1,0 +1,63 @@
+"""Which models the comparisons join, and in which directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+__all__ = ["Connectivity", "describe_connectivity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connectivity:
+    """How the wins join the models.
+
+    Attributes
+    ----------
+    components : tuple of tuples of labels
+        Groups that no comparison joins; one group means a common scale exists.
+    strong_components : tuple of tuples of labels
+        Groups within which every model is, through others, both beaten and beating;
+        one group means that the likelihood has a finite maximum. Largest first.
+    never_won, never_lost : tuple of labels
+        Models with no win (ties count for both sides) and with no loss.
+    """
+
+    components: tuple[tuple[Any, ...], ...]
+    strong_components: tuple[tuple[Any, ...], ...]
+    never_won: tuple[Any, ...]
+    never_lost: tuple[Any, ...]
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether all models lie on one scale."""
+        return len(self.components) <= 1
+
+    @property
+    def is_strongly_connected(self) -> bool:
+        """Whether the maximum-likelihood scores are finite."""
+        return len(self.strong_components) <= 1
+
+
+def describe_connectivity(
+    wins: NDArray[np.float64], labels: NDArray[Any]
+) -> Connectivity:
+    """Describe the graph of ``wins[i, j]``, the (half) wins of i over j."""
+    graph = csr_array(wins > 0)
+    groups = []
+    for connection in ("weak", "strong"):
+        _, membership = connected_components(graph, connection=connection)
+        parts = [labels[membership == part] for part in np.unique(membership)]
+        parts.sort(key=len, reverse=True)
+        groups.append(tuple(tuple(part.tolist()) for part in parts))
+    return Connectivity(
+        groups[0],
+        groups[1],
+        tuple(labels[wins.sum(axis=1) == 0].tolist()),
+        tuple(labels[wins.sum(axis=0) == 0].tolist()),
+    )

@@ -1,0 +1,71 @@
+"""Small symmetric systems and the zero-sum basis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SymmetricSolver", "zero_sum_basis"]
+
+_RANK_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, slots=True)
+class SymmetricSolver:
+    """Pseudo-inverse of a positive semi-definite matrix, factorised once.
+
+    The matrix is brought to unit diagonal first, so that the rank decision does not
+    depend on the units of the columns; where the rank is short, the solution has
+    minimum norm in those units.
+
+    Attributes
+    ----------
+    root : ndarray of shape (n, rank)
+        ``root @ root.T`` is the pseudo-inverse.
+    """
+
+    root: NDArray[np.float64]
+
+    @classmethod
+    def factorise(cls, matrix: NDArray[np.float64]) -> SymmetricSolver:
+        """Factorise ``matrix`` of shape (n, n)."""
+        scale = np.sqrt(np.diag(matrix))
+        inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        values, vectors = np.linalg.eigh(matrix * np.outer(inverse_scale, inverse_scale))
+        keep = values > _RANK_TOLERANCE * max(values[-1], 0.0) if len(values) else []
+        root = inverse_scale[:, None] * vectors[:, keep] / np.sqrt(values[keep])
+        return cls(root)
+
+    @property
+    def rank(self) -> int:
+        """Rank found."""
+        return self.root.shape[1]
+
+    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Solve for one or several right-hand sides."""
+        return self.root @ (self.root.T @ right)
+
+    def inverse(self) -> NDArray[np.float64]:
+        """Pseudo-inverse."""
+        return self.root @ self.root.T
+
+
+def zero_sum_basis(n: int) -> NDArray[np.float64]:
+    """Orthonormal basis of the vectors of length ``n`` that sum to zero.
+
+    Parameters
+    ----------
+    n : int
+        Number of models.
+
+    Returns
+    -------
+    ndarray of shape (n, n - 1)
+        Helmert contrasts.
+    """
+    columns = np.arange(1, n)
+    basis = np.where(np.arange(n)[:, None] < columns, 1.0, 0.0)
+    basis[columns, columns - 1] = -columns
+    return basis / np.sqrt(columns * (columns + 1.0))

@@ -1,0 +1,726 @@
+"""The cross-fitted chain and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor.arrivals import ArrivalScorer
+from skanchor.base import ComparisonEstimator, emit, enter
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import (
+    Comparisons,
+    decide_roles,
+    source_codes,
+    usable_features,
+)
+from skanchor.exceptions import BattlesError
+from skanchor.folds import FoldPlan, SourceKFold, fold_weights, run_plan
+from skanchor.inference import RankingResult
+from skanchor.judges import JudgeCalibrator, unused_judges
+from skanchor.riesz import RieszDebiaser
+
+__all__ = ["AnchorPipeline", "AnchorResult"]
+
+Array = NDArray[np.float64]
+Stages = tuple[BTLRegressor, JudgeCalibrator, ArrivalScorer, "RieszDebiaser | None"]
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorResult(RankingResult):
+    """Result of :class:`AnchorPipeline`: scores, covariance and influence values.
+
+    Attributes
+    ----------
+    influence : ndarray of shape (n_rows, n_models)
+        Influence of each row on each score, in logits; the mean over repeats.
+    parts : ndarray of shape (n_repeats, 3, n_models)
+        Human, judge and cross (= 2 C_HJ) parts of the sampling variance.
+    lower_bound : ndarray of shape (n_models,)
+        Variance that only more human votes can lower, B_l.
+    plug_in : ndarray of shape (n_repeats, n_models)
+        Scores before the correction.
+    fold_plan : list of lists of (train, test)
+        The folds of each repeat.
+    """
+
+    influence: Array
+    parts: Array
+    lower_bound: Array
+    plug_in: Array
+    fold_plan: list[FoldPlan]
+
+    @property
+    def variance(self) -> pd.DataFrame:
+        """Parts of the new models' variance.
+
+        The columns ``human``, ``judge``, ``cross`` and ``items`` add up to the squared
+        standard error, but for the spread between repeats; ``lower_bound`` is the part
+        that judges cannot lower.
+        """
+        human, judge, cross = np.median(self.parts, axis=0)
+        table = pd.DataFrame(
+            {
+                "human": human,
+                "judge": judge,
+                "cross": cross,
+                "items": np.zeros(len(self.models)),
+                "lower_bound": self.lower_bound,
+            },
+            index=self.models,
+        )
+        return table[self.is_new]
+
+
+class AnchorPipeline(ComparisonEstimator):
+    """Human scores of new models from their judge comparisons, with inference.
+
+    Runs the chain ``btl -> calibrator -> arrival -> debiaser`` once per fold on the
+    other folds' rows, evaluates the Riesz correction on the fold held out, and turns
+    the influence values into intervals, contrasts and rank sets.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+    arrival : ArrivalScorer, optional
+        Scores of the new models; None stands for ``ArrivalScorer()``.
+    debiaser : RieszDebiaser or "passthrough", optional
+        Riesz weights; None stands for a :class:`RieszDebiaser` with the calibrator's
+        learner. ``"passthrough"`` gives the plug-in without standard errors.
+    cv : int, splitter or list, default=10
+        Number of folds by source, a scikit-learn splitter, a list of (train, test)
+        splits, or a list of such lists, one per repeat.
+    n_repeats : int, default=1
+        Repeats of the cross-fit with other folds; estimates are combined by medians.
+        A list of plans brings its own number.
+    new_models : sequence of labels, optional
+        Models with free scores; None means those without human rows. ``[]`` asks for
+        the historical leaderboard.
+    item_effects : None
+        Deviations of judges from models that no feature shows; only None so far.
+    n_jobs : int, optional
+        Folds fitted in parallel, as in joblib.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels; roles are decided once, in ``fit``.
+    scores_, standard_errors_ : Series
+        Score and standard error by new model, in logits. Scores are centred over the
+        historical models.
+    variance_ : DataFrame
+        Human, judge, cross and item parts by new model, and the lower bound.
+    influence_ : ndarray of shape (n_rows, n_models)
+        Influence of each row on each score of ``models_``.
+    result_ : AnchorResult
+        All of the above, frozen.
+    fold_plan_ : list of lists of (train, test)
+        Folds of each repeat; can be given back as ``cv``.
+    btl_, calibrator_, arrival_, debiaser_ : estimators
+        The chain fitted on all rows.
+
+    Raises
+    ------
+    BattlesError
+        If there is no new model, or a new model has no usable row.
+    DisconnectedError
+        If the human rows do not join the historical models.
+
+    Notes
+    -----
+    Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
+    sets follow eq:simulation-rank-set.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=1)
+    >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    >>> anchor.rank_sets().columns.tolist()
+    ['rank', 'low', 'high']
+    >>> bool(anchor.standard_errors_["new-model"] < 0.15)
+    True
+    """
+
+    _stands_for: ClassVar = {
+        "btl": lambda value: BTLRegressor(),
+        "calibrator": lambda value: JudgeCalibrator(),
+        "arrival": lambda value: ArrivalScorer(),
+        "debiaser": lambda value: RieszDebiaser(),
+    }
+
+    def __init__(
+        self,
+        btl: BTLRegressor | None = None,
+        calibrator: JudgeCalibrator | None = None,
+        arrival: ArrivalScorer | None = None,
+        debiaser: RieszDebiaser | str | None = None,
+        cv: Any = 10,
+        n_repeats: int = 1,
+        new_models: Sequence[Any] | None = None,
+        item_effects: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        unseen: str = "warn",
+    ):
+        self.btl = btl
+        self.calibrator = calibrator
+        self.arrival = arrival
+        self.debiaser = debiaser
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.new_models = new_models
+        self.item_effects = item_effects
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.unseen = unseen
+
+    # ----------------------------------------------------------------------------- fit
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Fit the chain on every fold and assemble the inference.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights; rows of weight zero count for nothing.
+        groups : array-like of shape (n_rows,) or str, optional
+            Groups of dependent rows, or the column that holds them, such as the prompt.
+            A group goes whole to one fold and its influence is summed before squaring.
+
+        Returns
+        -------
+        self
+        """
+        if self.item_effects is not None:
+            raise ValueError(
+                f"item_effects must be None, got {self.item_effects!r}."
+            )
+        entry = enter(X, y, sample_weight, groups)
+        self._remember_input(X, entry)
+        weight, values = entry.weight, entry.outcomes.values
+        battles, notices = self._decide(entry.X, weight)
+        stages = self._stages()
+        plans = self._plans(battles, values, entry.groups, weight)
+
+        full = _fit_chain(stages, battles, values, weight, entry.groups, None)
+        notices += full[1]
+        self.btl_, self.calibrator_, self.arrival_, self.debiaser_ = full[0]
+        self.models_, self.judges_ = battles.models, battles.judges
+        self.new_models_ = battles.models[battles.is_new]
+        self.fold_plan_ = plans
+        self._full_scores = _scores(full[0], battles)
+        if self.debiaser_ is None:
+            self.result_ = self._plug_in_result(battles, weight)
+        else:
+            self.result_ = self._cross_fit(
+                battles, values, weight, entry.groups, stages, full[0], plans, notices
+            )
+        emit(notices)
+        return self
+
+    def _decide(
+        self, X: Comparisons, weight: Array
+    ) -> tuple[Comparisons, list[Warning]]:
+        """Fix roles, leave out judges without history, refuse what cannot be ranked."""
+        battles = decide_roles(X, weight, self.new_models)
+        unused, notices = unused_judges(battles, weight)
+        if unused:
+            keep = np.array([j not in unused for j in battles.judges.tolist()], bool)
+            if not keep.any():
+                raise BattlesError(
+                    f"Judges {unused} have no row between two models with human votes, "
+                    "so no judge can be calibrated."
+                )
+            battles = battles.relabel(battles.models, battles.judges[keep])
+        if not battles.is_new.any() and self.new_models is None:
+            raise BattlesError(
+                "There is no new model: every model has human rows. Name the models to "
+                "treat as new in new_models, or pass new_models=[] for the historical "
+                "leaderboard."
+            )
+        n_historical = len(battles.models) - int(battles.is_new.sum())
+        if n_historical < 2:
+            raise BattlesError(
+                f"Only {n_historical} historical model has human rows; at least two are "
+                "needed for a scale."
+            )
+        used = battles.is_usable & (weight > 0)
+        for model in battles.models[battles.is_new].tolist():
+            code = battles.models.tolist().index(model)
+            if not (used & ((battles.left == code) | (battles.right == code))).any():
+                raise BattlesError(
+                    f"New model {model!r} has no comparison by a calibrated judge."
+                )
+        return usable_features(battles, used & ~battles.is_human), notices
+
+    def _stages(self) -> Stages:
+        calibrator = self.calibrator if self.calibrator is not None else JudgeCalibrator()
+        debiaser = self.debiaser
+        if debiaser is None:
+            # Both halves of the correction then see the same class of functions.
+            debiaser = RieszDebiaser(learner=calibrator.bias)
+        if isinstance(debiaser, str):
+            if debiaser != "passthrough":
+                raise ValueError(
+                    "debiaser must be a RieszDebiaser, None or 'passthrough', got "
+                    f"{debiaser!r}."
+                )
+            debiaser = None
+        return (
+            self.btl if self.btl is not None else BTLRegressor(),
+            calibrator,
+            self.arrival if self.arrival is not None else ArrivalScorer(),
+            debiaser,
+        )
+
+    def _plans(
+        self,
+        X: Comparisons,
+        y: Array,
+        groups: NDArray[np.intp] | None,
+        weight: Array,
+    ) -> list[FoldPlan]:
+        cv = self.cv
+        if isinstance(cv, (list, tuple)):
+            nested = len(cv) > 0 and isinstance(cv[0], (list, tuple))
+            nested = nested and len(cv[0]) > 0 and isinstance(cv[0][0], (list, tuple))
+            plans = [list(plan) for plan in cv] if nested else [list(cv)]
+        elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+            random = check_random_state(self.random_state)
+            seeds = random.randint(np.iinfo(np.int32).max, size=self.n_repeats)
+            # Rows that count for nothing take no place in a fold.
+            counted = np.flatnonzero(X.is_usable & (weight > 0))
+            plans = []
+            for seed in seeds:
+                splitter = SourceKFold(int(cv), random_state=int(seed))
+                codes = None if groups is None else groups[counted]
+                fold = np.full(len(X), -1)
+                for k, (_, test) in enumerate(
+                    splitter.split(X[counted], groups=codes)
+                ):
+                    fold[counted[test]] = k
+                plans.append(
+                    [
+                        (np.flatnonzero((fold != k) & (fold >= 0)),
+                         np.flatnonzero(fold == k))
+                        for k in range(int(cv))
+                    ]
+                )  # fmt: skip
+        elif hasattr(cv, "split"):
+            plans = [
+                list(cv.split(X, y, groups)) for _ in range(self.n_repeats)
+            ]
+        else:
+            raise ValueError(
+                f"cv must be an int, a splitter or a list of splits, got {cv!r}."
+            )
+        rows = np.flatnonzero(X.is_usable & (weight > 0))
+        return [[_as_split(split, len(X)) for split in _checked(plan, rows, len(X))]
+                for plan in plans]  # fmt: skip
+
+    def _cross_fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None,
+        stages: Stages,
+        full: Stages,
+        plans: list[FoldPlan],
+        notices: list[Warning],
+    ) -> AnchorResult:
+        n_models = len(X.models)
+        source = np.where(weight > 0, source_codes(X), -1)
+        names = _source_names(X, source)
+        jobs = [
+            (k, stages, X, y, weight, groups, source, names, train, test, full)
+            for plan in plans
+            for k, (train, test) in enumerate(plan)
+        ]
+        done = run_plan(
+            _fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose
+        )
+        influence = np.zeros((len(X), n_models))
+        estimates, plug_in, covariances, parts = [], [], [], []
+        start = 0
+        undetermined = np.zeros(n_models, dtype=bool)
+        for plan in plans:
+            folds = done[start : start + len(plan)]
+            start += len(plan)
+            once = np.zeros((len(X), n_models))
+            for (_, test), (_, terms, lost, found) in zip(plan, folds, strict=True):
+                once[test] = terms
+                undetermined |= lost
+                notices += found
+            first = np.mean([scores for scores, *_ in folds], axis=0)
+            plug_in.append(first)
+            estimates.append(first + once.sum(axis=0))
+            covariance, split = _covariance(once, X.is_human, groups)
+            covariances.append(covariance)
+            parts.append(split)
+            influence += once / len(plans)
+        return AnchorResult(
+            X.models,
+            X.is_new,
+            np.array(estimates),
+            np.array(covariances),
+            undetermined | self._unbounded(X),
+            *_counts(X, weight),
+            influence=influence,
+            parts=np.array(parts),
+            lower_bound=_lower_bound(full, X, self._full_scores),
+            plug_in=np.array(plug_in),
+            fold_plan=plans,
+        )
+
+    def _plug_in_result(self, X: Comparisons, weight: Array) -> AnchorResult:
+        n_models = len(X.models)
+        scores = self._full_scores[None]
+        return AnchorResult(
+            X.models,
+            X.is_new,
+            scores,
+            np.full((1, n_models, n_models), np.nan),
+            np.zeros(n_models, dtype=bool),
+            *_counts(X, weight),
+            influence=np.zeros((len(X), n_models)),
+            parts=np.full((1, 3, n_models), np.nan),
+            lower_bound=np.full(n_models, np.nan),
+            plug_in=scores,
+            fold_plan=self.fold_plan_,
+        )
+
+    def _unbounded(self, X: Comparisons) -> NDArray[np.bool_]:
+        """Models whose score a fit on all rows puts at a bound."""
+        flags = np.zeros(len(X.models), dtype=bool)
+        place = {model: i for i, model in enumerate(X.models.tolist())}
+        for models, at_bound in (
+            (self.btl_.models_, self.btl_._unbounded),
+            (self.arrival_.new_models_, self.arrival_.at_bound_),
+        ):
+            flags[[place[model] for model in models[at_bound].tolist()]] = True
+        return flags
+
+    # ------------------------------------------------------------------------- results
+    @property
+    def scores_(self) -> pd.Series:
+        """Score of each new model, in logits."""
+        return self._result().scores
+
+    @property
+    def standard_errors_(self) -> pd.Series:
+        """Standard error of each new model's score, in logits."""
+        return self._result().standard_errors
+
+    @property
+    def variance_(self) -> pd.DataFrame:
+        """Human, judge, cross and item parts of the variance, and its lower bound."""
+        return self._result().variance
+
+    @property
+    def influence_(self) -> Array:
+        """Influence of each row on each score, in logits."""
+        return self._result().influence
+
+    def _result(self) -> AnchorResult:
+        if "result_" not in self.__dict__:
+            # hasattr then says that an unfitted pipeline has no results.
+            raise AttributeError(
+                "This AnchorPipeline instance is not fitted yet; call fit first."
+            )
+        return self.result_
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Confidence intervals of the new models' scores.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high`` in logits, by new model.
+        """
+        check_is_fitted(self)
+        return self.result_.conf_int(level)
+
+    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
+        """Differences to every other model; see :meth:`AnchorResult.contrasts`.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+        """
+        check_is_fitted(self)
+        return self.result_.contrasts(level)
+
+    def rank_sets(
+        self, level: float = 0.95, among: str = "historical"
+    ) -> pd.DataFrame:
+        """Ranks and rank sets of the new models; see :meth:`AnchorResult.rank_sets`.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        among : {"historical", "all"}, default="historical"
+            Opponents.
+
+        Returns
+        -------
+        DataFrame
+        """
+        check_is_fitted(self)
+        return self.result_.rank_sets(level, among)
+
+    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
+        """All models, best first; see :meth:`AnchorResult.leaderboard`.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+        """
+        check_is_fitted(self)
+        return self.result_.leaderboard(level)
+
+    def summary(self) -> pd.DataFrame:
+        """What the data say of each judge.
+
+        Returns
+        -------
+        DataFrame
+            By judge: ``rows``, ``ties``, ``first_side_rate`` (how often the side shown
+            first is preferred), ``agreement`` (how often the judge's verdict on
+            historical rows points to the model with the higher human score),
+            ``sensitivity``, ``position_effect``.
+        """
+        check_is_fitted(self)
+        return self._summary.copy()
+
+    # ---------------------------------------------------------------- scikit-learn side
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        known = self.arrival_._annotate(
+            self.calibrator_._annotate(self.btl_._annotate(X))
+        )
+        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        return known.with_columns(
+            scores=scores, new_models=tuple(self.new_models_.tolist())
+        )
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return X.judge >= 0
+
+
+# ------------------------------------------------------------------------------ folds
+def _fit_chain(
+    stages: Stages,
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    groups: NDArray[np.intp] | None,
+    start: Stages | None,
+) -> tuple[Stages, list[Warning], Comparisons]:
+    """Fit the stages in turn, each on what the earlier ones have learned."""
+    notices: list[Warning] = []
+    fitted: list[Any] = []
+    for i, stage in enumerate(stages):
+        # Without judges there is nothing to calibrate, without new models no arrival.
+        if stage is None:
+            fitted.append(None)
+            continue
+        copy = clone(stage)
+        if isinstance(copy, JudgeCalibrator) and not len(X.judges):
+            copy = _NoJudges()
+        notices += copy._fit(
+            X, y, weight, groups, start=None if start is None else start[i]
+        )
+        X = copy._annotate(X)
+        fitted.append(copy)
+    return tuple(fitted), notices, X  # type: ignore[return-value]
+
+
+class _NoJudges(JudgeCalibrator):
+    """Calibrator of a table without judges: the historical leaderboard alone."""
+
+    def _fit(self, X: Comparisons, *args: Any, **kwargs: Any) -> list[Warning]:
+        self.judges_ = np.array([], dtype=object)
+        self.sensitivities_ = pd.Series(dtype=float, name="sensitivity")
+        self.position_effects_ = pd.Series(dtype=float, name="position")
+        self.biases_ = {}
+        return []
+
+
+def _fit_fold(
+    number: int,
+    stages: Stages,
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    groups: NDArray[np.intp] | None,
+    source: NDArray[np.intp],
+    names: Sequence[str],
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+    full: Stages,
+) -> tuple[Array, Array, NDArray[np.bool_], list[Warning]]:
+    """Fit on the training rows; return scores and the test rows' influence."""
+    try:
+        train_weight = fold_weights(weight, source, train, names)
+        fitted, notices, known = _fit_chain(
+            stages, X, y, train_weight, groups, start=full
+        )
+        debiaser = fitted[3]
+        assert debiaser is not None
+        rows = np.zeros(len(X), dtype=bool)
+        rows[test] = (source[test] >= 0) & (weight[test] > 0)
+        terms = debiaser._influence(known, y, rows)[test] * weight[test, None]
+    except ValueError as error:
+        raise type(error)(f"Fold {number}: {error}") from error
+    return _scores(fitted, known), terms, debiaser._undetermined, notices
+
+
+def _scores(stages: Stages, X: Comparisons) -> Array:
+    known = stages[2]._annotate(stages[0]._annotate(X))
+    assert known.scores is not None
+    return known.scores
+
+
+def _covariance(
+    influence: Array, is_human: NDArray[np.bool_], groups: NDArray[np.intp] | None
+) -> tuple[Array, Array]:
+    """Covariance of the scores and its human, judge and cross parts."""
+    human, judge = influence[is_human], influence[~is_human]
+    cross = np.zeros((influence.shape[1],) * 2)
+    if groups is not None:
+        size = int(groups.max()) + 1
+        human = _group_totals(human, groups[is_human], size)
+        judge = _group_totals(judge, groups[~is_human], size)
+        cross = human.T @ judge
+        cross = cross + cross.T
+    human, judge = human.T @ human, judge.T @ judge
+    parts = np.array([np.diag(part) for part in (human, judge, cross)])
+    return human + judge + cross, parts
+
+
+def _group_totals(
+    influence: Array, groups: NDArray[np.intp], size: int
+) -> Array:
+    from scipy.sparse import csr_array
+
+    n = len(groups)
+    gather = csr_array((np.ones(n), groups, np.arange(n + 1)), shape=(n, size))
+    return np.asarray(gather.T @ influence)
+
+
+def _lower_bound(stages: Stages, X: Comparisons, scores: Array) -> Array:
+    """B_l of each score, from the full fit (thm:human-scale-information-limit-v2)."""
+    debiaser = stages[3]
+    assert debiaser is not None
+    system = debiaser._system
+    items = system.items
+    n_scores = items.shape[1] - len(X.judges)
+    n_scores -= len(X.judges) * (stages[1].position_effect if len(X.judges) else 0)
+    free = np.linalg.lstsq(items[:, :n_scores], scores, rcond=None)[0]
+    direction = np.zeros(items.shape[1])
+    direction[:n_scores] = free
+    sensitivities = stages[1].sensitivities_.reindex(X.judges).to_numpy(float)
+    direction[n_scores : n_scores + len(X.judges)] = -sensitivities
+    direction /= np.linalg.norm(direction)
+    information = direction @ system.human_information @ direction
+    return np.asarray((items @ direction) ** 2 / information)
+
+
+def _counts(
+    X: Comparisons, weight: Array
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Human and judge rows of each model."""
+    used = X.is_usable & (weight > 0)
+    size = len(X.models)
+    human, judge = (
+        np.bincount(X.left[rows], minlength=size)
+        + np.bincount(X.right[rows], minlength=size)
+        for rows in (used & X.is_human, used & ~X.is_human)
+    )
+    return human, judge
+
+
+def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:
+    names = []
+    new = np.append(X.is_new, False)
+    for code in range(int(source.max()) + 1):
+        row = int(np.argmax(source == code))
+        judge = "human" if X.judge[row] == -1 else f"judge {X.judges[X.judge[row]]!r}"
+        sides = sorted({X.models[s] for s in (X.left[row], X.right[row]) if new[s]},
+                       key=str)  # fmt: skip
+        names.append(
+            f"{judge} rows with new model {', '.join(map(repr, sides))}"
+            if sides
+            else f"{judge} rows between historical models"
+        )
+    return names
+
+
+def _checked(plan: FoldPlan, rows: NDArray[np.intp], n_rows: int) -> FoldPlan:
+    """Refuse a plan that does not hold out every counted row exactly once."""
+    times = np.zeros(n_rows, dtype=int)
+    for split in plan:
+        times += np.bincount(np.flatnonzero(_mask(split[1], n_rows)), minlength=n_rows)
+    if (times[rows] != 1).any():
+        row = int(rows[np.argmax(times[rows] != 1)])
+        raise ValueError(
+            "The folds of cv must hold out every row exactly once; row "
+            f"{row} is held out {times[row]} times."
+        )
+    return plan
+
+
+def _mask(rows: Any, n_rows: int) -> NDArray[np.bool_]:
+    rows = np.asarray(rows)
+    if rows.dtype == bool:
+        return rows
+    mask = np.zeros(n_rows, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def _as_split(split: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    train, test = (np.flatnonzero(_mask(part, n_rows)) for part in split)
+    return train, test

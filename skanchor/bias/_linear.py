@@ -1,0 +1,248 @@
+"""Bias that is linear in a feature map."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.logistic import fit_logistic
+from skanchor.bias._base import ContrastMixin
+from skanchor.comparisons import FeaturePairs
+
+__all__ = ["LinearBias"]
+
+Array = NDArray[np.float64]
+
+
+class LinearBias(ContrastMixin, BaseEstimator):
+    """Linear bias, psi(x) = b' phi(x).
+
+    Parameters
+    ----------
+    feature_map : transformer, optional
+        Any scikit-learn transformer or pipeline for phi, such as
+        ``SplineTransformer()``; None is the identity.
+    alpha : float, default=0.0
+        Ridge penalty: half the squared norm of the coefficients of standardised
+        columns, beside the mean weighted loss. At zero the fit is by maximum
+        likelihood, of minimum norm where columns are collinear.
+    loss : {"logistic", "squared"}, default="logistic"
+        Loss of the contrasts.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_columns,) or (n_columns, n_targets)
+        Coefficients b, in logits per unit of phi.
+    parametric_coef_ : ndarray of shape (n_parametric,)
+        Coefficients of the parametric columns.
+    feature_map_ : transformer or None
+        Fitted feature map.
+    converged_ : bool
+        Whether the solver converged.
+    at_bound_ : ndarray of shape (n_parametric,)
+        Parametric coefficients that lie on their bound.
+
+    Notes
+    -----
+    Fits the judge's part of eq:calibration-estimation-v2 by Newton's method.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.bias import LinearBias
+    >>> from skanchor.comparisons import FeaturePairs
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = rng.normal(size=(2, 2000, 1))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
+    >>> LinearBias().fit(FeaturePairs(left, right), y).coef_.round(1)
+    array([0.9])
+    """
+
+    def __init__(
+        self, feature_map: Any = None, *, alpha: float = 0.0, loss: str = "logistic"
+    ):
+        self.feature_map = feature_map
+        self.alpha = alpha
+        self.loss = loss
+
+    def fit(
+        self,
+        X: FeaturePairs,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        parametric: Array | None = None,
+        bounds: tuple[float, float] | None = None,
+        start: LinearBias | None = None,
+    ) -> Self:
+        """Fit the coefficients; see :class:`skanchor.bias.BiasLearner`.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Outcomes in [0, 1] (logistic) or targets (squared).
+        sample_weight : ndarray of shape (n_rows,), optional
+            Row weights.
+        parametric : ndarray of shape (n_rows, n_parametric), optional
+            Further columns, fitted jointly (logistic loss only).
+        bounds : (low, high), optional
+            Bounds of their coefficients.
+        start : LinearBias, optional
+            A fit on nearly the same rows, for its coefficients.
+
+        Returns
+        -------
+        self
+        """
+        if self.loss not in ("logistic", "squared"):
+            raise ValueError(
+                f"loss must be 'logistic' or 'squared', got {self.loss!r}."
+            )
+        pairs = FeaturePairs.of(X)
+        y = np.asarray(y, dtype=np.float64)
+        weight = np.ones(len(pairs)) if sample_weight is None else sample_weight
+        self.fit_span(pairs, weight)
+        span = self.span(pairs)
+        ridge = self.ridge(pairs, weight)
+        if self.loss == "squared":
+            weighted = span * (weight / weight.sum())[:, None]
+            gram = weighted.T @ span + np.diag(ridge)
+            self.coef_ = SymmetricSolver.factorise(gram).solve(weighted.T @ y)
+            self.parametric_coef_ = np.empty(0)
+            self.at_bound_ = np.zeros(0, dtype=bool)
+            self.converged_ = True
+            return self
+        if parametric is None:
+            parametric = np.empty((len(pairs), 0))
+        n_parametric = parametric.shape[1]
+        n_columns = n_parametric + span.shape[1]
+        lower, upper = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
+        if bounds is not None:
+            lower[:n_parametric], upper[:n_parametric] = bounds
+        first = None
+        if start is not None and len(start.coef_) == span.shape[1]:
+            first = np.concatenate([start.parametric_coef_, start.coef_])
+        fit = fit_logistic(
+            np.hstack([parametric, span]),
+            y,
+            weight,
+            penalty=np.concatenate([np.zeros(n_parametric), ridge]),
+            lower=lower,
+            upper=upper,
+            start=first,
+        )
+        self.parametric_coef_ = fit.coef[:n_parametric]
+        self.coef_ = fit.coef[n_parametric:]
+        self.converged_ = fit.converged
+        self.at_bound_ = fit.at_bound[:n_parametric]
+        return self
+
+    def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
+        """Fit the feature map alone, on the responses of rows of positive weight.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+        sample_weight : ndarray of shape (n_rows,)
+            Row weights.
+
+        Returns
+        -------
+        self
+        """
+        self.feature_map_ = None
+        if self.feature_map is not None:
+            used = sample_weight > 0
+            responses = np.vstack([X.left[used], X.right[used]])
+            self.feature_map_ = clone(self.feature_map).fit(responses)
+        return self
+
+    def span(self, X: FeaturePairs) -> Array:
+        """Contrasts of the feature map.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_columns)
+        """
+        if self.feature_map_ is None:
+            return X.contrast
+        return self._map(X.left) - self._map(X.right)
+
+    def ridge(self, X: FeaturePairs, sample_weight: Array) -> Array:
+        """Diagonal of the ridge penalty, beside the mean weighted loss.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+        sample_weight : ndarray of shape (n_rows,)
+            Row weights.
+
+        Returns
+        -------
+        ndarray of shape (n_columns,)
+            ``alpha`` times the variance of each column over the responses: the
+            coefficient of a standardised column is the raw one times its deviation.
+        """
+        if self.alpha == 0.0:
+            n_columns = self.span(X[:1]).shape[1]
+            return np.zeros(n_columns)
+        left, right = self._map(X.left), self._map(X.right)
+        share = sample_weight / (2.0 * sample_weight.sum())
+        mean = share @ left + share @ right
+        variance: Array = share @ (left - mean) ** 2 + share @ (right - mean) ** 2
+        return self.alpha * variance
+
+    def _map(self, features: Array) -> Array:
+        if self.feature_map_ is None:
+            return features
+        mapped = self.feature_map_.transform(features)
+        if hasattr(mapped, "toarray"):
+            mapped = mapped.toarray()
+        return np.asarray(mapped, dtype=np.float64)
+
+    def psi(self, features: Array) -> Array:
+        """Bias of single responses.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Bias in judge logits, up to a constant that no comparison sees.
+        """
+        check_is_fitted(self, "coef_")
+        result: Array = self._map(features) @ self.coef_
+        return result
+
+    def contrast(self, X: FeaturePairs) -> Array:
+        """Bias of the first response minus that of the second.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        check_is_fitted(self, "coef_")
+        result: Array = self.span(FeaturePairs.of(X)) @ self.coef_
+        return result

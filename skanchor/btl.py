@@ -1,0 +1,407 @@
+"""Bradley-Terry-Luce scores of the historical models from human votes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.special import expit, ndtri
+
+from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
+from skanchor._numerics.graph import describe_connectivity
+from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+from skanchor.base import ComparisonEstimator, check_level
+from skanchor.comparisons import Comparisons
+from skanchor.exceptions import (
+    BattlesError,
+    BoundWarning,
+    ConvergenceWarning,
+    DisconnectedError,
+    SeparationWarning,
+)
+
+__all__ = ["BTLRegressor"]
+
+Array = NDArray[np.float64]
+
+ELO_SCALE = 400.0 / np.log(10.0)
+"""Elo points per logit."""
+
+
+class BTLRegressor(ComparisonEstimator):
+    """Bradley-Terry-Luce scores by maximum likelihood, with their covariance.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge: half the squared norm of the scores beside the mean loss.
+    score_bound : float, default=15.0
+        Bound on the absolute scores, in logits.
+    covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
+        Covariance of the scores. ``"clustered"`` sums score vectors over ``groups``.
+    disconnected : {"raise", "warn"}, default="raise"
+        What to do when the comparisons do not join all models. With ``"warn"`` the
+        scores of each component are centred on their own.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model that ``fit`` has not scored.
+    tol : float, default=1e-10
+        Tolerance on the gradient per unit weight.
+    max_iter : int, default=100
+        Most Newton steps.
+
+    Attributes
+    ----------
+    models_ : ndarray of shape (n_models,)
+        Models with votes.
+    scores_ : Series
+        Scores in logits by model; they sum to zero.
+    covariance_ : ndarray of shape (n_models, n_models)
+        Covariance of the scores; infinite variance marks a score that the votes
+        bound on one side only.
+    connectivity_ : Connectivity
+        Components, strong components, models that never won or never lost.
+    converged_ : bool
+        Whether the solver converged.
+    n_iter_ : int
+        Newton steps taken.
+
+    Raises
+    ------
+    DisconnectedError
+        If the comparisons leave the models in several components.
+
+    Notes
+    -----
+    Solves eq:human-estimation-v2 from the K x K win counts, so the cost of a step does
+    not depend on the number of votes. Ties enter as half a win and one row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import BTLRegressor
+    >>> X = pd.DataFrame({"model_a": ["x", "x", "y"] * 20, "model_b": ["y", "y", "x"] * 20})
+    >>> btl = BTLRegressor().fit(X, ["model_a", "model_b", "model_b"] * 20)
+    >>> btl.scores_.round(2).to_dict()
+    {'x': 0.35, 'y': -0.35}
+    >>> btl.elo(rating=1000)["rating"].round().astype(int).to_dict()
+    {'x': 1060, 'y': 940}
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.0,
+        score_bound: float = 15.0,
+        covariance: str = "sandwich",
+        disconnected: str = "raise",
+        unseen: str = "warn",
+        tol: float = 1e-10,
+        max_iter: int = 100,
+    ):
+        self.alpha = alpha
+        self.score_bound = score_bound
+        self.covariance = covariance
+        self.disconnected = disconnected
+        self.unseen = unseen
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def _fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None = None,
+        start: BTLRegressor | None = None,
+    ) -> list[Warning]:
+        if self.covariance not in ("sandwich", "fisher", "clustered"):
+            raise ValueError(
+                "covariance must be 'sandwich', 'fisher' or 'clustered', got "
+                f"{self.covariance!r}."
+            )
+        if self.disconnected not in ("raise", "warn"):
+            raise ValueError(
+                f"disconnected must be 'raise' or 'warn', got {self.disconnected!r}."
+            )
+        notices: list[Warning] = []
+        rows = np.flatnonzero(
+            X.is_human & X.is_usable & ~X.involves_new & (weight > 0)
+        )
+        if not len(rows):
+            raise BattlesError(
+                "No human row compares two historical models; human rows carry the "
+                "label 'human' in column 'judge'."
+            )
+        size = len(X.models)
+        left, right = X.left[rows], X.right[rows]
+        counts = PairCounts.from_rows(left, right, y[rows], weight[rows], size)
+        games = counts.weight + counts.weight.T
+        present = np.flatnonzero(games.sum(axis=1) > 0)
+        box = np.ix_(present, present)
+        counts = PairCounts(
+            counts.weight[box],
+            counts.first[box],
+            (counts.squares[0][box], counts.squares[1][box], counts.squares[2][box]),
+        )
+        self.models_ = X.models[present]
+        self.connectivity_ = describe_connectivity(counts.wins, self.models_)
+        notices += self._check_graph()
+
+        first = None
+        if start is not None:
+            first = start._scores_of(self.models_)
+            first = None if np.isnan(first).any() else first
+        scores, self.converged_, self.n_iter_ = fit_scores(
+            counts.wins,
+            alpha=self.alpha,
+            bound=self.score_bound,
+            start=first,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        if not self.converged_ and self.connectivity_.is_strongly_connected:
+            notices.append(
+                ConvergenceWarning(
+                    f"BTL scores did not converge in {self.n_iter_} steps."
+                )
+            )
+        scores = self._centre(scores)
+        self.scores_ = pd.Series(scores, index=self.models_, name="score")
+        self._unbounded = self._flag_unbounded(scores)
+        if self._unbounded.any() and self.connectivity_.is_strongly_connected:
+            notices.append(
+                BoundWarning(
+                    f"Scores of {self.models_[self._unbounded].tolist()} lie on the "
+                    f"bound of {self.score_bound} logits; their intervals are not valid."
+                )
+            )
+        meat = None
+        if self.covariance == "clustered":
+            if groups is None:
+                raise ValueError("covariance='clustered' needs groups in fit.")
+            place = np.full(size, -1)
+            place[present] = np.arange(len(present))
+            meat = _clustered_meat(
+                place[left], place[right], y[rows], weight[rows], groups[rows], scores
+            )
+        elif self.covariance == "sandwich":
+            meat = counts.meat(scores)
+        self.covariance_ = self._covariance(counts, scores, meat)
+        return notices
+
+    def _check_graph(self) -> list[Warning]:
+        graph = self.connectivity_
+        if not graph.is_connected:
+            groups = "; ".join(
+                "{" + ", ".join(map(str, part[:5])) + (", ..." if len(part) > 5 else "")
+                + "}"
+                for part in graph.components[:5]
+            )
+            message = (
+                f"The human comparisons leave {len(graph.components)} separate groups "
+                f"of models: {groups}. Scores of different groups lie on no common "
+                "scale. Add comparisons between the groups"
+            )
+            if self.disconnected == "raise":
+                raise DisconnectedError(
+                    message + ", drop one, or set disconnected='warn'."
+                )
+            return [SeparationWarning(message + "; each group is centred on its own.")]
+        if not graph.is_strongly_connected and self.alpha == 0.0:
+            named = {
+                "never won": graph.never_won[:5],
+                "never lost": graph.never_lost[:5],
+            }
+            facts = [f"{list(models)} {what}" for what, models in named.items() if models]
+            if not facts:
+                facts = [
+                    "no model of "
+                    f"{[str(m) for m in graph.strong_components[-1][:5]]} is both "
+                    "beaten by and beating the others"
+                ]
+            return [
+                SeparationWarning(
+                    f"Human votes bound some scores on one side only: "
+                    f"{' and '.join(facts)}. Their scores stop at the bound of "
+                    f"{self.score_bound} logits and their standard errors are infinite; "
+                    "add comparisons or set alpha > 0."
+                )
+            ]
+        return []
+
+    def _centre(self, scores: Array) -> Array:
+        result = scores.copy()
+        for part in self.connectivity_.components:
+            rows = np.isin(np.arange(len(scores)), self._place(part))
+            result[rows] -= result[rows].mean()
+        return result
+
+    def _place(self, labels: Any) -> NDArray[np.intp]:
+        place = {label: i for i, label in enumerate(self.models_.tolist())}
+        return np.array([place[label] for label in labels], dtype=np.intp)
+
+    def _flag_unbounded(self, scores: Array) -> NDArray[np.bool_]:
+        flags = np.abs(scores) >= self.score_bound * (1.0 - 1e-9)
+        if self.alpha == 0.0 and not self.connectivity_.is_strongly_connected:
+            anchored: set[Any] = set()
+            for part in self.connectivity_.components:
+                inside = set(part)
+                # Strong components come largest first: the largest of a component
+                # carries its scale.
+                anchored |= set(
+                    next(
+                        strong
+                        for strong in self.connectivity_.strong_components
+                        if strong[0] in inside
+                    )
+                )
+            flags |= np.array([m not in anchored for m in self.models_.tolist()])
+        return flags
+
+    def _covariance(
+        self, counts: PairCounts, scores: Array, meat: Array | None
+    ) -> Array:
+        free = ~self._unbounded
+        size = len(scores)
+        covariance = np.zeros((size, size))
+        covariance[~free, ~free] = np.inf
+        if free.sum() < 2:
+            return covariance
+        box = np.ix_(free, free)
+        basis = zero_sum_basis(int(free.sum()))
+        bread = counts.information(scores)
+        bread[np.diag_indices(size)] += self.alpha * counts.weight.sum()
+        # A contrast between separate components has no information: the
+        # pseudo-inverse leaves it at zero.
+        reduced = bread[box]
+        if not free.all():
+            # Games against unbounded models say nothing.
+            p = counts.probabilities(scores)
+            inner = (counts.weight * p * (1.0 - p))[box]
+            reduced = laplacian(inner) + self.alpha * counts.weight.sum() * np.eye(
+                len(inner)
+            )
+        inverse = basis @ SymmetricSolver.factorise(basis.T @ reduced @ basis).inverse()
+        inverse = inverse @ basis.T
+        if meat is None:
+            covariance[box] = inverse
+        else:
+            covariance[box] = inverse @ meat[box] @ inverse
+        return covariance
+
+    @property
+    def standard_errors_(self) -> pd.Series:
+        """Standard errors of the scores, in logits."""
+        return pd.Series(
+            np.sqrt(np.diag(self.covariance_)), index=self.models_, name="standard_error"
+        )
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Normal confidence intervals of the scores.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high`` in logits, by model.
+        """
+        half = ndtri(0.5 + check_level(level) / 2.0) * self.standard_errors_
+        low, high = self.scores_ - half, self.scores_ + half
+        # Separation bounds a score on one side: the interval is half-open.
+        shut = ~np.isfinite(half)
+        low = low.mask(shut & (self.scores_ > 0), self.scores_)
+        high = high.mask(shut & (self.scores_ < 0), self.scores_)
+        return pd.DataFrame({"low": low, "high": high})
+
+    def elo(
+        self, level: float = 0.95, *, anchor: Any = None, rating: float = 1000.0
+    ) -> pd.DataFrame:
+        """Scores on the Elo scale, 400 points per factor ten in the odds.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level of the interval.
+        anchor : label, optional
+            Model that is given ``rating`` exactly; None gives it to the mean model.
+        rating : float, default=1000.0
+            Rating of the anchor.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``rating``, ``low``, ``high``, by model; with an anchor the interval
+            is that of the difference to it.
+        """
+        check_level(level)
+        scores, covariance = self.scores_.to_numpy(), self.covariance_
+        if anchor is not None:
+            if anchor not in self.scores_.index:
+                raise BattlesError(f"Unknown anchor {anchor!r}.")
+            at = int(self._place([anchor])[0])
+            scores = scores - scores[at]
+            spread = np.diag(covariance) + covariance[at, at] - 2.0 * covariance[at]
+        else:
+            spread = np.diag(covariance)
+        half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))
+        table = pd.DataFrame(
+            {"rating": scores, "low": scores - half, "high": scores + half},
+            index=self.models_,
+        )
+        return rating + ELO_SCALE * table
+
+    def _scores_of(self, models: NDArray[Any]) -> Array:
+        return self.scores_.reindex(models).to_numpy(dtype=np.float64)
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        scores = self._scores_of(X.models)
+        new = X.new_models
+        if new is None:
+            new = tuple(X.models[np.isnan(scores)].tolist())
+        return X.with_columns(scores=scores, new_models=new)
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return X.is_human
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D^2 on human rows: the share of log loss that the scores remove.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+            1 is perfect, 0 is tossing a fair coin.
+        """
+        return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
+
+
+def _clustered_meat(
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    y: Array,
+    weight: Array,
+    groups: NDArray[np.intp],
+    scores: Array,
+) -> Array:
+    residual = weight * (y - expit(scores[left] - scores[right]))
+    rows = np.concatenate([groups, groups])
+    columns = np.concatenate([left, right])
+    values = np.concatenate([residual, -residual])
+    shape = (int(groups.max()) + 1, len(scores))
+    totals = coo_array((values, (rows, columns)), shape=shape).tocsr()
+    return np.asarray((totals.T @ totals).todense())

@@ -1,0 +1,930 @@
+"""The battles table and its encoded form: outcomes, labels, roles, features.
+
+A battles table enters once, through :meth:`Comparisons.from_battles`, and from
+then on only gains columns: each stage of the chain returns the same rows with
+what it has learned (scores, sensitivities, biases).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from skanchor.exceptions import BattlesError
+
+__all__ = ["HUMAN", "Comparisons", "Outcomes", "split_battles"]
+
+HUMAN = "human"
+"""Label of the rows that carry human votes in the ``judge`` column."""
+
+WINNER_VALUES = {
+    "model_a": 1.0,
+    "model_b": 0.0,
+    "tie": 0.5,
+    "tie (bothbad)": 0.5,
+    "both_bad": 0.5,
+}
+"""Outcome labels of a battles table and the preference for ``model_a`` they mean."""
+
+_SIDES = {"model_a": 1.0, "model_b": -1.0}
+_RESERVED = ("model_a", "model_b", "judge", "shown_first")
+
+
+# --------------------------------------------------------------------------- outcomes
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Outcomes as preferences for the first side, with the labels they came in.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        Preference for ``model_a`` in [0, 1]; ties are one half.
+    classes : ndarray of shape (2,)
+        The two labels in sorted order, as scikit-learn has them.
+    first_wins : int
+        Index in ``classes`` of the label that means "the first side won".
+    """
+
+    values: NDArray[np.float64]
+    classes: NDArray[Any]
+    first_wins: int
+
+    @classmethod
+    def encode(cls, y: ArrayLike, *, named: bool) -> Outcomes:
+        """Read outcomes: names and preferences of a named table, else two labels."""
+        values = np.asarray(y)
+        if values.ndim == 2 and values.shape[1] == 1:
+            from sklearn.exceptions import DataConversionWarning
+
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected.",
+                DataConversionWarning,
+                stacklevel=3,
+            )
+            values = values.ravel()
+        if values.ndim != 1:
+            raise BattlesError(
+                f"y must have one outcome per battle, got shape {values.shape}."
+            )
+        return cls._named(values) if named else cls._two_labels(values)
+
+    @classmethod
+    def _named(cls, y: NDArray[Any]) -> Outcomes:
+        if y.dtype.kind in "OUST":
+            missing = pd.isna(y)
+            if missing.any():
+                raise BattlesError(
+                    f"y has {missing.sum()} missing outcomes, the first in row "
+                    f"{int(np.argmax(missing))}; drop those battles."
+                )
+            if all(isinstance(value, str) for value in y):
+                codes, labels = pd.factorize(np.asarray(y, dtype=object))
+                unknown = [label for label in labels if label not in WINNER_VALUES]
+                if unknown:
+                    row = int(np.argmax(codes == list(labels).index(unknown[0])))
+                    raise BattlesError(
+                        f"Unknown outcome labels {unknown[:5]}, the first in row {row}; "
+                        f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
+                    )
+                lookup = np.array([WINNER_VALUES[label] for label in labels])
+                return cls(lookup[codes], np.array(["model_a", "model_b"]), 0)
+        try:
+            values = y.astype(np.float64)
+        except (TypeError, ValueError):
+            raise BattlesError(
+                "Outcomes must be all labels or all numbers in [0, 1], got "
+                f"{sorted({type(value).__name__ for value in y})}."
+            ) from None
+        bad = ~((values >= 0) & (values <= 1))
+        if bad.any():
+            raise BattlesError(
+                f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
+                f"{values[np.argmax(bad)]!r}."
+            )
+        classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
+        return cls(values, classes, 1)
+
+    @classmethod
+    def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
+        from sklearn.utils import assert_all_finite
+        from sklearn.utils.multiclass import check_classification_targets
+
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+            inside = (y >= 0) & (y <= 1)
+            if inside.all() and np.isin([0.0, 1.0], y).any() and (y % 1 != 0).any():
+                return cls(y.astype(np.float64), np.array([0.0, 1.0]), 1)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) > 2:
+            raise BattlesError(
+                "Only binary classification is supported. The type of the target is "
+                f"multiclass: {len(classes)} labels, such as {classes[:3].tolist()}."
+            )
+        if len(classes) < 2:
+            raise BattlesError(
+                "Outcomes have only one class, "
+                f"{classes[0]!r}; both sides must win at least once."
+            )
+        return cls(codes.astype(np.float64), classes, 1)
+
+
+# ------------------------------------------------------------------------ row records
+@dataclass(frozen=True, eq=False)
+class FeaturePairs:
+    """Features of the two responses of each comparison: what a bias learner sees.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_rows, n_features)
+        Features of the first and of the second response.
+    names : tuple of str
+        Names of the features.
+    """
+
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, X: Any) -> FeaturePairs:
+        """Take pairs as they are; read an array as responses against the origin."""
+        if isinstance(X, FeaturePairs):
+            return X
+        return cls(X, np.zeros_like(X))
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getitem__(self, rows: Any) -> FeaturePairs:
+        return FeaturePairs(self.left[rows], self.right[rows], self.names)
+
+    @cached_property
+    def contrast(self) -> NDArray[np.float64]:
+        """Features of the first response minus those of the second."""
+        return self.left - self.right
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeRows:
+    """The usable rows of one judge, in contiguous arrays.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,)
+        Row numbers in the comparisons they were cut from.
+    left, right, order : ndarray of shape (n,)
+        Model codes and display order.
+    pairs : FeaturePairs
+        Features.
+    n_models : int
+        Size of the vocabulary.
+    """
+
+    rows: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    order: NDArray[np.float64]
+    pairs: FeaturePairs
+    n_models: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def incidence(self) -> csr_array:
+        """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
+        n = len(self.rows)
+        columns = np.column_stack([self.left, self.right]).ravel()
+        values = np.tile([1.0, -1.0], n)
+        return csr_array(
+            (values, columns, np.arange(0, 2 * n + 1, 2)), shape=(n, self.n_models)
+        )
+
+
+# ----------------------------------------------------------------------- comparisons
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Encoded battles: integer codes with their labels, and what stages have learned.
+
+    Immutable. It has a length, a shape and row indexing, so scikit-learn's splitters
+    and searches slice it like a table; slicing never changes the vocabulary or the
+    roles. It never holds outcomes.
+
+    Attributes
+    ----------
+    models : ndarray of shape (n_models,)
+        Labels of the models; ``left`` and ``right`` point into it.
+    judges : ndarray of shape (n_judges,)
+        Labels of the LLM judges; ``judge`` points into it, -1 is a human vote.
+    left, right : ndarray of shape (n_rows,)
+        Model codes of ``model_a`` and ``model_b``; -1 is a model outside ``models``.
+    judge : ndarray of shape (n_rows,)
+        Judge codes; -1 is human, -2 a judge outside ``judges``.
+    order : ndarray of shape (n_rows,)
+        +1 where ``model_a`` was shown first, -1 where second, 0 where unknown.
+    features_left, features_right : ndarray of shape (n_rows, n_features)
+        Response features of the two sides.
+    feature_names : tuple of str
+        Names of the feature pairs, without ``_a`` and ``_b``.
+    new_models : tuple or None
+        Labels of the models with free scores; None before roles are decided.
+    scores : ndarray of shape (n_models,) or None
+        Human scores in logits, NaN where no stage has learned one.
+    sensitivities, position_effects : ndarray of shape (n_judges,) or None
+        Judge parameters in logits per score unit and logits.
+    biases : ndarray of shape (n_rows,) or None
+        Bias contrast h_m of each row in judge logits; zero on human rows.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import Comparisons
+    >>> table = pd.DataFrame(
+    ...     {"model_a": ["x", "y"], "model_b": ["y", "z"], "judge": ["human", "gpt"]}
+    ... )
+    >>> battles = Comparisons.from_battles(table)
+    >>> battles.models.tolist(), battles.judges.tolist(), len(battles[:1])
+    (['x', 'y', 'z'], ['gpt'], 1)
+    """
+
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    judge: NDArray[np.intp]
+    order: NDArray[np.float64]
+    features_left: NDArray[np.float64]
+    features_right: NDArray[np.float64]
+    feature_names: tuple[str, ...] = ()
+    named: bool = True
+    new_models: tuple[Any, ...] | None = None
+    scores: NDArray[np.float64] | None = None
+    sensitivities: NDArray[np.float64] | None = None
+    position_effects: NDArray[np.float64] | None = None
+    biases: NDArray[np.float64] | None = None
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    # ------------------------------------------------------------------ construction
+    @classmethod
+    def from_battles(
+        cls, table: Any, *, new_models: Sequence[Any] | None = None
+    ) -> Comparisons:
+        """Encode a battles table.
+
+        Parameters
+        ----------
+        table : dataframe, array of shape (n_rows, 2 + n_features) or Comparisons
+            pandas, polars or pyarrow table with columns ``model_a``, ``model_b``,
+            optionally ``judge``, ``shown_first`` and feature pairs ``<name>_a``,
+            ``<name>_b``; or a bare array whose first two columns are model ids.
+            A ``Comparisons`` comes back as it is.
+        new_models : sequence of labels, optional
+            Models with free scores, carried along by slicing and stages.
+
+        Returns
+        -------
+        Comparisons
+
+        Raises
+        ------
+        BattlesError
+            If columns are missing, duplicated or half a pair, or ids are null.
+        """
+        if isinstance(table, Comparisons):
+            encoded = table
+        else:
+            frame = nw.from_native(table, eager_only=True, pass_through=True)
+            if isinstance(frame, nw.DataFrame):
+                encoded = _from_frame(frame)
+            else:
+                encoded = _from_array(table)
+        if new_models is not None:
+            encoded = replace(encoded, new_models=tuple(new_models))
+        return encoded
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns of the bare-array form (two ids, then the features)."""
+        return len(self.left), 2 + self.features_left.shape[1]
+
+    def __getitem__(self, rows: Any) -> Comparisons:
+        if isinstance(rows, tuple):
+            # scikit-learn indexes rows as X[rows, ...].
+            rows = rows[0]
+        if isinstance(rows, (int, np.integer)):
+            rows = [rows]
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.size == 0:
+                rows = rows.astype(np.intp)
+        return replace(
+            self,
+            left=self.left[rows],
+            right=self.right[rows],
+            judge=self.judge[rows],
+            order=self.order[rows],
+            features_left=self.features_left[rows],
+            features_right=self.features_right[rows],
+            biases=None if self.biases is None else self.biases[rows],
+            _cache={},
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k in self._field_names()}
+
+    @classmethod
+    def _field_names(cls) -> tuple[str, ...]:
+        return tuple(name for name in cls.__dataclass_fields__ if name != "_cache")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _cache={})
+
+    # ------------------------------------------------------------------------- views
+    @property
+    def is_human(self) -> NDArray[np.bool_]:
+        """Rows that carry a human vote."""
+        return self.judge == -1
+
+    @cached_property
+    def is_new(self) -> NDArray[np.bool_]:
+        """Models with free scores, aligned with ``models``."""
+        return _isin(self.models, self.new_models or ())
+
+    @cached_property
+    def involves_new(self) -> NDArray[np.bool_]:
+        """Rows in which at least one side is a new model."""
+        padded = np.append(self.is_new, False)
+        return padded[self.left] | padded[self.right]
+
+    @property
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Rows of known models and judge that compare two different models."""
+        if "usable" not in self._cache:
+            self._cache["usable"] = (
+                (self.left >= 0)
+                & (self.right >= 0)
+                & (self.left != self.right)
+                & (self.judge > -2)
+            )
+        usable: NDArray[np.bool_] = self._cache["usable"]
+        return usable
+
+    def by_judge(self, judge: int) -> JudgeRows:
+        """Return the usable rows of one judge (-1: human), cut out once."""
+        key = f"judge {judge}"
+        if key not in self._cache:
+            rows = np.flatnonzero((self.judge == judge) & self.is_usable)
+            self._cache[key] = JudgeRows(
+                rows,
+                self.left[rows],
+                self.right[rows],
+                self.order[rows],
+                FeaturePairs(
+                    self.features_left[rows],
+                    self.features_right[rows],
+                    self.feature_names,
+                ),
+                len(self.models),
+            )
+        cut: JudgeRows = self._cache[key]
+        return cut
+
+    @cached_property
+    def score_differences(self) -> NDArray[np.float64]:
+        """Score of the first side minus the second's, in logits; NaN if unknown."""
+        if self.scores is None:
+            raise BattlesError(
+                "These comparisons carry no scores; transform them with a fitted "
+                "BTLRegressor first."
+            )
+        padded = np.append(self.scores, np.nan)
+        delta = padded[self.left] - padded[self.right]
+        delta[self.left == self.right] = 0.0
+        return delta
+
+    def logits(self) -> NDArray[np.float64]:
+        """Logit of P(first side preferred by the row's judge).
+
+        Uses what the stages have learned so far; NaN where a model or a judge has
+        not been learned.
+        """
+        delta = self.score_differences
+        slope = np.ones(len(self.judges) + 2)
+        position = np.zeros(len(self.judges) + 2)
+        # Codes -1 and -2 index from the end: human rows have slope one, an
+        # unknown judge has none.
+        slope[-2] = np.nan
+        if self.sensitivities is not None:
+            slope[: len(self.judges)] = self.sensitivities
+        if self.position_effects is not None:
+            position[: len(self.judges)] = self.position_effects
+        eta = slope[self.judge] * delta
+        if self.biases is not None:
+            eta = eta + self.biases
+        return eta + position[self.judge] * self.order
+
+    # ------------------------------------------------------------------- vocabularies
+    def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Comparisons:
+        """Express the rows in the given vocabularies; unknown labels become -1, -2.
+
+        Learned scores and judge parameters move with their labels.
+        """
+        if _same(models, self.models) and _same(judges, self.judges):
+            return self
+        model_map = np.append(_positions(self.models, models), -1)
+        judge_map = np.append(_positions(self.judges, judges, missing=-2), [-2, -1])
+        return replace(
+            self,
+            models=models,
+            judges=judges,
+            left=model_map[self.left],
+            right=model_map[self.right],
+            judge=judge_map[self.judge],
+            scores=_realign(self.scores, self.models, models),
+            sensitivities=_realign(self.sensitivities, self.judges, judges),
+            position_effects=_realign(self.position_effects, self.judges, judges),
+            _cache={},
+        )
+
+    def with_columns(self, **learned: Any) -> Comparisons:
+        """Return the same rows with more learned columns.
+
+        Parameters
+        ----------
+        **learned
+            Any of ``scores``, ``sensitivities``, ``position_effects``, ``biases``
+            and ``new_models``.
+
+        Returns
+        -------
+        Comparisons
+        """
+        # The cache holds what depends on the rows alone, so it stays valid.
+        return replace(self, **learned)
+
+
+# ------------------------------------------------------------------------------ roles
+def decide_roles(
+    X: Comparisons, weight: NDArray[np.float64], new_models: Sequence[Any] | None
+) -> Comparisons:
+    """Fix which models are historical and which are new, from rows that count.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    weight : ndarray of shape (n_rows,)
+        Row weights; rows of weight zero decide nothing.
+    new_models : sequence of labels or None
+        Models with free scores; None means those without human rows.
+
+    Returns
+    -------
+    Comparisons
+        The rows in the vocabulary of models and judges that have rows of positive
+        weight, with ``new_models`` set.
+
+    Raises
+    ------
+    BattlesError
+        If a named model has no row, or a model without human rows is not named.
+    """
+    active = X.is_usable & (weight > 0)
+    if not active.any():
+        raise BattlesError(
+            "No battle between two different models has positive weight."
+        )
+    human = active & X.is_human
+    counts = _appearances(X, active)
+    human_counts = _appearances(X, human)
+    present = X.models[counts > 0]
+    without_votes = X.models[(counts > 0) & (human_counts == 0)]
+    if new_models is None:
+        new_models = X.new_models
+    if new_models is None:
+        new = tuple(without_votes)
+    else:
+        new = tuple(new_models)
+        absent = [model for model in new if not _isin(present, [model]).any()]
+        if absent:
+            raise BattlesError(
+                f"new_models names {absent}, which no battle of positive weight "
+                f"involves; known models are {present[:10].tolist()}."
+            )
+        forgotten = without_votes[~_isin(without_votes, new)]
+        if len(forgotten):
+            raise BattlesError(
+                f"Models {forgotten.tolist()} have no human rows and are not in "
+                "new_models. Add them to new_models, or drop their rows."
+            )
+    judges = X.judges[
+        np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0
+    ]
+    return replace(X.relabel(present, judges), new_models=new, _cache={})
+
+
+def _appearances(X: Comparisons, rows: NDArray[np.bool_]) -> NDArray[np.intp]:
+    size = len(X.models)
+    return np.bincount(X.left[rows], minlength=size) + np.bincount(
+        X.right[rows], minlength=size
+    )
+
+
+def source_codes(X: Comparisons) -> NDArray[np.intp]:
+    """Number the source of each row: its judge, and which new models it involves.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Battles whose roles are decided.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Codes from zero; rows that no stage can use have code -1.
+    """
+    position = np.append(np.where(X.is_new, np.cumsum(X.is_new), 0), 0)
+    left, right = position[X.left], position[X.right]
+    width = int(position.max()) + 1
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    label = ((X.judge + 2) * width + low) * width + high
+    label = np.where(X.is_usable, label, -1)
+    values, codes = np.unique(label, return_inverse=True)
+    return codes - 1 if values[0] == -1 else codes
+
+
+# ------------------------------------------------------------------------------- door
+def split_battles(
+    table: Any,
+    *,
+    columns: dict[str, str] | None = None,
+    human: Any = HUMAN,
+    outcome: str = "winner",
+) -> tuple[Any, Any]:
+    """Split a table of battles into ``X`` and ``y``, renaming its columns.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+        One row per comparison.
+    columns : dict, optional
+        Renames, from the table's name to the standard one, such as
+        ``{"left": "model_a", "verdict": "winner"}``.
+    human : label, default="human"
+        Label of the human rows in the judge column; it becomes ``"human"``.
+    outcome : str, default="winner"
+        Standard name of the outcome column.
+
+    Returns
+    -------
+    X : table
+        The table without its outcome, of the type given.
+    y : series
+        The outcomes.
+
+    Raises
+    ------
+    BattlesError
+        If a column is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import split_battles
+    >>> table = pd.DataFrame({"l": ["x"], "r": ["y"], "winner": ["model_a"]})
+    >>> X, y = split_battles(table, columns={"l": "model_a", "r": "model_b"})
+    >>> list(X.columns), y.tolist()
+    (['model_a', 'model_b'], ['model_a'])
+    """
+    try:
+        frame = nw.from_native(table, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            "split_battles needs a pandas, polars or pyarrow table, got "
+            f"{type(table).__name__}."
+        ) from None
+    renames = dict(columns or {})
+    _require(frame.columns, renames)
+    # The renamed column takes the name; the column that had it would be ambiguous.
+    taken = set(renames.values()) - set(renames)
+    frame = frame.drop([name for name in frame.columns if name in taken])
+    frame = frame.rename(renames)
+    _require(frame.columns, [outcome, "model_a", "model_b"])
+    if human != HUMAN and "judge" in frame.columns:
+        is_human = nw.col("judge") == human
+        if not frame.select(is_human.any()).item():
+            raise BattlesError(f"No row of column 'judge' holds the label {human!r}.")
+        frame = frame.with_columns(
+            judge=nw.when(is_human)
+            .then(nw.lit(HUMAN))
+            .otherwise(nw.col("judge").cast(nw.String))
+        )
+    return frame.drop(outcome).to_native(), frame[outcome].to_native()
+
+
+def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
+    present = list(present)
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise BattlesError(
+            f"The battles table lacks the columns {missing}; it has {present[:20]}. "
+            "Rename columns with split_battles(table, columns={given: standard})."
+        )
+
+
+def _from_frame(frame: nw.DataFrame[Any]) -> Comparisons:
+    names = list(frame.columns)
+    if not {"model_a", "model_b"} & set(names) and len(names) >= 2:
+        # A frame without the two names is a bare array with headers.
+        columns = [_to_numpy(frame[name]) for name in names]
+        return _from_columns(columns, tuple(map(str, names)), named=False)
+    _require(names, ["model_a", "model_b"])
+    features = _feature_pairs(frame)
+    sides = [_labels(frame["model_a"], "model_a"), _labels(frame["model_b"], "model_b")]
+    models, (left, right) = _merge(sides)
+    if "judge" in names:
+        codes, labels = _labels(frame["judge"], "judge")
+        # Judges are named by their text: the human label is a string.
+        keep = np.array([label != HUMAN for label in labels], dtype=bool)
+        judges, position = labels[keep], np.full(len(labels), -1)
+        rank = _argsort(judges, "judge")
+        position[np.flatnonzero(keep)[rank]] = np.arange(len(judges))
+        judges, judge = judges[rank], position[codes]
+    else:
+        judges, judge = np.array([], dtype=object), np.full(len(frame), -1)
+    order = np.ones(len(frame))
+    if "shown_first" in names:
+        order = _display_order(_to_numpy(frame["shown_first"]))
+    blocks = [
+        np.column_stack([_numeric(frame[name + side], name + side) for name in features])
+        if features
+        else np.empty((len(frame), 0))
+        for side in ("_a", "_b")
+    ]
+    return Comparisons(
+        models, judges, left, right, judge.astype(np.intp), order, *blocks,
+        feature_names=tuple(features),
+    )  # fmt: skip
+
+
+def _from_array(table: Any) -> Comparisons:
+    from sklearn.utils import check_array
+
+    values = check_array(table, dtype=None, ensure_all_finite=False)
+    if values.shape[1] < 2:
+        raise BattlesError(
+            f"Found array with {values.shape[1]} feature(s) (shape={values.shape}) "
+            "while a minimum of 2 is required: two model ids, then features."
+        )
+    return _from_columns(list(values.T), (), named=False)
+
+
+def _from_columns(
+    columns: list[NDArray[Any]], names: tuple[str, ...], *, named: bool
+) -> Comparisons:
+    if len(columns[0]) == 0:
+        raise BattlesError("Found array with 0 sample(s); give at least one battle.")
+    sides = []
+    for i, column in enumerate(columns[:2]):
+        name = names[i] if names else f"column {i}"
+        sides.append(_labels(column, name))
+    models, (left, right) = _merge(sides)
+    rest = [
+        _as_float(column, names[i] if names else f"column {i}")
+        for i, column in enumerate(columns[2:], start=2)
+    ]
+    block = np.column_stack(rest) if rest else np.empty((len(left), 0))
+    return Comparisons(
+        models,
+        np.array([], dtype=object),
+        left,
+        right,
+        np.full(len(left), -1),
+        np.ones(len(left)),
+        block,
+        # A bare array states features of the battle, read as a contrast.
+        np.zeros_like(block),
+        feature_names=names[2:] or tuple(f"x{i}" for i in range(block.shape[1])),
+        named=named,
+    )
+
+
+def _feature_pairs(frame: nw.DataFrame[Any]) -> list[str]:
+    names = [name for name in frame.columns if name not in _RESERVED]
+    stems_a = [name[:-2] for name in names if name.endswith("_a")]
+    stems_b = {name[:-2] for name in names if name.endswith("_b")}
+    half = sorted(
+        [stem + "_a" for stem in stems_a if stem not in stems_b]
+        + [stem + "_b" for stem in stems_b if stem not in stems_a]
+    )
+    if half:
+        raise BattlesError(
+            f"Feature columns {half} lack their other side; features come in pairs "
+            "<name>_a and <name>_b. Add the partner, or rename or drop the column."
+        )
+    schema = frame.schema
+    kept = []
+    for stem in stems_a:
+        kinds = [schema[stem + side] for side in ("_a", "_b")]
+        text = [isinstance(kind, (nw.String, nw.Categorical, nw.Enum)) for kind in kinds]
+        if text[0] != text[1]:
+            raise BattlesError(
+                f"Columns {stem}_a and {stem}_b differ in type: {kinds[0]}, {kinds[1]}."
+            )
+        numeric = [kind.is_numeric() or kind == nw.Boolean for kind in kinds]
+        object_numbers = [
+            kind == nw.Object and _all_numbers(frame[stem + side])
+            for kind, side in zip(kinds, ("_a", "_b"), strict=True)
+        ]
+        if all(n or o for n, o in zip(numeric, object_numbers, strict=True)):
+            kept.append(stem)
+    return kept
+
+
+def _all_numbers(column: nw.Series[Any]) -> bool:
+    return all(
+        value is None or isinstance(value, (int, float, np.number))
+        for value in column.to_numpy()
+    )
+
+
+def _numeric(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
+    return _as_float(_to_numpy(column), name)
+
+
+def _as_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: feature {name!r}.")
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        example = next(
+            (value for value in values if not isinstance(value, (int, float))), None
+        )
+        kind = TypeError if isinstance(error, TypeError) else BattlesError
+        raise kind(
+            f"Feature {name!r} must be numeric: argument must be a string or a real "
+            f"number, got {example!r}."
+        ) from None
+    if np.isinf(result).any():
+        raise BattlesError(
+            f"Feature {name!r} contains infinity, first in row "
+            f"{int(np.argmax(np.isinf(result)))}."
+        )
+    return result
+
+
+def _to_numpy(column: nw.Series[Any]) -> NDArray[Any]:
+    return np.asarray(column.to_numpy())
+
+
+def _display_order(shown: NDArray[Any]) -> NDArray[np.float64]:
+    missing = pd.isna(shown)
+    unknown = [value for value in pd.unique(shown[~missing]) if value not in _SIDES]
+    if unknown:
+        raise BattlesError(
+            f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' or "
+            "null for unknown."
+        )
+    order = np.zeros(len(shown))
+    for label, sign in _SIDES.items():
+        order[~missing & (shown == label)] = sign
+    return order
+
+
+# ----------------------------------------------------------------------------- labels
+def _labels(
+    column: nw.Series[Any] | NDArray[Any], name: str
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes and distinct labels of an id column."""
+    if isinstance(column, nw.Series) and isinstance(
+        column.dtype, (nw.String, nw.Categorical, nw.Enum)
+    ):
+        array = column.to_arrow()
+        if isinstance(array, pa.ChunkedArray):
+            array = array.combine_chunks()
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        if array.null_count:
+            row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+            raise BattlesError(
+                f"Column {name!r} has {array.null_count} missing ids, the first in "
+                f"row {row}."
+            )
+        codes = array.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        labels = np.array(array.dictionary.to_pylist(), dtype=object)
+        # A category that no row uses is not a model.
+        used = np.bincount(codes, minlength=len(labels)) > 0
+        return (np.cumsum(used) - 1)[codes], labels[used]
+    values = _to_numpy(column) if isinstance(column, nw.Series) else column
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: id column {name!r}.")
+    missing = pd.isna(values)
+    if missing.any():
+        raise BattlesError(
+            f"Column {name!r} contains NaN or null ids ({missing.sum()} rows, the "
+            f"first in row {int(np.argmax(missing))})."
+        )
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        raise BattlesError(f"Column {name!r} contains infinity.")
+    if values.dtype.kind == "O":
+        for value in values[:1]:
+            if not isinstance(value, (str, int, float, np.generic)):
+                raise TypeError(
+                    f"Ids in column {name!r} must be strings or numbers: argument must "
+                    f"be a string or a real number, got {type(value).__name__}."
+                )
+    if values.dtype.kind == "U":
+        values = values.astype(object)
+    codes, labels = pd.factorize(values)
+    return codes.astype(np.intp), np.asarray(labels)
+
+
+def _merge(
+    columns: Sequence[tuple[NDArray[np.intp], NDArray[Any]]],
+) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
+    """Bring coded columns to one sorted vocabulary."""
+    stacked = np.concatenate([labels for _, labels in columns])
+    codes, labels = pd.factorize(stacked)
+    rank = _argsort(labels, "model_a and model_b")
+    place = np.empty(len(labels), dtype=np.intp)
+    place[rank] = np.arange(len(labels))
+    start, result = 0, []
+    for column_codes, column_labels in columns:
+        stop = start + len(column_labels)
+        result.append(place[codes[start:stop]][column_codes])
+        start = stop
+    return np.asarray(labels)[rank], result
+
+
+def _argsort(labels: NDArray[Any], name: str) -> NDArray[np.intp]:
+    kinds = {type(label).__name__ for label in labels}
+    try:
+        return np.argsort(labels, kind="stable")
+    except TypeError:
+        raise TypeError(
+            f"Ids of {name} mix types that cannot be ordered: {sorted(kinds)}; convert "
+            "them to strings."
+        ) from None
+
+
+def _isin(labels: NDArray[Any], wanted: Iterable[Any]) -> NDArray[np.bool_]:
+    chosen = set(wanted)
+    return np.fromiter((label in chosen for label in labels), bool, len(labels))
+
+
+def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return a is b or (len(a) == len(b) and all(x == y for x, y in zip(a, b, strict=True)))
+
+
+def _positions(
+    labels: NDArray[Any], vocabulary: NDArray[Any], missing: int = -1
+) -> NDArray[np.intp]:
+    place = {label: i for i, label in enumerate(vocabulary)}
+    return np.array([place.get(label, missing) for label in labels], dtype=np.intp)
+
+
+def _realign(
+    values: NDArray[np.float64] | None, old: NDArray[Any], new: NDArray[Any]
+) -> NDArray[np.float64] | None:
+    if values is None:
+        return None
+    return np.append(values, np.nan)[_positions(new, old)]
+
+
+def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
+    """Refuse missing features in rows that are used, and blank them elsewhere.
+
+    Rows without weight then add exactly zero to every sum.
+    """
+    finite = np.isfinite(X.features_left) & np.isfinite(X.features_right)
+    if finite.all():
+        return X
+    bad = used & ~finite.all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        column = X.feature_names[int(np.argmin(finite[row]))]
+        raise BattlesError(
+            f"Feature {column!r} contains NaN in {bad.sum()} judge rows, the first in "
+            f"row {row}. Fill the values or drop the rows."
+        )
+    return replace(
+        X,
+        features_left=np.where(finite, X.features_left, 0.0),
+        features_right=np.where(finite, X.features_right, 0.0),
+        _cache={},
+    )

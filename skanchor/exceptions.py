@@ -1,0 +1,42 @@
+"""Warnings and errors of skanchor, one line each."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "BattlesError",
+    "BoundWarning",
+    "ConvergenceWarning",
+    "DataWarning",
+    "DisconnectedError",
+    "SeparationWarning",
+    "SkanchorWarning",
+    "WeakJudgeWarning",
+]
+
+
+class SkanchorWarning(UserWarning):
+    """Base class of every warning that skanchor issues itself."""
+
+
+class DataWarning(SkanchorWarning):
+    """Rows or columns of the battles table are not used as a reader may expect."""
+
+
+class SeparationWarning(SkanchorWarning):
+    """The likelihood has no finite maximum: some model never won or never lost."""
+
+
+class WeakJudgeWarning(SkanchorWarning):
+    """A judge's sensitivity is negative, close to zero or at its bound."""
+
+
+class BoundWarning(SkanchorWarning):
+    """A parameter lies on its bound, so its interval is not valid."""
+
+
+class BattlesError(ValueError):
+    """The battles table, its outcomes or its roles cannot be used."""
+
+
+class DisconnectedError(BattlesError):
+    """The human comparisons do not join all models, so no common scale exists."""

@@ -1,0 +1,229 @@
+"""Folds by source, the fold plan as data, and the loop over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+
+from skanchor.base import resolve_groups
+from skanchor.comparisons import Comparisons, decide_roles, source_codes
+
+__all__ = ["FoldPlan", "SourceKFold", "fold_weights", "run_plan"]
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+FoldPlan = list[Split]
+
+
+class SourceKFold(BaseCrossValidator):
+    """K folds that divide every source evenly.
+
+    A source is a judge (or the humans) together with the new models that a row
+    involves. Within a source the rows are shuffled, and each pair of models is spread
+    over the folds, so that no fold takes a pair's votes away from training more than it
+    must.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of folds.
+    groups : array-like of shape (n_rows,) or str, optional
+        Groups that go whole to one fold, or the column of X that holds them.
+    new_models : sequence of labels, optional
+        Models with free scores; None means those without human rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffle.
+
+    Examples
+    --------
+    >>> from skanchor import SourceKFold
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> [len(test) for _, test in SourceKFold(5, random_state=0).split(data.X)]
+    [1700, 1700, 1700, 1700, 1700]
+    """
+
+    def __init__(
+        self,
+        n_splits: int = 10,
+        *,
+        groups: Any = None,
+        new_models: Sequence[Any] | None = None,
+        random_state: Any = None,
+    ):
+        self.n_splits = n_splits
+        self.groups = groups
+        self.new_models = new_models
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        int
+        """
+        return self.n_splits
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]:
+        """Yield training and test row numbers.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : ignored
+            Present for scikit-learn.
+        groups : array-like of shape (n_rows,) or str, optional
+            Overrides the constructor's ``groups``.
+
+        Yields
+        ------
+        train, test : ndarray
+            Row numbers.
+        """
+        if isinstance(self.n_splits, bool) or not isinstance(
+            self.n_splits, (int, np.integer)
+        ):
+            raise ValueError(f"n_splits must be an integer, got {self.n_splits!r}.")
+        if self.n_splits < 2:
+            raise ValueError(f"n_splits must be at least 2, got {self.n_splits}.")
+        encoded = Comparisons.from_battles(X)
+        if len(encoded) < self.n_splits:
+            raise ValueError(
+                f"Cannot have n_splits={self.n_splits} greater than the number of "
+                f"rows, {len(encoded)}."
+            )
+        codes = resolve_groups(
+            self.groups if groups is None else groups, X, len(encoded)
+        )
+        if encoded.new_models is None or self.new_models is not None:
+            encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
+        fold = deal_folds(
+            encoded, codes, self.n_splits, check_random_state(self.random_state)
+        )
+        for k in range(self.n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+def deal_folds(
+    X: Comparisons,
+    groups: NDArray[np.intp] | None,
+    n_splits: int,
+    random: np.random.RandomState,
+) -> NDArray[np.intp]:
+    """Fold number of each row.
+
+    Units (rows, or whole groups) are put in the order of what they share, at random
+    within it, and dealt out like cards: every stratum is divided evenly.
+    """
+    source = source_codes(X)
+    if groups is None:
+        low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+        order = np.lexsort((random.permutation(len(X)), high, low, source))
+        fold = np.empty(len(X), dtype=np.intp)
+        fold[order] = np.arange(len(X)) % n_splits
+        return fold
+    n_groups = int(groups.max()) + 1
+    # Groups that hold the same number of rows of each source are alike.
+    table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
+    known = source >= 0
+    np.add.at(table, (groups[known], source[known]), 1)
+    _, kind = np.unique(table, axis=0, return_inverse=True)
+    order = np.lexsort((random.permutation(n_groups), kind.ravel()))
+    dealt = np.empty(n_groups, dtype=np.intp)
+    dealt[order] = np.arange(n_groups) % n_splits
+    return dealt[groups]
+
+
+def fold_weights(
+    weight: NDArray[np.float64],
+    source: NDArray[np.intp],
+    train: NDArray[np.intp],
+    names: Sequence[str],
+) -> NDArray[np.float64]:
+    """Weights of a training set that stands for all rows of each source.
+
+    Parameters
+    ----------
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+    source : ndarray of shape (n_rows,)
+        Source codes, -1 where a row counts for nothing.
+    train : ndarray
+        Row numbers of the training set.
+    names : sequence of str
+        What to call each source in errors.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        ``weight * omega`` on the training rows, zero elsewhere, with omega the ratio
+        of a source's whole weight to its weight in training.
+    """
+    inside = np.zeros(len(weight))
+    inside[train] = weight[train]
+    counted = source >= 0
+    size = len(names)
+    whole = np.bincount(source[counted], weight[counted], size)
+    kept = np.bincount(source[counted], inside[counted], size)
+    empty = (whole > 0) & (kept == 0)
+    if empty.any():
+        lost = [names[i] for i in np.flatnonzero(empty)]
+        raise ValueError(
+            f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
+            "add rows."
+        )
+    omega = np.divide(whole, kept, out=np.zeros(size), where=kept > 0)
+    return np.asarray(inside * np.append(omega, 0.0)[source])
+
+
+def run_plan(
+    task: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    description: str = "folds",
+) -> list[Any]:
+    """Run ``task(*job)`` for every job, in order, possibly in parallel.
+
+    Parameters
+    ----------
+    task : callable
+        Picklable function.
+    jobs : sequence of tuples
+        Arguments of each call.
+    n_jobs : int, optional
+        Number of workers, as in joblib.
+    verbose : int
+        Shows a progress bar on the standard error when positive.
+    description : str
+        What the bar counts.
+
+    Returns
+    -------
+    list
+    """
+    results = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(task)(*job) for job in jobs
+    )
+    if verbose <= 0:
+        return list(results)
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    return list(
+        track(results, description, len(jobs), console=console, transient=True)
+    )

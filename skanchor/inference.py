@@ -1,0 +1,303 @@
+"""Intervals, contrasts and rank sets from scores and their covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, ndtr, ndtri
+
+from skanchor.base import check_level
+
+__all__ = ["RankingResult", "combine_repeats", "holm_adjust", "rank_limits"]
+
+Array = NDArray[np.float64]
+
+
+def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:
+    """Combine repeated cross-fits, target by target.
+
+    Parameters
+    ----------
+    estimates, variances : ndarray of shape (n_repeats, n_targets)
+        Estimate and variance of each split.
+
+    Returns
+    -------
+    estimate, variance : ndarray of shape (n_targets,)
+        Median estimate, and median of the variance plus the squared distance to it.
+    """
+    middle = np.median(estimates, axis=0)
+    return middle, np.median(variances + (estimates - middle) ** 2, axis=0)
+
+
+def holm_adjust(p: Array) -> Array:
+    """Holm's step-down adjusted p-values of one family."""
+    order = np.argsort(p, kind="stable")
+    scaled = p[order] * (len(p) - np.arange(len(p)))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def one_sided_p(difference: Array, error: Array) -> tuple[Array, Array]:
+    """P-values of "difference >= 0" and of "difference <= 0".
+
+    They are one where the error is zero or infinite.
+    """
+    usable = np.isfinite(error) & (error > 0)
+    z = np.divide(difference, error, out=np.zeros_like(difference), where=usable)
+    return np.where(usable, ndtr(z), 1.0), np.where(usable, ndtr(-z), 1.0)
+
+
+def rank_limits(
+    difference: Array, error: Array, level: float
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Best and worst rank that Holm's procedure leaves possible.
+
+    Parameters
+    ----------
+    difference, error : ndarray of shape (n_rows, n_opponents)
+        Contrasts of each model to its opponents and their standard errors. All
+        entries of one sign form one family (eq:simulation-rank-set).
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_rows,)
+        Smallest and largest rank; 1 is best.
+    """
+    below, above = one_sided_p(difference, error)
+    half = (1.0 - level) / 2.0
+    loses = holm_adjust(below.ravel()).reshape(below.shape) <= half
+    wins = holm_adjust(above.ravel()).reshape(above.shape) <= half
+    n_opponents = difference.shape[1]
+    return 1 + loses.sum(axis=1), n_opponents + 1 - wins.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class RankingResult:
+    """Scores of all models with a joint covariance, and what follows from them.
+
+    Attributes
+    ----------
+    models : ndarray of shape (n_models,)
+        Labels.
+    is_new : ndarray of shape (n_models,)
+        Whether the model is new.
+    estimates : ndarray of shape (n_repeats, n_models)
+        Scores in logits, centred over the historical models.
+    covariances : ndarray of shape (n_repeats, n_models, n_models)
+        Their covariance in each repeat.
+    unbounded : ndarray of shape (n_models,)
+        Models whose score the data bound on one side at most: infinite error.
+    n_human, n_judge : ndarray of shape (n_models,)
+        Rows of each kind.
+    """
+
+    models: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    estimates: Array
+    covariances: Array
+    unbounded: NDArray[np.bool_]
+    n_human: NDArray[np.intp]
+    n_judge: NDArray[np.intp]
+
+    # ------------------------------------------------------------------ linear targets
+    def _targets(self, selectors: Array) -> tuple[Array, Array]:
+        """Estimate and standard error of each row of ``selectors`` @ scores."""
+        estimates = self.estimates @ selectors.T
+        variances = np.einsum("ti,rij,tj->rt", selectors, self.covariances, selectors)
+        estimate, variance = combine_repeats(estimates, np.maximum(variances, 0.0))
+        error = np.sqrt(variance)
+        error[(np.abs(selectors) @ self.unbounded) > 0] = np.inf
+        return estimate, error
+
+    def _pairs(
+        self, first: NDArray[np.intp], second: NDArray[np.intp]
+    ) -> tuple[Array, Array]:
+        """Score differences of pairs, straight from the covariance entries."""
+        estimates = self.estimates[:, first] - self.estimates[:, second]
+        c = self.covariances
+        variances = c[:, first, first] + c[:, second, second] - 2 * c[:, first, second]
+        estimate, variance = combine_repeats(estimates, np.maximum(variances, 0.0))
+        error = np.sqrt(variance)
+        error[self.unbounded[first] | self.unbounded[second]] = np.inf
+        return estimate, error
+
+    @property
+    def _all(self) -> tuple[Array, Array]:
+        return self._targets(np.eye(len(self.models)))
+
+    # -------------------------------------------------------------------------- scores
+    @property
+    def all_scores(self) -> pd.Series:
+        """Scores of every model."""
+        return pd.Series(self._all[0], index=self.models, name="score")
+
+    @property
+    def all_standard_errors(self) -> pd.Series:
+        """Standard errors of every model's score."""
+        return pd.Series(self._all[1], index=self.models, name="standard_error")
+
+    @property
+    def scores(self) -> pd.Series:
+        """Scores of the new models."""
+        return self.all_scores[self.is_new]
+
+    @property
+    def standard_errors(self) -> pd.Series:
+        """Standard errors of the new models' scores."""
+        return self.all_standard_errors[self.is_new]
+
+    def _interval(self, estimate: Array, error: Array, level: float) -> pd.DataFrame:
+        half = ndtri(0.5 + check_level(level) / 2.0) * error
+        return pd.DataFrame({"low": estimate - half, "high": estimate + half})
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Confidence intervals of the new models' scores.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high`` in logits, by new model.
+        """
+        table = self._interval(*self._all, level).set_axis(self.models)
+        return table[self.is_new]
+
+    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
+        """Differences of each new model to every other model.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Indexed by (``model``, ``opponent``): ``difference``, ``standard_error``,
+            ``low``, ``high`` in logits; ``win_probability`` that humans prefer the new
+            model, with ``win_low``, ``win_high``; ``p_adjusted``, twice the smaller of
+            the two Holm-adjusted one-sided p-values.
+        """
+        new, n_models = np.flatnonzero(self.is_new), len(self.models)
+        first = np.repeat(new, n_models)
+        second = np.tile(np.arange(n_models), len(new))
+        keep = first != second
+        first, second = first[keep], second[keep]
+        difference, error = self._pairs(first, second)
+        interval = self._interval(difference, error, level)
+        below, above = one_sided_p(difference, error)
+        p = 2.0 * np.minimum(holm_adjust(below), holm_adjust(above))
+        index = pd.MultiIndex.from_arrays(
+            [self.models[first], self.models[second]], names=["model", "opponent"]
+        )
+        return pd.DataFrame(
+            {
+                "difference": difference,
+                "standard_error": error,
+                "low": interval["low"].to_numpy(),
+                "high": interval["high"].to_numpy(),
+                "win_probability": expit(difference),
+                "win_low": expit(interval["low"].to_numpy()),
+                "win_high": expit(interval["high"].to_numpy()),
+                "p_adjusted": np.minimum(p, 1.0),
+            },
+            index=index,
+        )
+
+    def rank_sets(
+        self, level: float = 0.95, among: str = "historical"
+    ) -> pd.DataFrame:
+        """Ranks of the new models with simultaneous confidence sets.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Probability that every set holds its model's rank.
+        among : {"historical", "all"}, default="historical"
+            Whether opponents are the historical models or all others.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``rank``, ``low``, ``high`` by new model; 1 is best.
+        """
+        check_level(level)
+        if among not in ("historical", "all"):
+            raise ValueError(f"among must be 'historical' or 'all', got {among!r}.")
+        new = np.flatnonzero(self.is_new)
+        rank, low, high = self._ranks(new, among, level)
+        return pd.DataFrame(
+            {"rank": rank, "low": low, "high": high}, index=self.models[new]
+        )
+
+    def _ranks(
+        self, rows: NDArray[np.intp], among: str, level: float
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+        n_models = len(self.models)
+        opponents = (
+            np.flatnonzero(~self.is_new) if among == "historical" else np.arange(n_models)
+        )
+        grid = np.tile(opponents, (len(rows), 1))
+        if among == "all":
+            grid = grid[grid != rows[:, None]].reshape(len(rows), n_models - 1)
+        if grid.size == 0:
+            ones = np.ones(len(rows), dtype=np.intp)
+            return ones, ones, ones
+        first = np.repeat(rows, grid.shape[1])
+        difference, error = self._pairs(first, grid.ravel())
+        difference, error = difference.reshape(grid.shape), error.reshape(grid.shape)
+        low, high = rank_limits(difference, error, level)
+        return 1 + (difference < 0).sum(axis=1), low, high
+
+    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
+        """All models, best first.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level of the intervals and rank sets.
+
+        Returns
+        -------
+        DataFrame
+            ``score``, ``standard_error``, ``low``, ``high`` in logits; ``rank``,
+            ``rank_low``, ``rank_high`` among all models; ``is_new``; ``n_human`` and
+            ``n_judge`` rows of the model. The rank sets of the new models hold jointly;
+            the set of a historical model stands on its own.
+        """
+        score, error = self._all
+        interval = self._interval(score, error, level)
+        n_models = len(self.models)
+        rank, low, high = (np.ones(n_models, dtype=np.intp) for _ in range(3))
+        families = [np.flatnonzero(self.is_new)] if self.is_new.any() else []
+        families += [np.array([j]) for j in np.flatnonzero(~self.is_new)]
+        for rows in families:
+            rank[rows], low[rows], high[rows] = self._ranks(rows, "all", level)
+        table = pd.DataFrame(
+            {
+                "score": score,
+                "standard_error": error,
+                "low": interval["low"].to_numpy(),
+                "high": interval["high"].to_numpy(),
+                "rank": rank,
+                "rank_low": low,
+                "rank_high": high,
+                "is_new": self.is_new,
+                "n_human": self.n_human,
+                "n_judge": self.n_judge,
+            },
+            index=pd.Index(self.models, name="model"),
+        )
+        return table.sort_values("score", ascending=False, kind="stable")

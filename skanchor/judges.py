@@ -1,0 +1,245 @@
+"""Calibration of each judge against the human scores."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor.base import ComparisonEstimator
+from skanchor.bias._base import BiasLearner, learner_for, make_learner
+from skanchor.comparisons import Comparisons, JudgeRows, usable_features
+from skanchor.exceptions import (
+    BattlesError,
+    ConvergenceWarning,
+    DataWarning,
+    WeakJudgeWarning,
+)
+
+__all__ = ["JudgeCalibrator"]
+
+Array = NDArray[np.float64]
+
+WEAK_SENSITIVITY = 0.05
+"""Sensitivities below this many judge logits per score unit are called weak."""
+
+
+class JudgeCalibrator(ComparisonEstimator):
+    """Sensitivity, bias and position effect of each judge.
+
+    Reads historical judge rows that carry scores and fits, judge by judge,
+    ``eta = c (theta_a - theta_b) + psi(x_a) - psi(x_b) + o p``.
+
+    Parameters
+    ----------
+    bias : {"linear"}, learner or dict, default="linear"
+        Learner of the bias function psi: a name, a learner, or a dict judge -> learner.
+    position_effect : bool, default=False
+        Whether each judge gets an intercept p that belongs to the side shown first.
+    sensitivity_bounds : tuple of (low, high), default=(-20, 20)
+        Bounds of the sensitivity, in judge logits per unit of score.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    judges_ : ndarray of shape (n_judges,)
+        Judges with historical rows.
+    sensitivities_ : Series
+        Sensitivity c by judge; 1 means as sharp as humans.
+    position_effects_ : Series
+        Position effect p by judge in judge logits, zero where not fitted.
+    biases_ : dict
+        Fitted learner by judge.
+
+    Raises
+    ------
+    BattlesError
+        If no judge has historical rows, or the position effect is not identified.
+
+    Notes
+    -----
+    Solves eq:calibration-estimation-v2. A negative, near-zero or bound-hitting
+    sensitivity is kept and told by a ``WeakJudgeWarning``.
+
+    Examples
+    --------
+    >>> from skanchor import BTLRegressor, JudgeCalibrator
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> scored = BTLRegressor().fit(data.X, data.y).transform(data.X)
+    >>> judges = JudgeCalibrator().fit(scored, data.y)
+    >>> sorted(judges.sensitivities_.index)
+    ['judge-1', 'judge-2', 'judge-3']
+    """
+
+    _stands_for: ClassVar = {"bias": make_learner}
+
+    def __init__(
+        self,
+        bias: Any = "linear",
+        *,
+        position_effect: bool = False,
+        sensitivity_bounds: tuple[float, float] = (-20.0, 20.0),
+        unseen: str = "warn",
+    ):
+        self.bias = bias
+        self.position_effect = position_effect
+        self.sensitivity_bounds = sensitivity_bounds
+        self.unseen = unseen
+
+    def _fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None = None,
+        start: JudgeCalibrator | None = None,
+    ) -> list[Warning]:
+        low, high = self.sensitivity_bounds
+        if not low < high:
+            raise ValueError(
+                "sensitivity_bounds must be (low, high) with low < high, got "
+                f"{self.sensitivity_bounds!r}."
+            )
+        delta = X.score_differences
+        historical = (
+            (weight > 0) & ~X.involves_new & np.isfinite(delta) & (X.judge >= 0)
+        )
+        X = usable_features(X, historical & X.is_usable)
+        weight = np.where(historical, weight, 0.0)
+        notices: list[Warning] = []
+        sensitivities, positions, learners = {}, {}, {}
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = X.by_judge(m)
+            row_weight = weight[cut.rows]
+            if not row_weight.any():
+                continue
+            columns = [np.where(np.isfinite(delta[cut.rows]), delta[cut.rows], 0.0)]
+            if self.position_effect:
+                self._check_position(judge, X, cut, row_weight > 0)
+                columns.append(cut.order)
+            learner: Any = clone(learner_for(self.bias, judge))
+            learner.set_params(loss="logistic").fit(
+                cut.pairs,
+                y[cut.rows],
+                row_weight,
+                parametric=np.column_stack(columns),
+                bounds=(low, high),
+                start=None if start is None else start.biases_.get(judge),
+            )
+            coef = learner.parametric_coef_
+            sensitivities[judge] = coef[0]
+            positions[judge] = coef[1] if self.position_effect else 0.0
+            learners[judge] = learner
+            notices += self._judge_notices(judge, learner)
+        if not learners:
+            raise BattlesError(
+                "No judge has a historical row: nothing to calibrate against the human "
+                "scores. Give judge rows between models with human votes."
+            )
+        self.judges_ = np.array(list(learners), dtype=object)
+        self.sensitivities_ = pd.Series(sensitivities, name="sensitivity", dtype=float)
+        self.position_effects_ = pd.Series(positions, name="position", dtype=float)
+        self.biases_: dict[Any, BiasLearner] = learners
+        return notices
+
+    def _check_position(
+        self, judge: Any, X: Comparisons, cut: JudgeRows, used: NDArray[np.bool_]
+    ) -> None:
+        """Refuse a position effect that the historical rows cannot tell apart."""
+        # Turned so that the earlier label comes first, a display order that depends
+        # on the pair alone shows one sign.
+        turned = np.where(cut.left < cut.right, cut.order, -cut.order)
+        historical = np.unique(turned[used & (turned != 0)])
+        new = np.append(X.is_new, False)
+        arrival = new[cut.left] ^ new[cut.right]
+        seen = np.where(new[cut.left], cut.order, -cut.order)[arrival]
+        one_sided = len(seen) > 0 and len(np.unique(seen)) == 1 and seen[0] != 0
+        if len(historical) == 0 or (one_sided and len(historical) < 2):
+            raise BattlesError(
+                f"The position effect of judge {judge!r} cannot be learned: its "
+                "historical rows do not show models in both orders"
+                + (", while every arrival row has the same order." if one_sided else ".")
+                + " Set position_effect=False, or add rows with the sides swapped."
+            )
+
+    def _judge_notices(self, judge: Any, learner: Any) -> list[Warning]:
+        notices: list[Warning] = []
+        sensitivity = float(learner.parametric_coef_[0])
+        at_bound = getattr(learner, "at_bound_", np.zeros(1, dtype=bool))
+        if at_bound[0]:
+            notices.append(
+                WeakJudgeWarning(
+                    f"Sensitivity of judge {judge!r} lies on its bound, "
+                    f"{sensitivity:.3g}; intervals that use this judge are not valid."
+                )
+            )
+        elif sensitivity < WEAK_SENSITIVITY:
+            kind = "negative" if sensitivity < 0 else "close to zero"
+            notices.append(
+                WeakJudgeWarning(
+                    f"Sensitivity of judge {judge!r} is {kind} ({sensitivity:.3g}): its "
+                    "verdicts carry little of the human ranking."
+                )
+            )
+        if not getattr(learner, "converged_", True):
+            notices.append(
+                ConvergenceWarning(
+                    f"The fit of judge {judge!r} did not converge; its verdicts may be "
+                    "separated by a feature. Set a ridge penalty, such as "
+                    "LinearBias(alpha=0.01)."
+                )
+            )
+        return notices
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        known = set(self.judges_.tolist())
+        biases = np.zeros(len(X))
+        for m, judge in enumerate(X.judges.tolist()):
+            if judge in known and X.features_left.shape[1]:
+                cut = X.by_judge(m)
+                if len(cut):
+                    biases[cut.rows] = self._contrast(judge, cut)
+        return X.with_columns(
+            sensitivities=self.sensitivities_.reindex(X.judges).to_numpy(float),
+            position_effects=self.position_effects_.reindex(X.judges).to_numpy(float)
+            if self.position_effect
+            else None,
+            biases=biases,
+        )
+
+    def _contrast(self, judge: Any, cut: JudgeRows) -> Array:
+        pairs = cut.pairs
+        finite = np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(
+            axis=1
+        )
+        if finite.all():
+            return np.asarray(self.biases_[judge].contrast(pairs))
+        values = np.full(len(cut), np.nan)
+        if finite.any():
+            values[finite] = self.biases_[judge].contrast(pairs[finite])
+        return values
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return (X.judge >= 0) & ~X.involves_new
+
+
+def unused_judges(X: Comparisons, weight: Array) -> tuple[list[Any], list[Warning]]:
+    """Judges without historical rows of positive weight, with a warning for each."""
+    historical = X.is_usable & ~X.involves_new & (weight > 0) & (X.judge >= 0)
+    counts = np.bincount(X.judge[historical], minlength=len(X.judges))
+    names = X.judges[counts == 0].tolist()
+    rows = X.is_usable & (weight > 0) & (X.judge >= 0)
+    lost = np.bincount(X.judge[rows], minlength=len(X.judges))[counts == 0]
+    notices: list[Warning] = [
+        DataWarning(
+            f"Judge {name!r} has no historical row to calibrate it; its {n} rows with "
+            "new models are left out."
+        )
+        for name, n in zip(names, lost.tolist(), strict=True)
+    ]
+    return names, notices

@@ -1,0 +1,89 @@
+"""The bundled table is the one that the package says it made."""
+
+import gzip
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from skanchor.datasets import load_demo
+from skanchor.datasets._demo import _add_ties, _write_demo, make_demo
+
+
+def test_bundled_file_is_what_make_demo_makes():
+    made, frame = make_demo(), load_demo().frame
+    assert list(made.columns) == list(frame.columns)
+    numeric = frame.select_dtypes("number").columns
+    assert list(numeric) == ["length_a", "length_b", "markdown_a", "markdown_b"]
+    # Another BLAS may round a third decimal the other way.
+    assert_allclose(made[numeric], frame[numeric], atol=1.01e-3)
+    for name in frame.columns.difference(numeric):
+        assert made[name].tolist() == frame[name].tolist()
+
+
+def test_rebuilt_file_reads_the_same(tmp_path):
+    _write_demo(tmp_path / "a.csv.gz")
+    _write_demo(tmp_path / "b.csv.gz")
+    packed = (tmp_path / "a.csv.gz").read_bytes()
+    assert packed == (tmp_path / "b.csv.gz").read_bytes()
+    bundled = (files("skanchor.datasets") / "data/demo_battles.csv.gz").read_bytes()
+    assert len(gzip.decompress(packed)) == len(gzip.decompress(bundled))
+
+
+def test_demo_contents():
+    demo = load_demo()
+    X = demo.data
+    assert X.shape == (4000, 8) and demo.target.shape == (4000,)
+    assert demo.feature_names == list(X.columns)
+    assert demo.frame.drop(columns="winner").equals(X)
+    assert set(demo.target) == {"model_a", "model_b", "tie"}
+    assert 0.1 < (demo.target == "tie").mean() < 0.3
+    assert not demo.frame.isna().any(axis=None)
+    assert "SIMULATED" in demo.DESCR
+    human = X[X["judge"] == "human"]
+    seen = set(human["model_a"]) | set(human["model_b"])
+    every = set(X["model_a"]) | set(X["model_b"])
+    assert sorted(every - seen) == demo.new_models == ["ivory-lynx", "jade-finch"]
+    assert every == set(demo.true_scores.index)
+    assert set(X["judge"]) == {"human", *demo.true_sensitivities.index}
+    assert_allclose(demo.true_scores.drop(demo.new_models).mean(), 0, atol=1e-12)
+
+
+def test_pair_instead_of_bunch():
+    X, y = load_demo(return_X_y=True)
+    assert isinstance(X, pd.DataFrame) and isinstance(y, pd.Series)
+    assert y.name == "winner" and "winner" not in X
+
+
+def test_arrays():
+    demo = load_demo(as_frame=False)
+    assert demo.frame is None
+    assert isinstance(demo.data, np.ndarray) and demo.data.shape == (4000, 8)
+    X, y = load_demo(return_X_y=True, as_frame=False)
+    assert (demo.data == X).all() and (demo.target == y).all()
+
+
+def test_ties_keep_the_win_rate():
+    rng = np.random.default_rng(0)
+    n = 200_000
+    for logit in (-1.5, 0.0, 0.7):
+        p = expit(logit)
+        y = (rng.random(n) < p).astype(int)
+        winner = _add_ties(rng, y, np.full(n, logit))
+        value = pd.Series(winner).map({"model_a": 1, "tie": 0.5, "model_b": 0})
+        assert abs(value.mean() - p) < 4.5 * 0.5 / np.sqrt(n)
+        t = 0.6 * min(p, 1 - p)
+        assert abs((winner == "tie").mean() - t) < 4.5 * 0.5 / np.sqrt(n)
+
+
+def test_human_win_rates_follow_the_true_scores():
+    demo = load_demo()
+    human = demo.frame[demo.frame["judge"] == "human"]
+    value = human["winner"].map({"model_a": 1, "tie": 0.5, "model_b": 0})
+    scores = demo.true_scores
+    p = expit(human["model_a"].map(scores) - human["model_b"].map(scores))
+    assert abs((value - p).sum()) < 4.5 * np.sqrt((p * (1 - p)).sum())
+    better = np.where(p > 0.5, value - p, p - value)
+    assert abs(better.sum()) < 4.5 * np.sqrt((p * (1 - p)).sum())
