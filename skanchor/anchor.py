@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.arrivals import ArrivalScorer
-from skanchor.base import ComparisonEstimator, emit, enter
+from skanchor.base import emit, enter
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import (
     Comparisons,
@@ -26,6 +26,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.folds import FoldPlan, SourceKFold, fold_weights, run_plan
 from skanchor.inference import RankingResult
 from skanchor.judges import JudgeCalibrator, unused_judges
+from skanchor.ranking import RankingEstimator, check_ranking, count_rows
 from skanchor.riesz import RieszDebiaser
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
@@ -80,7 +81,7 @@ class AnchorResult(RankingResult):
         return table[self.is_new]
 
 
-class AnchorPipeline(ComparisonEstimator):
+class AnchorPipeline(RankingEstimator):
     """Human scores of new models from their judge comparisons, with inference.
 
     Runs the chain ``btl -> calibrator -> arrival -> debiaser`` once per fold on the
@@ -241,6 +242,7 @@ class AnchorPipeline(ComparisonEstimator):
             self.result_ = self._cross_fit(
                 battles, values, weight, entry.groups, stages, full[0], plans, notices
             )
+        self._summary = self._summarise(battles, values, weight)
         emit(notices)
         return self
 
@@ -258,18 +260,7 @@ class AnchorPipeline(ComparisonEstimator):
                     "so no judge can be calibrated."
                 )
             battles = battles.relabel(battles.models, battles.judges[keep])
-        if not battles.is_new.any() and self.new_models is None:
-            raise BattlesError(
-                "There is no new model: every model has human rows. Name the models to "
-                "treat as new in new_models, or pass new_models=[] for the historical "
-                "leaderboard."
-            )
-        n_historical = len(battles.models) - int(battles.is_new.sum())
-        if n_historical < 2:
-            raise BattlesError(
-                f"Only {n_historical} historical model has human rows; at least two are "
-                "needed for a scale."
-            )
+        check_ranking(battles, self.new_models)
         used = battles.is_usable & (weight > 0)
         for model in battles.models[battles.is_new].tolist():
             code = battles.models.tolist().index(model)
@@ -391,7 +382,7 @@ class AnchorPipeline(ComparisonEstimator):
             np.array(estimates),
             np.array(covariances),
             undetermined | self._unbounded(X),
-            *_counts(X, weight),
+            *count_rows(X, weight),
             influence=influence,
             parts=np.array(parts),
             lower_bound=_lower_bound(full, X, self._full_scores),
@@ -408,7 +399,7 @@ class AnchorPipeline(ComparisonEstimator):
             scores,
             np.full((1, n_models, n_models), np.nan),
             np.zeros(n_models, dtype=bool),
-            *_counts(X, weight),
+            *count_rows(X, weight),
             influence=np.zeros((len(X), n_models)),
             parts=np.full((1, 3, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
@@ -429,16 +420,6 @@ class AnchorPipeline(ComparisonEstimator):
 
     # ------------------------------------------------------------------------- results
     @property
-    def scores_(self) -> pd.Series:
-        """Score of each new model, in logits."""
-        return self._result().scores
-
-    @property
-    def standard_errors_(self) -> pd.Series:
-        """Standard error of each new model's score, in logits."""
-        return self._result().standard_errors
-
-    @property
     def variance_(self) -> pd.DataFrame:
         """Human, judge, cross and item parts of the variance, and its lower bound."""
         return self._result().variance
@@ -449,77 +430,9 @@ class AnchorPipeline(ComparisonEstimator):
         return self._result().influence
 
     def _result(self) -> AnchorResult:
-        if "result_" not in self.__dict__:
-            # hasattr then says that an unfitted pipeline has no results.
-            raise AttributeError(
-                "This AnchorPipeline instance is not fitted yet; call fit first."
-            )
-        return self.result_
-
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """Confidence intervals of the new models' scores.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-            Columns ``low`` and ``high`` in logits, by new model.
-        """
-        check_is_fitted(self)
-        return self.result_.conf_int(level)
-
-    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
-        """Differences to every other model; see :meth:`AnchorResult.contrasts`.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-        """
-        check_is_fitted(self)
-        return self.result_.contrasts(level)
-
-    def rank_sets(
-        self, level: float = 0.95, among: str = "historical"
-    ) -> pd.DataFrame:
-        """Ranks and rank sets of the new models; see :meth:`AnchorResult.rank_sets`.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-        among : {"historical", "all"}, default="historical"
-            Opponents.
-
-        Returns
-        -------
-        DataFrame
-        """
-        check_is_fitted(self)
-        return self.result_.rank_sets(level, among)
-
-    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
-        """All models, best first; see :meth:`AnchorResult.leaderboard`.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Confidence level in (0, 1).
-
-        Returns
-        -------
-        DataFrame
-        """
-        check_is_fitted(self)
-        return self.result_.leaderboard(level)
+        result = super()._result()
+        assert isinstance(result, AnchorResult)
+        return result
 
     def summary(self) -> pd.DataFrame:
         """What the data say of each judge.
@@ -535,6 +448,29 @@ class AnchorPipeline(ComparisonEstimator):
         check_is_fitted(self)
         return self._summary.copy()
 
+    def _summarise(self, X: Comparisons, y: Array, weight: Array) -> pd.DataFrame:
+        known = self._annotate(X)
+        delta = known.score_differences
+        table = {}
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = X.by_judge(m)
+            rows = cut.rows[weight[cut.rows] > 0]
+            shown = np.where(X.order[rows] >= 0, y[rows], 1.0 - y[rows])
+            ordered = X.order[rows] != 0
+            decided = rows[(y[rows] != 0.5) & ~X.involves_new[rows]]
+            decided = decided[delta[decided] != 0]
+            table[judge] = {
+                "rows": len(rows),
+                "ties": int(np.sum((y[rows] > 0) & (y[rows] < 1))),
+                "first_side_rate": shown[ordered].mean() if ordered.any() else np.nan,
+                "agreement": np.mean((delta[decided] > 0) == (y[decided] > 0.5))
+                if len(decided)
+                else np.nan,
+                "sensitivity": self.calibrator_.sensitivities_[judge],
+                "position_effect": self.calibrator_.position_effects_[judge],
+            }
+        return pd.DataFrame.from_dict(table, orient="index").rename_axis("judge")
+
     # ---------------------------------------------------------------- scikit-learn side
     def _annotate(self, X: Comparisons) -> Comparisons:
         known = self.arrival_._annotate(
@@ -544,9 +480,6 @@ class AnchorPipeline(ComparisonEstimator):
         return known.with_columns(
             scores=scores, new_models=tuple(self.new_models_.tolist())
         )
-
-    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
-        return X.judge >= 0
 
 
 # ------------------------------------------------------------------------------ folds
@@ -666,20 +599,6 @@ def _lower_bound(stages: Stages, X: Comparisons, scores: Array) -> Array:
     direction /= np.linalg.norm(direction)
     information = direction @ system.human_information @ direction
     return np.asarray((items @ direction) ** 2 / information)
-
-
-def _counts(
-    X: Comparisons, weight: Array
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Human and judge rows of each model."""
-    used = X.is_usable & (weight > 0)
-    size = len(X.models)
-    human, judge = (
-        np.bincount(X.left[rows], minlength=size)
-        + np.bincount(X.right[rows], minlength=size)
-        for rows in (used & X.is_human, used & ~X.is_human)
-    )
-    return human, judge
 
 
 def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:

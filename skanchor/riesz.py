@@ -34,6 +34,8 @@ class RieszSystem:
         position effects) after the bias functions.
     human_information : ndarray of shape (p, p)
         The human rows' share of it.
+    gap : ndarray of shape (p, n_targets)
+        ``sum omega a V xi - L``, what the weights leave of the identity.
     weights : ndarray of shape (p, n_targets)
         w = J^-1 L for the targets L, the scores of all items.
     targets : ndarray of shape (p, n_targets)
@@ -46,6 +48,7 @@ class RieszSystem:
 
     information: Array
     human_information: Array
+    gap: Array
     weights: Array
     targets: Array
     blocks: tuple[JudgeBlock | None, ...]
@@ -122,7 +125,7 @@ class RieszDebiaser(ComparisonEstimator):
         self.judges_ = X.judges
         self.information_ = self._system.information
         missing = self._system.information @ self._system.weights
-        self.identity_error_ = float(np.abs(missing - self._system.targets).max())
+        self.identity_error_ = float(np.abs(self._system.gap).max())
         codes = source_codes(X)
         keys = self._source_keys(X, codes)
         totals = np.bincount(codes[used], weight[used], minlength=len(keys))
@@ -157,6 +160,7 @@ class RieszDebiaser(ComparisonEstimator):
         information = np.zeros((size, size))
         information[:n_scores, :n_scores] = items.T @ laplacian(pairs) @ items
         human_information = information.copy()
+        identity = information.copy()
         blocks: list[JudgeBlock | None] = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
@@ -171,6 +175,7 @@ class RieszDebiaser(ComparisonEstimator):
             block = judge_block(cut, delta[cut.rows], row_weight, learner)
             columns = self._judge_columns(X, m, items, size)
             information += columns.T @ block.gram @ columns
+            identity += columns.T @ block.identity @ columns
             blocks.append(block)
         targets = np.zeros((size, n_items))
         targets[:n_scores] = items.T
@@ -178,7 +183,13 @@ class RieszDebiaser(ComparisonEstimator):
         padded = np.zeros((n_items, size))
         padded[:, :n_scores] = items
         return RieszSystem(
-            information, human_information, weights, targets, tuple(blocks), padded
+            information,
+            human_information,
+            identity.T @ weights - targets,
+            weights,
+            targets,
+            tuple(blocks),
+            padded,
         )
 
     @staticmethod

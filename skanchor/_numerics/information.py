@@ -33,6 +33,9 @@ class JudgeBlock:
     gram : ndarray of shape (n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, with
         ``x = (e_a - e_b, delta, order)``.
+    identity : ndarray of shape (n_items + 2, n_items + 2)
+        Sum of ``weight V (x - D[Gamma]) x'``; equal to ``gram`` where the projection is
+        exact.
     learner : BiasLearner or None
         Learner of the projection; None where there are no features.
     coef : ndarray of shape (n_columns, n_items + 2) or None
@@ -40,6 +43,7 @@ class JudgeBlock:
     """
 
     gram: Array
+    identity: Array
     learner: Any
     coef: Array | None
 
@@ -102,14 +106,15 @@ def judge_block(
     gram[n_items:, :n_items] = gram[:n_items, n_items:].T
     gram[n_items:, n_items:] = extra.T @ weighted
     if span is None:
-        return JudgeBlock(gram, None, None)
+        return JudgeBlock(gram, gram, None, None)
     head, tail = slice(n_items + 2), slice(n_items + 2, None)
     inner = gram[tail, tail].copy()
     inner[np.diag_indices(len(inner))] += weight.sum() * learner.ridge(
         cut.pairs, weight
     )
     coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
-    return JudgeBlock(gram[head, head] - gram[head, tail] @ coef, learner, coef)
+    projected = gram[head, head] - gram[head, tail] @ coef
+    return JudgeBlock(projected, projected, learner, coef)
 
 
 def _fitted_block(
@@ -120,4 +125,5 @@ def _fitted_block(
     pairs = cut.pairs[np.flatnonzero(used)]
     learner.fit(pairs, columns, weight[used])
     rest = columns - learner.contrast(pairs)
-    return JudgeBlock(rest.T @ (rest * weight[used, None]), learner, None)
+    weighted = rest * weight[used, None]
+    return JudgeBlock(weighted.T @ rest, weighted.T @ columns, learner, None)

@@ -1,0 +1,9 @@
+"""Methods to compare with, each with the same ``fit`` and the same result names."""
+
+from skanchor.ranking import RankingEstimator
+from skanchor.baselines._joint_btl import JointBTL
+
+__all__ = ["BASELINES", "JointBTL"]
+
+BASELINES: dict[str, type[RankingEstimator]] = {"JointBTL": JointBTL}
+"""Baselines by name."""

@@ -1,0 +1,104 @@
+"""One BTL model for humans and judges alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons, decide_roles
+from skanchor.inference import RankingResult
+from skanchor.ranking import RankingEstimator, check_ranking, count_rows
+
+__all__ = ["JointBTL"]
+
+
+class JointBTL(RankingEstimator):
+    """A single BTL model over human and judge rows, the new models included.
+
+    Treats every judge as one more human: no sensitivity, no bias.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        The model; None stands for ``BTLRegressor()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_ : ndarray
+        Labels.
+    btl_ : BTLRegressor
+        The fitted model.
+    result_ : RankingResult
+        Scores re-centred over the historical models, with the sandwich covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JointBTL
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> JointBTL().fit(data.X, data.y).scores_.index.tolist()
+    ['new-model']
+    """
+
+    _stands_for = {"btl": lambda value: BTLRegressor()}  # noqa: RUF012
+
+    def __init__(
+        self,
+        btl: BTLRegressor | None = None,
+        *,
+        new_models: Sequence[Any] | None = None,
+        unseen: str = "warn",
+    ):
+        self.btl = btl
+        self.new_models = new_models
+        self.unseen = unseen
+
+    def _fit(
+        self,
+        X: Comparisons,
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        groups: NDArray[np.intp] | None = None,
+        start: Any = None,
+    ) -> list[Warning]:
+        from sklearn.base import clone
+
+        X = decide_roles(X, weight, self.new_models)
+        check_ranking(X, self.new_models)
+        alike = replace(
+            X,
+            judge=np.where(X.is_usable, -1, X.judge),
+            new_models=(),
+            _cache={},
+        )
+        self.btl_ = clone(self.btl) if self.btl is not None else BTLRegressor()
+        notices = self.btl_._fit(alike, y, weight, groups)
+        self.models_ = X.models
+        self.new_models_ = X.models[X.is_new]
+        size = len(X.models)
+        recentre = np.eye(size) - np.where(X.is_new, 0.0, 1.0) / (~X.is_new).sum()
+        covariance = self.btl_.covariance_.copy()
+        unbounded = ~np.isfinite(np.diag(covariance))
+        covariance[unbounded, unbounded] = 0.0
+        self.result_ = RankingResult(
+            X.models,
+            X.is_new,
+            (recentre @ self.btl_.scores_.to_numpy())[None],
+            (recentre @ covariance @ recentre.T)[None],
+            unbounded,
+            *count_rows(X, weight),
+        )
+        return notices
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        return X.with_columns(scores=scores, new_models=tuple(self.new_models_.tolist()))

@@ -1,0 +1,173 @@
+"""How well a method places models whose human ranking is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor.base import enter
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons, Outcomes
+from skanchor.exceptions import BattlesError
+from skanchor.folds import run_plan
+from skanchor.metrics import insertion_rank
+
+__all__ = ["leave_one_model_out"]
+
+
+def leave_one_model_out(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    models: Sequence[Any] | None = None,
+    level: float = 0.95,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """Treat each model in turn as new, without its human rows.
+
+    The truth is the BTL fit of all human rows, re-centred over the models that remain.
+    Rows of models without any human row are left out throughout.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything with ``fit``, ``scores_`` and, where it has them,
+        ``standard_errors_``, ``conf_int`` and ``rank_sets``.
+    X : battles table or Comparisons
+        One row per comparison.
+    y : array-like of shape (n_rows,)
+        Outcomes.
+    sample_weight : array-like of shape (n_rows,), optional
+        Row weights.
+    groups : array-like of shape (n_rows,) or str, optional
+        Groups of dependent rows, or the column that holds them.
+    models : sequence of labels, optional
+        Models to leave out; None means all with human rows.
+    level : float, default=0.95
+        Confidence level.
+    n_jobs : int, optional
+        Models in parallel, as in joblib.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+
+    Returns
+    -------
+    DataFrame
+        By model left out: ``true_score``, ``true_error`` (standard error of the human
+        fit), ``score``, ``standard_error``, ``low``, ``high``, ``covered``,
+        ``true_rank``, ``rank`` (insertion ranks among the human scores of the others),
+        ``rank_low``, ``rank_high``.
+
+    Raises
+    ------
+    BattlesError
+        If a named model has no human rows.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.evaluation import leave_one_model_out
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> table = leave_one_model_out(
+    ...     AnchorPipeline(random_state=0), data.X, data.y, models=["model-01"]
+    ... )
+    >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
+    True
+    """
+    entry = enter(X, y, sample_weight, groups)
+    battles, weight = entry.X, entry.weight
+    human = BTLRegressor()
+    human._fit(battles, entry.outcomes.values, weight)
+    known = human.models_.tolist()
+    if models is None:
+        models = known
+    strangers = [model for model in models if model not in known]
+    if strangers:
+        raise BattlesError(
+            f"Models {strangers} have no human rows, so their true score is unknown."
+        )
+    with_votes = np.append(np.isin(np.arange(len(battles.models)),
+                                   [battles.models.tolist().index(m) for m in known]),
+                           False)  # fmt: skip
+    rows = with_votes[battles.left] & with_votes[battles.right] & (weight > 0)
+    jobs = [
+        (estimator, battles, entry.outcomes, weight, entry.groups, rows, model,
+         human, level)
+        for model in models
+    ]  # fmt: skip
+    done = run_plan(
+        _place, jobs, n_jobs=n_jobs, verbose=verbose, description="models left out"
+    )
+    return pd.DataFrame(done, index=pd.Index(list(models), name="model"))
+
+
+def _place(
+    estimator: Any,
+    X: Comparisons,
+    outcomes: Outcomes,
+    weight: NDArray[np.float64],
+    groups: NDArray[np.intp] | None,
+    rows: NDArray[np.bool_],
+    model: Any,
+    human: BTLRegressor,
+    level: float,
+) -> dict[str, Any]:
+    code = X.models.tolist().index(model)
+    involved = (X.left == code) | (X.right == code)
+    at = np.flatnonzero(rows & ~(X.is_human & involved))
+    fitted = clone(estimator)
+    if "new_models" in fitted.get_params():
+        fitted.set_params(new_models=[model])
+    extra = {} if groups is None else {"groups": groups[at]}
+    # Outcomes go in as preferences, whatever their labels were.
+    fitted.fit(
+        _as_named(X[at]), outcomes.values[at], sample_weight=weight[at], **extra
+    )
+
+    others = human.scores_.drop(model)
+    reference = BTLRegressor()
+    reference._fit(X[at], outcomes.values[at], weight[at])
+    score = float(fitted.scores_[model])
+    result: dict[str, Any] = {
+        "true_score": human.scores_[model] - others.mean(),
+        "true_error": _centred_error(human, model),
+        "score": score,
+    }
+    if hasattr(fitted, "standard_errors_"):
+        interval = fitted.conf_int(level).loc[model]
+        result["standard_error"] = fitted.standard_errors_[model]
+        result["low"], result["high"] = interval["low"], interval["high"]
+        result["covered"] = bool(
+            result["low"] <= result["true_score"] <= result["high"]
+        )
+    result["true_rank"] = insertion_rank(human.scores_[model], others)
+    result["rank"] = insertion_rank(score, reference.scores_)
+    if hasattr(fitted, "rank_sets"):
+        sets = fitted.rank_sets(level).loc[model]
+        result["rank_low"], result["rank_high"] = int(sets["low"]), int(sets["high"])
+    return result
+
+
+def _as_named(X: Comparisons) -> Comparisons:
+    from dataclasses import replace
+
+    return replace(X, named=True, _cache={})
+
+
+def _centred_error(human: BTLRegressor, model: Any) -> float:
+    """Standard error of a score after re-centring over the other models."""
+    place = human.models_.tolist().index(model)
+    size = len(human.models_)
+    contrast = np.full(size, -1.0 / (size - 1))
+    contrast[place] = 1.0
+    return float(np.sqrt(contrast @ human.covariance_ @ contrast))

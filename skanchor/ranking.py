@@ -1,0 +1,146 @@
+"""What every method that ends in a ranking offers once it is fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor.base import ComparisonEstimator
+from skanchor.comparisons import Comparisons
+from skanchor.exceptions import BattlesError
+from skanchor.inference import RankingResult
+
+__all__ = ["RankingEstimator", "check_ranking", "count_rows"]
+
+
+class RankingEstimator(ComparisonEstimator):
+    """An estimator whose fitted ``result_`` ranks new models.
+
+    The results are the attributes and methods of ``result_``, a
+    :class:`skanchor.inference.RankingResult`.
+    """
+
+    result_: RankingResult
+
+    def _result(self) -> RankingResult:
+        if "result_" not in self.__dict__:
+            # hasattr then says that an unfitted estimator has no results.
+            raise AttributeError(
+                f"This {type(self).__name__} instance is not fitted yet; call fit first."
+            )
+        return self.result_
+
+    @property
+    def scores_(self) -> pd.Series:
+        """Score of each new model, in logits."""
+        return self._result().scores
+
+    @property
+    def standard_errors_(self) -> pd.Series:
+        """Standard error of each new model's score, in logits."""
+        return self._result().standard_errors
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Confidence intervals of the new models' scores.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high`` in logits, by new model.
+        """
+        check_is_fitted(self)
+        return self.result_.conf_int(level)
+
+    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
+        """Differences of each new model to every other model.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`skanchor.inference.RankingResult.contrasts`.
+        """
+        check_is_fitted(self)
+        return self.result_.contrasts(level)
+
+    def rank_sets(
+        self, level: float = 0.95, among: str = "historical"
+    ) -> pd.DataFrame:
+        """Ranks of the new models with simultaneous confidence sets.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        among : {"historical", "all"}, default="historical"
+            Opponents.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``rank``, ``low``, ``high`` by new model; 1 is best.
+        """
+        check_is_fitted(self)
+        return self.result_.rank_sets(level, among)
+
+    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
+        """All models, best first.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`skanchor.inference.RankingResult.leaderboard`.
+        """
+        check_is_fitted(self)
+        return self.result_.leaderboard(level)
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return X.judge >= 0
+
+
+def check_ranking(X: Comparisons, new_models: Any) -> None:
+    """Refuse roles that leave nothing to rank or no scale to rank on."""
+    if not X.is_new.any() and new_models is None:
+        raise BattlesError(
+            "There is no new model: every model has human rows. Name the models to "
+            "treat as new in new_models, or pass new_models=[] for the historical "
+            "leaderboard."
+        )
+    n_historical = len(X.models) - int(X.is_new.sum())
+    if n_historical < 2:
+        raise BattlesError(
+            f"Only {n_historical} historical model has human rows; at least two are "
+            "needed for a scale."
+        )
+
+
+def count_rows(
+    X: Comparisons, weight: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count the human and the judge rows of each model."""
+    used = X.is_usable & (weight > 0)
+    size = len(X.models)
+    human, judge = (
+        np.bincount(X.left[rows], minlength=size)
+        + np.bincount(X.right[rows], minlength=size)
+        for rows in (used & X.is_human, used & ~X.is_human)
+    )
+    return human, judge
