@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -219,9 +220,7 @@ class AnchorPipeline(RankingEstimator):
         self
         """
         if self.item_effects is not None:
-            raise ValueError(
-                f"item_effects must be None, got {self.item_effects!r}."
-            )
+            raise ValueError(f"item_effects must be None, got {self.item_effects!r}.")
         entry = enter(X, y, sample_weight, groups)
         self._remember_input(X, entry)
         weight, values = entry.weight, entry.outcomes.values
@@ -240,7 +239,15 @@ class AnchorPipeline(RankingEstimator):
             self.result_ = self._plug_in_result(battles, weight)
         else:
             self.result_ = self._cross_fit(
-                battles, values, weight, entry.groups, stages, full[0], plans, notices
+                battles,
+                values,
+                weight,
+                entry.groups,
+                stages,
+                full[0],
+                full[2],
+                plans,
+                notices,
             )
         self._summary = self._summarise(battles, values, weight)
         emit(notices)
@@ -271,7 +278,9 @@ class AnchorPipeline(RankingEstimator):
         return usable_features(battles, used & ~battles.is_human), notices
 
     def _stages(self) -> Stages:
-        calibrator = self.calibrator if self.calibrator is not None else JudgeCalibrator()
+        calibrator = (
+            self.calibrator if self.calibrator is not None else JudgeCalibrator()
+        )
         debiaser = self.debiaser
         if debiaser is None:
             # Both halves of the correction then see the same class of functions.
@@ -312,9 +321,7 @@ class AnchorPipeline(RankingEstimator):
                 splitter = SourceKFold(int(cv), random_state=int(seed))
                 codes = None if groups is None else groups[counted]
                 fold = np.full(len(X), -1)
-                for k, (_, test) in enumerate(
-                    splitter.split(X[counted], groups=codes)
-                ):
+                for k, (_, test) in enumerate(splitter.split(X[counted], groups=codes)):
                     fold[counted[test]] = k
                 plans.append(
                     [
@@ -324,9 +331,7 @@ class AnchorPipeline(RankingEstimator):
                     ]
                 )  # fmt: skip
         elif hasattr(cv, "split"):
-            plans = [
-                list(cv.split(X, y, groups)) for _ in range(self.n_repeats)
-            ]
+            plans = [list(cv.split(X, y, groups)) for _ in range(self.n_repeats)]
         else:
             raise ValueError(
                 f"cv must be an int, a splitter or a list of splits, got {cv!r}."
@@ -343,10 +348,13 @@ class AnchorPipeline(RankingEstimator):
         groups: NDArray[np.intp] | None,
         stages: Stages,
         full: Stages,
+        known: Comparisons,
         plans: list[FoldPlan],
         notices: list[Warning],
     ) -> AnchorResult:
         n_models = len(X.models)
+        debiaser = full[3]
+        assert debiaser is not None
         source = np.where(weight > 0, source_codes(X), -1)
         names = _source_names(X, source)
         jobs = [
@@ -354,9 +362,7 @@ class AnchorPipeline(RankingEstimator):
             for plan in plans
             for k, (train, test) in enumerate(plan)
         ]
-        done = run_plan(
-            _fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose
-        )
+        done = run_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
         influence = np.zeros((len(X), n_models))
         estimates, plug_in, covariances, parts = [], [], [], []
         start = 0
@@ -385,7 +391,7 @@ class AnchorPipeline(RankingEstimator):
             *count_rows(X, weight),
             influence=influence,
             parts=np.array(parts),
-            lower_bound=_lower_bound(full, X, self._full_scores),
+            lower_bound=debiaser._lower_bound(known),
             plug_in=np.array(plug_in),
             fold_plan=plans,
         )
@@ -495,12 +501,12 @@ def _fit_chain(
     notices: list[Warning] = []
     fitted: list[Any] = []
     for i, stage in enumerate(stages):
-        # Without judges there is nothing to calibrate, without new models no arrival.
         if stage is None:
             fitted.append(None)
             continue
         copy = clone(stage)
         if isinstance(copy, JudgeCalibrator) and not len(X.judges):
+            # Without judges there is nothing to calibrate.
             copy = _NoJudges()
         notices += copy._fit(
             X, y, weight, groups, start=None if start is None else start[i]
@@ -573,32 +579,10 @@ def _covariance(
     return human + judge + cross, parts
 
 
-def _group_totals(
-    influence: Array, groups: NDArray[np.intp], size: int
-) -> Array:
-    from scipy.sparse import csr_array
-
+def _group_totals(influence: Array, groups: NDArray[np.intp], size: int) -> Array:
     n = len(groups)
     gather = csr_array((np.ones(n), groups, np.arange(n + 1)), shape=(n, size))
     return np.asarray(gather.T @ influence)
-
-
-def _lower_bound(stages: Stages, X: Comparisons, scores: Array) -> Array:
-    """B_l of each score, from the full fit (thm:human-scale-information-limit-v2)."""
-    debiaser = stages[3]
-    assert debiaser is not None
-    system = debiaser._system
-    items = system.items
-    n_scores = items.shape[1] - len(X.judges)
-    n_scores -= len(X.judges) * (stages[1].position_effect if len(X.judges) else 0)
-    free = np.linalg.lstsq(items[:, :n_scores], scores, rcond=None)[0]
-    direction = np.zeros(items.shape[1])
-    direction[:n_scores] = free
-    sensitivities = stages[1].sensitivities_.reindex(X.judges).to_numpy(float)
-    direction[n_scores : n_scores + len(X.judges)] = -sensitivities
-    direction /= np.linalg.norm(direction)
-    information = direction @ system.human_information @ direction
-    return np.asarray((items @ direction) ** 2 / information)
 
 
 def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:

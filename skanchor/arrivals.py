@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -65,6 +63,8 @@ class ArrivalScorer(ComparisonEstimator):
     ['new-model']
     """
 
+    scores_: pd.Series
+
     def __init__(
         self,
         *,
@@ -121,9 +121,7 @@ class ArrivalScorer(ComparisonEstimator):
         offset = X.with_columns(scores=scores).logits()[rows]
         if not np.isfinite(offset).all():
             bad = rows[~np.isfinite(offset)]
-            sides = np.unique(np.concatenate([X.left[bad], X.right[bad]]))
-            names = [m for m in X.models[sides].tolist()
-                     if not np.isfinite(scores[X.models.tolist().index(m)])]  # fmt: skip
+            names = X.with_columns(scores=scores)[bad].unscored_models()
             raise BattlesError(
                 f"New models meet opponents without a score: {names[:5]} "
                 f"({len(bad)} rows)."
@@ -158,8 +156,8 @@ class ArrivalScorer(ComparisonEstimator):
             names = self.new_models_[self.at_bound_].tolist()
             return [
                 BoundWarning(
-                    f"Scores of new models {names} lie on the bounds {(low, high)}: they "
-                    "won or lost every comparison. Their standard errors are infinite."
+                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
+                    "they won or lost every comparison. Their errors are infinite."
                 )
             ]
         return []

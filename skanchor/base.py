@@ -92,8 +92,8 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
         if not isinstance(frame, nw.DataFrame) or groups not in frame.columns:
             known = frame.columns[:20] if isinstance(frame, nw.DataFrame) else "none"
             raise BattlesError(
-                f"groups names the column {groups!r}, which X lacks (columns: {known}); "
-                "give an array with one group per row instead."
+                f"groups names the column {groups!r}, which X lacks (columns: {known})"
+                "; give an array with one group per row instead."
             )
         groups = frame[groups].to_numpy()
     groups = np.asarray(groups)
@@ -246,12 +246,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         missing = ~np.isfinite(eta) & ~self_rows
         if missing.any():
             self._refuse_unknown_judges(known, missing)
-            labels = np.append(known.models, None)
-            unscored = np.append(
-                np.isnan(np.broadcast_to(known.scores, known.models.shape)), True
-            ) if known.scores is not None else np.ones(len(labels), bool)
-            sides = np.concatenate([known.left[missing], known.right[missing]])
-            names = sorted({str(labels[i]) for i in sides if unscored[i]})
+            names = known[missing].unscored_models()
             if not names:
                 raise BattlesError(
                     f"{missing.sum()} rows have NaN features, the first in row "

@@ -82,8 +82,8 @@ class BTLRegressor(ComparisonEstimator):
     --------
     >>> import pandas as pd
     >>> from skanchor import BTLRegressor
-    >>> X = pd.DataFrame({"model_a": ["x", "x", "y"] * 20, "model_b": ["y", "y", "x"] * 20})
-    >>> btl = BTLRegressor().fit(X, ["model_a", "model_b", "model_b"] * 20)
+    >>> X = pd.DataFrame({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "x"]})
+    >>> btl = BTLRegressor().fit(X, ["model_a", "model_b", "model_b"])
     >>> btl.scores_.round(2).to_dict()
     {'x': 0.35, 'y': -0.35}
     >>> btl.elo(rating=1000)["rating"].round().astype(int).to_dict()
@@ -127,9 +127,7 @@ class BTLRegressor(ComparisonEstimator):
                 f"disconnected must be 'raise' or 'warn', got {self.disconnected!r}."
             )
         notices: list[Warning] = []
-        rows = np.flatnonzero(
-            X.is_human & X.is_usable & ~X.involves_new & (weight > 0)
-        )
+        rows = np.flatnonzero(X.is_human & X.is_usable & ~X.involves_new & (weight > 0))
         if not len(rows):
             raise BattlesError(
                 "No human row compares two historical models; human rows carry the "
@@ -175,7 +173,7 @@ class BTLRegressor(ComparisonEstimator):
             notices.append(
                 BoundWarning(
                     f"Scores of {self.models_[self._unbounded].tolist()} lie on the "
-                    f"bound of {self.score_bound} logits; their intervals are not valid."
+                    f"bound of {self.score_bound} logits; their intervals fail."
                 )
             )
         meat = None
@@ -196,7 +194,9 @@ class BTLRegressor(ComparisonEstimator):
         graph = self.connectivity_
         if not graph.is_connected:
             groups = "; ".join(
-                "{" + ", ".join(map(str, part[:5])) + (", ..." if len(part) > 5 else "")
+                "{"
+                + ", ".join(map(str, part[:5]))
+                + (", ..." if len(part) > 5 else "")
                 + "}"
                 for part in graph.components[:5]
             )
@@ -215,7 +215,9 @@ class BTLRegressor(ComparisonEstimator):
                 "never won": graph.never_won[:5],
                 "never lost": graph.never_lost[:5],
             }
-            facts = [f"{list(models)} {what}" for what, models in named.items() if models]
+            facts = [
+                f"{list(models)} {what}" for what, models in named.items() if models
+            ]
             if not facts:
                 facts = [
                     "no model of "
@@ -226,7 +228,7 @@ class BTLRegressor(ComparisonEstimator):
                 SeparationWarning(
                     f"Human votes bound some scores on one side only: "
                     f"{' and '.join(facts)}. Their scores stop at the bound of "
-                    f"{self.score_bound} logits and their standard errors are infinite; "
+                    f"{self.score_bound} logits, their standard errors are infinite; "
                     "add comparisons or set alpha > 0."
                 )
             ]
@@ -296,7 +298,9 @@ class BTLRegressor(ComparisonEstimator):
     def standard_errors_(self) -> pd.Series:
         """Standard errors of the scores, in logits."""
         return pd.Series(
-            np.sqrt(np.diag(self.covariance_)), index=self.models_, name="standard_error"
+            np.sqrt(np.diag(self.covariance_)),
+            index=self.models_,
+            name="standard_error",
         )
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
@@ -358,7 +362,7 @@ class BTLRegressor(ComparisonEstimator):
         return rating + ELO_SCALE * table
 
     def _scores_of(self, models: NDArray[Any]) -> Array:
-        return self.scores_.reindex(models).to_numpy(dtype=np.float64)
+        return np.asarray(self.scores_.reindex(models), dtype=np.float64)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         scores = self._scores_of(X.models)

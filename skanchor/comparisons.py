@@ -93,7 +93,7 @@ class Outcomes:
                 if unknown:
                     row = int(np.argmax(codes == list(labels).index(unknown[0])))
                     raise BattlesError(
-                        f"Unknown outcome labels {unknown[:5]}, the first in row {row}; "
+                        f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
                         f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
                     )
                 lookup = np.array([WINNER_VALUES[label] for label in labels])
@@ -437,6 +437,14 @@ class Comparisons:
             eta = eta + self.biases
         return eta + position[self.judge] * self.order
 
+    def unscored_models(self) -> list[str]:
+        """Names of the models in these rows that carry no score."""
+        scores = np.full(len(self.models), np.nan)
+        if self.scores is not None:
+            scores = self.scores
+        sides = np.unique(np.concatenate([self.left, self.right]))
+        return [str(self.models[i]) for i in sides if i >= 0 and np.isnan(scores[i])]
+
     # ------------------------------------------------------------------- vocabularies
     def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Comparisons:
         """Express the rows in the given vocabularies; unknown labels become -1, -2.
@@ -669,15 +677,17 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Comparisons:
     order = np.ones(len(frame))
     if "shown_first" in names:
         order = _display_order(_to_numpy(frame["shown_first"]))
-    blocks = [
-        np.column_stack([_numeric(frame[name + side], name + side) for name in features])
+    left_block, right_block = (
+        np.column_stack(
+            [_numeric(frame[name + side], name + side) for name in features]
+        )
         if features
         else np.empty((len(frame), 0))
         for side in ("_a", "_b")
-    ]
+    )
     return Comparisons(
-        models, judges, left, right, judge.astype(np.intp), order, *blocks,
-        feature_names=tuple(features),
+        models, judges, left, right, judge.astype(np.intp), order,
+        left_block, right_block, feature_names=tuple(features),
     )  # fmt: skip
 
 
@@ -740,7 +750,9 @@ def _feature_pairs(frame: nw.DataFrame[Any]) -> list[str]:
     kept = []
     for stem in stems_a:
         kinds = [schema[stem + side] for side in ("_a", "_b")]
-        text = [isinstance(kind, (nw.String, nw.Categorical, nw.Enum)) for kind in kinds]
+        text = [
+            isinstance(kind, (nw.String, nw.Categorical, nw.Enum)) for kind in kinds
+        ]
         if text[0] != text[1]:
             raise BattlesError(
                 f"Columns {stem}_a and {stem}_b differ in type: {kinds[0]}, {kinds[1]}."
@@ -888,7 +900,9 @@ def _isin(labels: NDArray[Any], wanted: Iterable[Any]) -> NDArray[np.bool_]:
 
 
 def _same(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return a is b or (len(a) == len(b) and all(x == y for x, y in zip(a, b, strict=True)))
+    return a is b or (
+        len(a) == len(b) and all(x == y for x, y in zip(a, b, strict=True))
+    )
 
 
 def _positions(

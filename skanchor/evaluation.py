@@ -130,9 +130,7 @@ def _place(
         fitted.set_params(new_models=[model])
     extra = {} if groups is None else {"groups": groups[at]}
     # Outcomes go in as preferences, whatever their labels were.
-    fitted.fit(
-        _as_named(X[at]), outcomes.values[at], sample_weight=weight[at], **extra
-    )
+    fitted.fit(_as_named(X[at]), outcomes.values[at], sample_weight=weight[at], **extra)
 
     others = human.scores_.drop(model)
     reference = BTLRegressor()

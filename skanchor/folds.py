@@ -179,7 +179,7 @@ def fold_weights(
     kept = np.bincount(source[counted], inside[counted], size)
     empty = (whole > 0) & (kept == 0)
     if empty.any():
-        lost = [names[i] for i in np.flatnonzero(empty)]
+        lost = [names[i] for i in np.flatnonzero(empty).tolist()]
         raise ValueError(
             f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
             "add rows."
@@ -224,6 +224,4 @@ def run_plan(
     from rich.progress import track
 
     console = Console(stderr=True)
-    return list(
-        track(results, description, len(jobs), console=console, transient=True)
-    )
+    return list(track(results, description, len(jobs), console=console, transient=True))

@@ -216,9 +216,7 @@ class RankingResult:
             index=index,
         )
 
-    def rank_sets(
-        self, level: float = 0.95, among: str = "historical"
-    ) -> pd.DataFrame:
+    def rank_sets(self, level: float = 0.95, among: str = "historical") -> pd.DataFrame:
         """Ranks of the new models with simultaneous confidence sets.
 
         Parameters
@@ -247,7 +245,9 @@ class RankingResult:
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
         n_models = len(self.models)
         opponents = (
-            np.flatnonzero(~self.is_new) if among == "historical" else np.arange(n_models)
+            np.flatnonzero(~self.is_new)
+            if among == "historical"
+            else np.arange(n_models)
         )
         grid = np.tile(opponents, (len(rows), 1))
         if among == "all":

@@ -163,7 +163,11 @@ class JudgeCalibrator(ComparisonEstimator):
             raise BattlesError(
                 f"The position effect of judge {judge!r} cannot be learned: its "
                 "historical rows do not show models in both orders"
-                + (", while every arrival row has the same order." if one_sided else ".")
+                + (
+                    ", while every arrival row has the same order."
+                    if one_sided
+                    else "."
+                )
                 + " Set position_effect=False, or add rows with the sides swapped."
             )
 
@@ -182,8 +186,8 @@ class JudgeCalibrator(ComparisonEstimator):
             kind = "negative" if sensitivity < 0 else "close to zero"
             notices.append(
                 WeakJudgeWarning(
-                    f"Sensitivity of judge {judge!r} is {kind} ({sensitivity:.3g}): its "
-                    "verdicts carry little of the human ranking."
+                    f"Sensitivity of judge {judge!r} is {kind} ({sensitivity:.3g}): "
+                    "its verdicts carry little of the human ranking."
                 )
             )
         if not getattr(learner, "converged_", True):

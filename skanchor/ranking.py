@@ -30,7 +30,7 @@ class RankingEstimator(ComparisonEstimator):
         if "result_" not in self.__dict__:
             # hasattr then says that an unfitted estimator has no results.
             raise AttributeError(
-                f"This {type(self).__name__} instance is not fitted yet; call fit first."
+                f"This {type(self).__name__} instance is not fitted yet; call fit."
             )
         return self.result_
 
@@ -76,9 +76,7 @@ class RankingEstimator(ComparisonEstimator):
         check_is_fitted(self)
         return self.result_.contrasts(level)
 
-    def rank_sets(
-        self, level: float = 0.95, among: str = "historical"
-    ) -> pd.DataFrame:
+    def rank_sets(self, level: float = 0.95, among: str = "historical") -> pd.DataFrame:
         """Ranks of the new models with simultaneous confidence sets.
 
         Parameters

@@ -42,8 +42,8 @@ class RieszSystem:
         L.
     blocks : tuple of JudgeBlock
         One per judge.
-    items : ndarray of shape (n_items, p)
-        Selector of each item's score.
+    items : ndarray of shape (n_items, n_scores)
+        Selector of each item's score among the first n_scores parameters.
     """
 
     information: Array
@@ -180,8 +180,6 @@ class RieszDebiaser(ComparisonEstimator):
         targets = np.zeros((size, n_items))
         targets[:n_scores] = items.T
         weights = SymmetricSolver.factorise(information).solve(targets)
-        padded = np.zeros((n_items, size))
-        padded[:, :n_scores] = items
         return RieszSystem(
             information,
             human_information,
@@ -189,7 +187,7 @@ class RieszDebiaser(ComparisonEstimator):
             weights,
             targets,
             tuple(blocks),
-            padded,
+            items,
         )
 
     @staticmethod
@@ -210,10 +208,8 @@ class RieszDebiaser(ComparisonEstimator):
         n_items = len(X.models)
         weights = np.zeros((len(X), n_items))
         delta = X.score_differences
-        item_weights = system.items @ system.weights
-        n_scores = system.items.shape[1] - len(X.judges) * (
-            1 + (X.position_effects is not None)
-        )
+        n_scores = system.items.shape[1]
+        item_weights = system.items @ system.weights[:n_scores]
         human = X.by_judge(-1)
         at = rows[human.rows]
         weights[human.rows[at]] = (
@@ -221,17 +217,17 @@ class RieszDebiaser(ComparisonEstimator):
         )
         for m, block in enumerate(system.blocks):
             cut = X.by_judge(m)
-            at = np.flatnonzero(rows[cut.rows])
-            if block is None or not len(at):
+            chosen = np.flatnonzero(rows[cut.rows])
+            if block is None or not len(chosen):
                 continue
-            columns = self._judge_columns(X, m, system.items[:, :n_scores],
-                                          system.items.shape[1]) @ system.weights  # fmt: skip
-            values = columns[cut.left[at]] - columns[cut.right[at]]
-            values += np.outer(delta[cut.rows[at]], columns[n_items])
+            columns = self._judge_columns(X, m, system.items, len(system.weights))
+            columns = columns @ system.weights
+            values = columns[cut.left[chosen]] - columns[cut.right[chosen]]
+            values += np.outer(delta[cut.rows[chosen]], columns[n_items])
             if X.position_effects is not None:
-                values += np.outer(cut.order[at], columns[n_items + 1])
-            values -= block.correction(cut.pairs[at], columns)
-            weights[cut.rows[at]] = values
+                values += np.outer(cut.order[chosen], columns[n_items + 1])
+            values -= block.correction(cut.pairs[chosen], columns)
+            weights[cut.rows[chosen]] = values
         return weights
 
     def _aligned(self, X: Any) -> Comparisons:
@@ -285,6 +281,23 @@ class RieszDebiaser(ComparisonEstimator):
     def _influence(self, X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> Array:
         residual = np.where(rows, y - expit(np.where(rows, X.logits(), 0.0)), 0.0)
         return self._row_weights(X, rows) * residual[:, None]
+
+    def _lower_bound(self, X: Comparisons) -> Array:
+        """Part of each score's variance that judge rows cannot lower.
+
+        B_l of thm:human-scale-information-limit-v2, at the scores and sensitivities
+        that X carries: judges say nothing about the scale of the scores.
+        """
+        system = self._system
+        n_scores, n_judges = system.items.shape[1], len(X.judges)
+        assert X.scores is not None
+        direction = np.zeros(len(system.weights))
+        direction[:n_scores] = np.linalg.lstsq(system.items, X.scores, rcond=None)[0]
+        if X.sensitivities is not None:
+            direction[n_scores : n_scores + n_judges] = -X.sensitivities
+        direction /= np.linalg.norm(direction)
+        information = direction @ system.human_information @ direction
+        return np.asarray((system.targets.T @ direction) ** 2 / information)
 
     @staticmethod
     def _valid(X: Comparisons) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ def pair_sums(
 ) -> NDArray[np.float64]:
     """Sum ``values`` by ordered pair into a (size, size) matrix."""
     sums = np.bincount(left * size + right, values, size * size)
-    return sums.reshape(size, size)
+    return sums.reshape(size, size).astype(np.float64, copy=False)
 
 
 def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -139,7 +139,8 @@ def fit_scores(
     value = objective(scores)
     converged = False
     n_iter = 0
-    for n_iter in range(1, max_iter + 1):
+    while n_iter < max_iter:
+        n_iter += 1
         slope = gradient(scores)
         if np.abs(slope).max() <= tol:
             converged = True

@@ -48,7 +48,7 @@ def describe_connectivity(
     wins: NDArray[np.float64], labels: NDArray[Any]
 ) -> Connectivity:
     """Describe the graph of ``wins[i, j]``, the (half) wins of i over j."""
-    graph = csr_array(wins > 0)
+    graph = csr_array((wins > 0).astype(np.int8))
     groups = []
     for connection in ("weak", "strong"):
         _, membership = connected_components(graph, connection=connection)

@@ -33,7 +33,9 @@ class SymmetricSolver:
         """Factorise ``matrix`` of shape (n, n)."""
         scale = np.sqrt(np.diag(matrix))
         inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        values, vectors = np.linalg.eigh(matrix * np.outer(inverse_scale, inverse_scale))
+        values, vectors = np.linalg.eigh(
+            matrix * np.outer(inverse_scale, inverse_scale)
+        )
         keep = values > _RANK_TOLERANCE * max(values[-1], 0.0) if len(values) else []
         root = inverse_scale[:, None] * vectors[:, keep] / np.sqrt(values[keep])
         return cls(root)

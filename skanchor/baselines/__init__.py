@@ -1,7 +1,7 @@
 """Methods to compare with, each with the same ``fit`` and the same result names."""
 
-from skanchor.ranking import RankingEstimator
 from skanchor.baselines._joint_btl import JointBTL
+from skanchor.ranking import RankingEstimator
 
 __all__ = ["BASELINES", "JointBTL"]
 

@@ -101,4 +101,6 @@ class JointBTL(RankingEstimator):
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        return X.with_columns(scores=scores, new_models=tuple(self.new_models_.tolist()))
+        return X.with_columns(
+            scores=scores, new_models=tuple(self.new_models_.tolist())
+        )

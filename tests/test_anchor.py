@@ -1,0 +1,472 @@
+"""The chain: identities, the slow reference, folds, groups, repeats, roles."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from reference import Dense
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import SplineTransformer
+
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    Comparisons,
+    JudgeCalibrator,
+    RieszDebiaser,
+    SourceKFold,
+)
+from skanchor.bias import LinearBias
+from skanchor.comparisons import FeaturePairs
+from skanchor.exceptions import BattlesError
+from skanchor.simulation import simulate_battles
+
+
+def small(seed=0, **kwargs):
+    settings = dict(n_models=5, n_judges=2, n_new=120, n_historical=900)
+    return simulate_battles(**{**settings, **kwargs}, random_state=seed)
+
+
+def plugged(data, position=False, bias="linear", new_models=None):
+    """Rows with the plug-in of all stages, fitted on all rows."""
+    X = Comparisons.from_battles(data.X, new_models=new_models)
+    chain = (
+        BTLRegressor(),
+        JudgeCalibrator(bias=bias, position_effect=position),
+        ArrivalScorer(),
+    )
+    for stage in chain:
+        X = stage.fit(X, data.y).transform(X)
+    return X
+
+
+# ------------------------------------------------------------------------- identities
+@pytest.mark.parametrize("position", [False, True])
+@pytest.mark.parametrize("n_new_models", [1, 3])
+def test_riesz_identities(position, n_new_models):
+    data = small(
+        n_new_models=n_new_models, new_score=list(np.linspace(-0.5, 0.5, n_new_models))
+    )
+    X = plugged(data, position)
+    debiaser = RieszDebiaser().fit(X, data.y)
+    a = debiaser.weights(X)
+    dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, position)
+    s = np.linalg.lstsq(dense.S, X.scores, rcond=None)[0]
+    v = np.zeros(sum(dense.sizes))
+    edges = np.cumsum(dense.sizes)
+    v[: edges[0]] = s
+    v[edges[0] : edges[1]] = X.sensitivities
+    p = expit(X.logits())
+    gradient = dense.gradient(v)
+    # The gradient columns of psi are the feature contrasts themselves.
+    sums = gradient.T @ (a * (p * (1 - p))[:, None])
+    assert_allclose(sums, dense.targets(), atol=1e-10)
+    assert debiaser.identity_error_ < 1e-10
+
+
+@pytest.mark.parametrize("position", [False, True])
+def test_gradient_against_finite_differences(position, rng):
+    data = small()
+    X = plugged(data, position)
+    dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, position)
+    v = rng.normal(size=sum(dense.sizes))
+    gradient = dense.gradient(v)
+    for j in range(len(v)):
+        step = np.zeros(len(v))
+        step[j] = 1e-6
+        slope = (dense.eta(v + step) - dense.eta(v - step)) / 2e-6
+        assert_allclose(gradient[:, j], slope, atol=1e-7)
+
+
+def test_scaling_scores_against_sensitivities_leaves_judge_rows_unchanged():
+    X = plugged(small())
+    scaled = X.with_columns(scores=3.0 * X.scores, sensitivities=X.sensitivities / 3.0)
+    judge = ~X.is_human
+    assert_allclose(scaled.logits()[judge], X.logits()[judge], atol=1e-12)
+    assert not np.allclose(scaled.logits()[~judge], X.logits()[~judge])
+
+
+@pytest.mark.parametrize("position", [False, True])
+@pytest.mark.parametrize("n_new_models", [1, 2])
+def test_cross_fit_equals_the_dense_reference(position, n_new_models):
+    data = small(n_new_models=n_new_models, new_score=[0.5, -0.3][:n_new_models])
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=position), cv=4, random_state=0
+    ).fit(data.X, data.y)
+    dense = Dense(
+        data.X, data.y, anchor.models_, anchor.judges_, anchor.new_models_, position
+    )
+    estimate, covariance, influence = dense.anchor(anchor.fold_plan_[0])
+    result = anchor.result_
+    assert_allclose(result.all_scores, estimate, atol=2e-6)
+    assert_allclose(result.covariances[0], covariance, atol=1e-7)
+    assert_allclose(anchor.influence_, influence, atol=1e-6)
+    assert_allclose(
+        anchor.variance_[["human", "judge", "cross"]].sum(axis=1),
+        anchor.standard_errors_**2,
+        rtol=1e-12,
+    )
+
+
+def test_lower_bound_is_the_formula():
+    data = small()
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    X = plugged(data)
+    dense = Dense(data.X, data.y, X.models, X.judges, X.new_models)
+    v = dense.two_step(np.ones(len(data.y)))
+    human = dense.m < 0
+    information = dense.information(v, human.astype(float))
+    sizes = np.cumsum(dense.sizes)
+    s0 = np.zeros(len(v))
+    s0[: sizes[0]] = v[: sizes[0]]
+    s0[sizes[0] : sizes[1]] = -v[sizes[0] : sizes[1]]
+    v0 = s0 / np.linalg.norm(s0)
+    L = dense.targets()
+    bound = (L.T @ v0) ** 2 / (v0 @ information @ v0)
+    assert_allclose(anchor.result_.lower_bound, bound, rtol=1e-4)
+    row = anchor.variance_.iloc[0]
+    assert row["lower_bound"] < 1.5 * row["human"] + row["judge"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_close_to_joint_maximum_likelihood(seed):
+    data = simulate_battles(random_state=seed)
+    anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    dense = Dense(data.X, data.y, anchor.models_, anchor.judges_, anchor.new_models_)
+    weight = np.ones(len(data.y))
+    v = dense.joint(weight)
+    error = anchor.standard_errors_.iloc[0]
+    assert abs(anchor.scores_.iloc[0] - v[0]) < 0.4 * error
+    inverse = np.linalg.inv(dense.information(v, weight))
+    assert_allclose(error, np.sqrt(inverse[0, 0]), rtol=0.1)
+
+
+# ------------------------------------------------------------------------ invariances
+def flip(X, y, rows):
+    """Swap the sides of some rows of a named table."""
+    X, y = X.copy(), np.array(y, dtype=float)
+    for column in [c for c in X if c.endswith("_a")]:
+        other = column[:-2] + "_b"
+        left, right = X.loc[rows, column].copy(), X.loc[rows, other].copy()
+        X.loc[rows, column], X.loc[rows, other] = right, left
+    y[rows] = 1.0 - y[rows]
+    return X, y
+
+
+def test_swapping_sides_changes_nothing(rng):
+    data = small()
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    rows = np.flatnonzero(rng.random(len(data.y)) < 0.4)
+    X, y = flip(data.X, data.y, rows)
+    again = AnchorPipeline(cv=anchor.fold_plan_).fit(X, y)
+    assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-8)
+    assert_allclose(again.result_.covariances, anchor.result_.covariances, atol=1e-9)
+
+
+def test_swapping_sides_with_the_display_order_given(rng):
+    data = small()
+    X = data.X.assign(shown_first=rng.choice(["model_a", "model_b"], len(data.y)))
+    calibrator = JudgeCalibrator(position_effect=True)
+    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0).fit(X, data.y)
+    rows = np.flatnonzero(rng.random(len(data.y)) < 0.4)
+    swapped, y = flip(X, data.y, rows)
+    other = {"model_a": "model_b", "model_b": "model_a"}
+    swapped.loc[rows, "shown_first"] = X.loc[rows, "shown_first"].map(other)
+    again = AnchorPipeline(calibrator=calibrator, cv=anchor.fold_plan_).fit(swapped, y)
+    assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-8)
+    assert_allclose(
+        again.calibrator_.position_effects_,
+        anchor.calibrator_.position_effects_,
+        atol=1e-8,
+    )
+
+
+def test_row_order_and_zero_weights_change_nothing(rng):
+    data = small()
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    n = len(data.y)
+    order = rng.permutation(n)
+    place = np.empty(n, dtype=int)
+    place[order] = np.arange(n)
+    plan = [(place[train], place[test]) for train, test in anchor.fold_plan_[0]]
+    again = AnchorPipeline(cv=plan).fit(
+        data.X.iloc[order].reset_index(drop=True), np.asarray(data.y)[order]
+    )
+    assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-10)
+
+    padded = pd.concat([data.X, data.X.iloc[:50]], ignore_index=True)
+    y = np.concatenate([data.y, 1 - np.asarray(data.y)[:50]])
+    weight = np.r_[np.ones(n), np.zeros(50)]
+    extra = np.arange(n, n + 50)
+    plan = [
+        (np.r_[train, extra] if k else train, test if k else np.r_[test, extra])
+        for k, (train, test) in enumerate(anchor.fold_plan_[0])
+    ]
+    again = AnchorPipeline(cv=plan).fit(padded, y, sample_weight=weight)
+    assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-10)
+    assert_allclose(again.standard_errors_, anchor.standard_errors_, atol=1e-10)
+
+
+def test_relabelling_permutes():
+    data = small()
+    names = {m: f"z{i}" for i, m in enumerate(reversed(sorted(set(data.X.model_a))))}
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    X = data.X.assign(
+        model_a=data.X.model_a.map(names), model_b=data.X.model_b.map(names)
+    )
+    again = AnchorPipeline(cv=anchor.fold_plan_).fit(X, data.y)
+    scores = again.result_.all_scores
+    for old, new in names.items():
+        assert scores[new] == pytest.approx(anchor.result_.all_scores[old], abs=1e-9)
+
+
+# --------------------------------------------------------------- groups, weights, folds
+def test_copies_in_one_group_equal_integer_weights():
+    data = small()
+    n = len(data.y)
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(
+        data.X, data.y, sample_weight=np.full(n, 2.0)
+    )
+    X = pd.concat([data.X, data.X], ignore_index=True)
+    y = np.concatenate([data.y, data.y])
+    plan = [
+        (np.r_[train, train + n], np.r_[test, test + n])
+        for train, test in anchor.fold_plan_[0]
+    ]
+    groups = np.tile(np.arange(n), 2)
+    again = AnchorPipeline(cv=plan).fit(X, y, groups=groups)
+    assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-9)
+    assert_allclose(again.standard_errors_, anchor.standard_errors_, rtol=1e-8)
+
+
+def test_groups_stay_whole_and_square_their_total(rng):
+    data = small()
+    groups = rng.integers(0, 200, len(data.y))
+    X = data.X.assign(prompt_id=groups)
+    anchor = AnchorPipeline(cv=4, random_state=0).fit(X, data.y, groups="prompt_id")
+    for train, test in anchor.fold_plan_[0]:
+        assert not set(groups[train]) & set(groups[test])
+    totals = np.zeros((200, len(anchor.models_)))
+    np.add.at(totals, groups, anchor.influence_)
+    assert_allclose(totals.T @ totals, anchor.result_.covariances[0], rtol=1e-10)
+    parts = anchor.variance_[["human", "judge", "cross"]].sum(axis=1)
+    assert_allclose(parts, anchor.standard_errors_**2)
+    assert (anchor.variance_["cross"] != 0).all()
+
+
+def test_repeats_combine_by_medians():
+    data = small()
+    anchor = AnchorPipeline(cv=3, n_repeats=3, random_state=0).fit(data.X, data.y)
+    result = anchor.result_
+    assert result.estimates.shape[0] == len(anchor.fold_plan_) == 3
+    new = np.flatnonzero(result.is_new)[0]
+    estimate = np.median(result.estimates[:, new])
+    variance = np.median(
+        result.covariances[:, new, new] + (result.estimates[:, new] - estimate) ** 2
+    )
+    assert anchor.scores_.iloc[0] == pytest.approx(estimate)
+    assert anchor.standard_errors_.iloc[0] == pytest.approx(np.sqrt(variance))
+    again = AnchorPipeline(cv=anchor.fold_plan_).fit(data.X, data.y)
+    assert_allclose(again.result_.estimates, result.estimates, atol=1e-12)
+
+
+def test_folds_divide_every_source_evenly():
+    data = small(n_new_models=2, new_score=[0.0, 0.5])
+    judge = data.X.judge.to_numpy()
+    new = data.X.model_a.where(
+        data.X.model_a.isin(data.truth.new_models),
+        data.X.model_b.where(data.X.model_b.isin(data.truth.new_models), ""),
+    )
+    source = pd.Series(judge) + new
+    for _, test in SourceKFold(5, random_state=0).split(data.X):
+        share = source.iloc[test].value_counts() - source.value_counts() / 5
+        assert (share.abs() < 1).all()
+
+
+def test_a_plan_that_misses_rows_is_refused():
+    data = small()
+    half = np.arange(len(data.y) // 2)
+    with pytest.raises(ValueError, match="exactly once"):
+        AnchorPipeline(cv=[(half, half)]).fit(data.X, data.y)
+
+
+# ------------------------------------------------------------------------------- roles
+def test_roles_and_refusals():
+    data = small()
+    human = data.X.judge == "human"
+    with pytest.raises(BattlesError, match="no new model"):
+        AnchorPipeline().fit(data.X[human], data.y[human])
+    board = AnchorPipeline(new_models=[], cv=3, random_state=0).fit(
+        data.X[human], data.y[human]
+    )
+    btl = BTLRegressor().fit(data.X[human], data.y[human])
+    table = board.leaderboard().sort_index()
+    assert (abs(table["score"] - btl.scores_) < 0.3 * btl.standard_errors_).all()
+    assert_allclose(table["standard_error"], btl.standard_errors_, rtol=0.2)
+    assert board.scores_.empty and board.contrasts().empty and board.rank_sets().empty
+    with pytest.raises(BattlesError, match="not in new_models"):
+        AnchorPipeline(new_models=["model-01"]).fit(data.X, data.y)
+    with pytest.raises(BattlesError, match="nobody"):
+        AnchorPipeline(new_models=["nobody"]).fit(data.X, data.y)
+
+
+def test_warm_arrival_uses_its_human_rows():
+    data = small(n_extra_human=150)
+    X = pd.concat([data.X, data.extra_X], ignore_index=True)
+    y = np.concatenate([data.y, data.extra_y])
+    cold = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    warm = AnchorPipeline(new_models=["new-model"], random_state=0).fit(X, y)
+    assert warm.standard_errors_.iloc[0] < cold.standard_errors_.iloc[0]
+    assert warm.variance_["human"].iloc[0] > cold.variance_["human"].iloc[0]
+
+
+def test_judge_without_history_is_left_out():
+    data = small()
+    X, y = data.X, np.asarray(data.y)
+    rows = np.flatnonzero((X.model_a == "new-model") | (X.model_b == "new-model"))[:30]
+    strange = X.iloc[rows].assign(judge="stranger")
+    with pytest.warns(UserWarning, match="'stranger' has no historical row"):
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(
+            pd.concat([X, strange], ignore_index=True), np.r_[y, y[rows]]
+        )
+    assert "stranger" not in anchor.judges_
+    plain = AnchorPipeline(cv=[(tr, te) for tr, te in _restrict(anchor, len(y))])
+    assert_allclose(plain.fit(X, y).scores_, anchor.scores_, atol=1e-10)
+
+
+def _restrict(anchor, n):
+    for train, test in anchor.fold_plan_[0]:
+        yield train[train < n], test[test < n]
+
+
+# ----------------------------------------------------------------- learners and sklearn
+def test_projection_route_agrees_with_the_linear_span():
+    class Plain:
+        """Meets the protocol by delegation, without a span."""
+
+        def __init__(self, loss="logistic"):
+            self.loss = loss
+
+        def get_params(self, deep=True):
+            return {"loss": self.loss}
+
+        def set_params(self, **params):
+            self.__dict__.update(params)
+            return self
+
+        def fit(self, X, y, sample_weight=None, *, parametric=None, bounds=None,
+                start=None):  # fmt: skip
+            self.inner_ = LinearBias(loss=self.loss).fit(
+                X, y, sample_weight, parametric=parametric, bounds=bounds
+            )
+            self.parametric_coef_ = self.inner_.parametric_coef_
+            return self
+
+        def contrast(self, X):
+            return self.inner_.contrast(X)
+
+    data = small()
+    linear = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    plain = AnchorPipeline(
+        calibrator=JudgeCalibrator(bias=Plain()), cv=linear.fold_plan_
+    ).fit(data.X, data.y)
+    assert_allclose(plain.result_.estimates, linear.result_.estimates, atol=1e-8)
+    assert_allclose(plain.result_.covariances, linear.result_.covariances, atol=1e-9)
+    assert plain.debiaser_.identity_error_ < 1e-9
+
+
+def test_splines_serve_both_halves():
+    data = small()
+    bias = LinearBias(SplineTransformer(n_knots=4), alpha=1e-4)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(bias=bias), cv=3, random_state=0
+    ).fit(data.X, data.y)
+    assert isinstance(anchor.debiaser_.learner, LinearBias)
+    assert abs(anchor.scores_.iloc[0] - 0.5) < 5 * anchor.standard_errors_.iloc[0]
+
+
+def test_plain_pipeline_is_the_plug_in():
+    data = small()
+    chain = Pipeline(
+        [
+            ("btl", BTLRegressor()),
+            ("calibrator", JudgeCalibrator()),
+            ("arrival", ArrivalScorer()),
+        ]
+    ).fit(data.X, data.y)
+    anchor = AnchorPipeline(debiaser="passthrough", cv=3).fit(data.X, data.y)
+    assert_allclose(chain[-1].scores_, anchor.scores_)
+    assert anchor.standard_errors_.isna().all()
+    assert_allclose(chain.predict_proba(data.X), anchor.predict_proba(data.X))
+
+
+def test_grid_search_over_a_nested_parameter():
+    data = small()
+    search = GridSearchCV(
+        AnchorPipeline(cv=3, random_state=0),
+        {"calibrator__bias__alpha": [0.0, 0.1, 10.0]},
+        cv=SourceKFold(3, random_state=0),
+    ).fit(data.X, data.y)
+    assert search.best_params_["calibrator__bias__alpha"] < 10.0
+    direct = AnchorPipeline().set_params(calibrator__bias__alpha=1)
+    assert direct.calibrator.bias.alpha == 1
+
+
+def test_life_cycle():
+    data = small()
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    for other in (
+        pickle.loads(pickle.dumps(anchor)),
+        copy.deepcopy(anchor),
+        AnchorPipeline(cv=3, random_state=0, n_jobs=2).fit(data.X, data.y),
+        clone(anchor).fit(Comparisons.from_battles(data.X), data.y),
+    ):
+        pd.testing.assert_frame_equal(other.conf_int(), anchor.conf_int())
+        pd.testing.assert_frame_equal(other.leaderboard(), anchor.leaderboard())
+    assert not hasattr(AnchorPipeline(), "scores_")
+    summary = anchor.summary()
+    assert summary.loc["judge-1", "rows"] == (data.X.judge == "judge-1").sum()
+    assert summary["agreement"].between(0.5, 1.0).all()
+
+
+def test_new_models_that_never_meet_score_as_each_alone():
+    data = small(n_new_models=2, new_score=[0.0, 0.5])
+    together = AnchorPipeline(debiaser="passthrough", cv=3).fit(data.X, data.y)
+    for model in data.truth.new_models:
+        other = [m for m in data.truth.new_models if m != model]
+        keep = ~(data.X.model_a.isin(other) | data.X.model_b.isin(other)).to_numpy()
+        alone = AnchorPipeline(debiaser="passthrough", cv=3).fit(
+            data.X[keep], np.asarray(data.y)[keep]
+        )
+        assert together.scores_[model] == pytest.approx(alone.scores_[model], abs=1e-7)
+
+
+def test_pairs_of_an_array_stand_against_the_origin():
+    pairs = FeaturePairs.of(np.ones((3, 2)))
+    assert_allclose(pairs.contrast, 1.0)
+
+
+# --------------------------------------------------------------------------- statistics
+@pytest.mark.slow
+def test_coverage_on_the_default_simulation():
+    from scipy.stats import binom
+
+    n, hits, squares = 300, 0, []
+    for seed in range(n):
+        data = simulate_battles(random_state=seed)
+        anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+        true = data.truth.new_scores.iloc[0]
+        low, high = anchor.conf_int().iloc[0]
+        hits += low <= true <= high
+        squares.append((anchor.scores_.iloc[0] - true) ** 2)
+    low, high = binom.interval(1 - 1e-4, n, 0.95)  # false alarm once in 10 000 runs
+    assert low <= hits <= high
+    error = np.std(squares) / (2 * np.sqrt(np.mean(squares) * n))
+    assert abs(np.sqrt(np.mean(squares)) - 0.095) < 4 * error

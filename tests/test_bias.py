@@ -1,0 +1,190 @@
+"""LinearBias against scipy and numpy, and the laws that every contrast obeys."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+
+from skanchor.bias import BiasLearner, LinearBias, make_learner
+from skanchor.comparisons import FeaturePairs
+
+
+def make_pairs(seed, n=300, d=3):
+    rng = np.random.default_rng(seed)
+    left, right = rng.normal(size=(2, n, d)) + rng.normal(size=d)
+    pairs = FeaturePairs(left, right, tuple(f"x{i}" for i in range(d)))
+    delta = rng.normal(size=n)
+    y = (rng.random(n) < expit(0.8 * delta + pairs.contrast @ rng.normal(size=d))) * 1.0
+    y[rng.random(n) < 0.1] = 0.5
+    return pairs, delta, y, rng.exponential(size=n)
+
+
+def swapped(pairs):
+    return FeaturePairs(pairs.right, pairs.left, pairs.names)
+
+
+def variance_of(pairs, weight):
+    responses = np.vstack([pairs.left, pairs.right])
+    share = np.tile(weight, 2) / (2 * weight.sum())
+    return share @ (responses - share @ responses) ** 2
+
+
+MAPS = [
+    None,
+    StandardScaler(),
+    SplineTransformer(n_knots=4),
+    make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False)),
+]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_logistic_matches_scipy(seed, alpha):
+    pairs, delta, y, weight = make_pairs(seed)
+    learner = LinearBias(alpha=alpha).fit(pairs, y, weight, parametric=delta[:, None])
+    design = np.column_stack([delta, pairs.contrast])
+    penalty = np.append(0.0, alpha * variance_of(pairs, weight))
+
+    def loss(v):
+        eta = design @ v
+        value = np.average(np.logaddexp(0, eta) - y * eta, weights=weight)
+        slope = design.T @ (weight * (expit(eta) - y)) / weight.sum()
+        return value + penalty @ v**2 / 2, slope + penalty * v
+
+    slow = minimize(loss, np.zeros(4), jac=True, method="BFGS", options={"gtol": 1e-9})
+    assert_allclose(learner.parametric_coef_, slow.x[:1], atol=1e-6)
+    assert_allclose(learner.coef_, slow.x[1:], atol=1e-6)
+    assert learner.converged_
+    assert_allclose(learner.contrast(pairs), pairs.contrast @ learner.coef_)
+
+
+@pytest.mark.parametrize("targets", [None, 1, 4])
+def test_squared_loss_matches_weighted_least_squares(targets, rng):
+    pairs, _, _, weight = make_pairs(0)
+    y = rng.normal(size=len(pairs) if targets is None else (len(pairs), targets))
+    learner = LinearBias(loss="squared").fit(pairs, y, weight)
+    root = np.sqrt(weight)
+    scaled = y * (root if targets is None else root[:, None])
+    expected = np.linalg.lstsq(pairs.contrast * root[:, None], scaled, rcond=None)[0]
+    assert_allclose(learner.coef_, expected, atol=1e-9)
+    assert learner.contrast(pairs).shape == y.shape
+
+
+def test_squared_loss_ridge_closed_form(rng):
+    pairs, _, _, weight = make_pairs(1)
+    y = rng.normal(size=(len(pairs), 2))
+    learner = LinearBias(alpha=0.7, loss="squared").fit(pairs, y, weight)
+    x, share = pairs.contrast, weight / weight.sum()
+    gram = x.T @ (x * share[:, None]) + np.diag(0.7 * variance_of(pairs, weight))
+    assert_allclose(
+        learner.coef_, np.linalg.solve(gram, x.T @ (y * share[:, None])), atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_duplicated_column_leaves_the_contrasts(loss):
+    pairs, delta, y, weight = make_pairs(2)
+    columns = [0, 1, 2, 2]
+    double = FeaturePairs(pairs.left[:, columns], pairs.right[:, columns])
+    extra = {"parametric": delta[:, None]} if loss == "logistic" else {}
+    once = LinearBias(loss=loss).fit(pairs, y, weight, **extra)
+    twice = LinearBias(loss=loss).fit(double, y, weight, **extra)
+    assert_allclose(twice.contrast(double), once.contrast(pairs), atol=1e-8)
+    assert_allclose(twice.parametric_coef_, once.parametric_coef_, atol=1e-8)
+    assert_allclose(twice.coef_[2:], once.coef_[2] / 2, atol=1e-8)
+
+
+def test_constant_column_gets_zero():
+    pairs, _, y, weight = make_pairs(3)
+    ones = np.ones((len(pairs), 1))
+    padded = FeaturePairs(np.hstack([pairs.left, ones]), np.hstack([pairs.right, ones]))
+    for alpha in (0.0, 0.5):
+        once = LinearBias(alpha=alpha).fit(pairs, y, weight)
+        again = LinearBias(alpha=alpha).fit(padded, y, weight)
+        assert_allclose(again.coef_, [*once.coef_, 0.0], atol=1e-9)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([1e-8, 1e-3, 1e3, 1e8]),
+    st.sampled_from([0.0, 0.1, 10.0]),
+    st.sampled_from(["logistic", "squared"]),
+)
+def test_column_units_leave_the_contrasts(seed, unit, alpha, loss):
+    pairs, _, y, weight = make_pairs(seed)
+    units = np.array([1.0, unit, 1.0])
+    scaled = FeaturePairs(pairs.left * units, pairs.right * units)
+    once = LinearBias(alpha=alpha, loss=loss).fit(pairs, y, weight)
+    again = LinearBias(alpha=alpha, loss=loss).fit(scaled, y, weight)
+    assert_allclose(again.contrast(scaled), once.contrast(pairs), atol=1e-6)
+
+
+@pytest.mark.parametrize("feature_map", MAPS)
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_swapping_the_sides_negates(feature_map, loss):
+    pairs, _, y, weight = make_pairs(4)
+    learner = LinearBias(feature_map, loss=loss, alpha=0.01).fit(pairs, y, weight)
+    assert_allclose(learner.contrast(swapped(pairs)), -learner.contrast(pairs))
+    assert_allclose(
+        learner.psi(pairs.left) - learner.psi(pairs.right),
+        learner.contrast(pairs),
+        atol=1e-10,
+    )
+    flipped = 1 - y if loss == "logistic" else -y
+    mirror = clone(learner).fit(swapped(pairs), flipped, weight)
+    assert_allclose(mirror.contrast(pairs), learner.contrast(pairs), atol=1e-7)
+
+
+@pytest.mark.parametrize("feature_map", MAPS)
+def test_zero_weight_rows_count_for_nothing(feature_map):
+    pairs, delta, y, weight = make_pairs(5)
+    weight[200:] = 0.0
+    learner = LinearBias(feature_map, alpha=0.05)
+    full = clone(learner).fit(pairs, y, weight, parametric=delta[:, None])
+    cut = clone(learner).fit(
+        pairs[:200], y[:200], weight[:200], parametric=delta[:200, None]
+    )
+    assert_allclose(full.coef_, cut.coef_, atol=1e-8)
+    assert_allclose(full.parametric_coef_, cut.parametric_coef_, atol=1e-8)
+
+
+def test_ridge_shrinks_and_bounds_hold():
+    pairs, delta, y, weight = make_pairs(6)
+    norms = [
+        np.linalg.norm(LinearBias(alpha=alpha).fit(pairs, y, weight).coef_)
+        for alpha in (0.0, 0.1, 1.0, 1e6)
+    ]
+    assert norms == sorted(norms, reverse=True)
+    assert norms[-1] < 1e-5
+    learner = LinearBias().fit(
+        pairs, y, weight, parametric=delta[:, None], bounds=(-0.1, 0.2)
+    )
+    assert learner.parametric_coef_[0] == 0.2
+    assert learner.at_bound_[0]
+
+
+def test_fit_does_not_touch_the_users_map():
+    pairs, _, y, _ = make_pairs(7)
+    spline = SplineTransformer()
+    learner = LinearBias(spline).fit(pairs, y)
+    assert not hasattr(spline, "bsplines_")
+    assert learner.feature_map_ is not spline
+    assert LinearBias().fit(pairs.left - pairs.right, y).coef_.shape == (3,)
+
+
+def test_names_and_protocol():
+    assert isinstance(make_learner("linear"), LinearBias)
+    assert isinstance(LinearBias(), BiasLearner)
+    with pytest.raises(ValueError, match="Unknown bias learner 'cubic'"):
+        make_learner("cubic")
+    with pytest.raises(TypeError, match="lacks contrast"):
+        make_learner(StandardScaler())
+    with pytest.raises(ValueError, match="loss must be"):
+        LinearBias(loss="hinge").fit(np.ones((3, 1)), np.ones(3))

@@ -1,0 +1,121 @@
+"""Leaving models out, on simulated and on real battles."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
+from skanchor.baselines import BASELINES, JointBTL
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError
+from skanchor.metrics import (
+    brier_scorer,
+    coverage,
+    insertion_mae,
+    interval_width,
+    log_loss_scorer,
+    rmse,
+)
+from skanchor.simulation import simulate_battles
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate_battles(2000, 200, n_models=6, random_state=0)
+
+
+def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
+    table = leave_one_model_out(AnchorPipeline(cv=3, random_state=0), data.X, data.y)
+    human = BTLRegressor().fit(
+        data.X[data.X.judge == "human"], data.y[data.X.judge == "human"]
+    )
+    assert table.index.tolist() == human.models_.tolist()
+    for model, row in table.iterrows():
+        others = human.scores_.drop(model)
+        assert row["true_score"] == pytest.approx(human.scores_[model] - others.mean())
+        assert row["true_rank"] == 1 + (others > human.scores_[model]).sum()
+    assert coverage(table.true_score, table.low, table.high) == table.covered.mean()
+    assert (table.rank_low <= table.rank_high).all()
+
+
+def test_the_left_out_votes_are_not_seen(data):
+    model = data.truth.historical_models[0]
+    y = np.array(data.y)
+    votes = (data.X.judge == "human") & (
+        (data.X.model_a == model) | (data.X.model_b == model)
+    )
+    lies = np.where(votes, 1 - y, y)
+    estimator = AnchorPipeline(cv=3, random_state=0)
+    honest = leave_one_model_out(estimator, data.X, y, models=[model])
+    fooled = leave_one_model_out(estimator, data.X, lies, models=[model])
+    assert honest.score[model] == fooled.score[model]
+    assert honest.true_score[model] != fooled.true_score[model]
+
+
+def test_parallel_groups_weights_and_names(data):
+    models = list(data.truth.historical_models[:2])
+    X = data.X.assign(prompt_id=np.arange(len(data.y)) // 4)
+    y = pd.Series(np.where(data.y == 1, "model_a", "model_b"))
+    estimator = AnchorPipeline(cv=3, random_state=0)
+    options = dict(models=models, groups="prompt_id", sample_weight=np.ones(len(y)))
+    one = leave_one_model_out(estimator, X, y, **options)
+    two = leave_one_model_out(estimator, X, y, n_jobs=2, **options)
+    pd.testing.assert_frame_equal(one, two)
+    with pytest.raises(BattlesError, match="no human rows"):
+        leave_one_model_out(estimator, X, y, models=["new-model"])
+
+
+def test_joint_btl_is_btl_on_all_rows(data):
+    joint = JointBTL().fit(data.X, data.y)
+    alike = BTLRegressor().fit(data.X.drop(columns="judge"), data.y)
+    historical = alike.scores_.drop("new-model")
+    expected = alike.scores_["new-model"] - historical.mean()
+    assert joint.scores_["new-model"] == pytest.approx(expected)
+    assert joint.leaderboard()["is_new"].sum() == 1
+    assert BASELINES["JointBTL"] is JointBTL
+    p = joint.win_probability(data.X)
+    difference = alike.scores_[data.X.model_a].to_numpy()
+    difference = difference - alike.scores_[data.X.model_b].to_numpy()
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-difference)))
+
+
+def test_scorers_read_ties_and_names(data):
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    judge = (data.X.judge != "human").to_numpy()
+    p = anchor.win_probability(data.X)[judge]
+    y = np.asarray(data.y)[judge]
+    names = np.where(np.asarray(data.y) == 1, "model_a", "model_b")
+    expected = np.mean(y * np.log(p) + (1 - y) * np.log(1 - p))
+    assert log_loss_scorer(anchor, data.X, names) == pytest.approx(expected)
+    assert anchor.score(data.X, data.y) == pytest.approx(expected)
+    assert brier_scorer(anchor, data.X, names) == pytest.approx(-np.mean((p - y) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "places", "held"),
+    [
+        (AnchorPipeline(random_state=0), 0.137, 0.6, 8),
+        (
+            AnchorPipeline(
+                calibrator=JudgeCalibrator(position_effect=True), random_state=0
+            ),
+            0.131,
+            0.55,
+            None,
+        ),
+        (JointBTL(), 0.425, 1.4, None),
+    ],
+    ids=["anchor", "position", "joint-btl"],
+)
+def test_arena_figures(arena_table, estimator, error, places, held):
+    """Figures of independent code, to the second digit."""
+    battles = arena_table[~arena_table.winner.str.startswith("tie")]
+    X, y = split_battles(battles)
+    table = leave_one_model_out(estimator, X, y, n_jobs=2)
+    assert len(table) == 20
+    assert rmse(table.true_score, table.score) == pytest.approx(error, abs=0.005)
+    places_off = insertion_mae(table.true_rank, table["rank"])
+    assert places_off == pytest.approx(places, abs=0.1)
+    if held is not None:
+        assert abs(table.covered.sum() - held) <= 2
+        assert interval_width(table.low, table.high) == pytest.approx(0.18, abs=0.01)

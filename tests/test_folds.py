@@ -1,0 +1,61 @@
+"""Splitting by source, and the loop over a plan."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor import SourceKFold
+from skanchor.folds import fold_weights, run_plan
+from skanchor.simulation import simulate_battles
+
+
+def test_folds_partition_the_rows_and_follow_the_seed():
+    data = simulate_battles(500, 60, random_state=0)
+    splitter = SourceKFold(4, random_state=3)
+    plans = [list(splitter.split(data.X)) for _ in range(2)]
+    for (train, test), (_, again) in zip(*plans, strict=True):
+        assert_allclose(test, again)
+        assert_allclose(np.sort(np.r_[train, test]), np.arange(len(data.y)))
+    other = next(SourceKFold(4, random_state=4).split(data.X))[1]
+    assert not np.array_equal(plans[0][0][1], other)
+    assert splitter.get_n_splits() == 4
+
+
+def test_groups_by_name_and_by_array():
+    data = simulate_battles(500, 60, random_state=0)
+    groups = np.arange(len(data.y)) // 7
+    X = data.X.assign(prompt_id=groups)
+    named = list(SourceKFold(3, groups="prompt_id", random_state=0).split(X))
+    given = list(SourceKFold(3, random_state=0).split(X, groups=groups))
+    for (train, test), (_, again) in zip(named, given, strict=True):
+        assert_allclose(test, again)
+        assert not set(groups[train]) & set(groups[test])
+
+
+@pytest.mark.parametrize("n_splits", [1, 0, 2.5, True])
+def test_bad_number_of_splits(n_splits):
+    data = simulate_battles(100, 20, random_state=0)
+    with pytest.raises(ValueError, match="n_splits"):
+        next(SourceKFold(n_splits).split(data.X))
+
+
+def test_training_weights_stand_for_the_whole_source():
+    weight = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 5.0])
+    source = np.array([0, 0, 0, 1, 1, -1])
+    got = fold_weights(weight, source, np.array([0, 1, 3]), ["a", "b"])
+    assert_allclose(got, [4 / 3, 8 / 3, 0, 2, 0, 0])
+    with pytest.raises(ValueError, match="keeps no row of b"):
+        fold_weights(weight, source, np.array([0, 1]), ["a", "b"])
+
+
+def _square(x):
+    return x * x
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_plan_keeps_the_order_of_its_jobs(n_jobs, capsys):
+    assert run_plan(_square, [(i,) for i in range(5)], n_jobs=n_jobs) == [
+        0, 1, 4, 9, 16,
+    ]  # fmt: skip
+    assert run_plan(_square, [(3,)], verbose=1) == [9]
+    assert capsys.readouterr().out == ""
