@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,9 +23,10 @@ from skanchor.comparisons import (
     source_codes,
     usable_features,
 )
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.folds import FoldPlan, SourceKFold, fold_weights, run_plan
 from skanchor.inference import RankingResult
+from skanchor.items import estimate_item_covariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, unused_judges
 from skanchor.ranking import RankingEstimator, check_ranking, count_rows
 from skanchor.riesz import RieszDebiaser
@@ -33,10 +34,55 @@ from skanchor.riesz import RieszDebiaser
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
 Array = NDArray[np.float64]
-Stages = tuple[BTLRegressor, JudgeCalibrator, ArrivalScorer, "RieszDebiaser | None"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """What every fold shares: unfitted stages, encoded data, roles, Sigma_u."""
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    arrival: ArrivalScorer
+    debiaser: RieszDebiaser | None
+    X: Comparisons
+    y: Array
+    weight: Array
+    groups: NDArray[np.intp] | None
+    source: NDArray[np.intp]
+    source_names: list[str]
+    item_covariance: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """Fitted stages, and the rows with all that they learned."""
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    arrival: ArrivalScorer
+    debiaser: RieszDebiaser | None
+    X: Comparisons
+
+    @property
+    def scores(self) -> Array:
+        """Plug-in scores of all models."""
+        assert self.X.scores is not None
+        return self.X.scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """What a fold hands back."""
+
+    scores: Array
+    influence: Array
+    prior_score: Array
+    item_covariance: Array
+    undetermined: NDArray[np.bool_]
+    notices: list[Warning]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class AnchorResult(RankingResult):
     """Result of :class:`AnchorPipeline`: scores, covariance and influence values.
 
@@ -44,8 +90,8 @@ class AnchorResult(RankingResult):
     ----------
     influence : ndarray of shape (n_rows, n_models)
         Influence of each row on each score, in logits; the mean over repeats.
-    parts : ndarray of shape (n_repeats, 3, n_models)
-        Human, judge and cross (= 2 C_HJ) parts of the sampling variance.
+    parts : ndarray of shape (n_repeats, 4, n_models)
+        Human, judge, cross (= 2 C_HJ) and item parts of the variance.
     lower_bound : ndarray of shape (n_models,)
         Variance that only more human votes can lower, B_l.
     plug_in : ndarray of shape (n_repeats, n_models)
@@ -68,13 +114,13 @@ class AnchorResult(RankingResult):
         standard error, but for the spread between repeats; ``lower_bound`` is the part
         that judges cannot lower.
         """
-        human, judge, cross = np.median(self.parts, axis=0)
+        human, judge, cross, items = np.median(self.parts, axis=0)
         table = pd.DataFrame(
             {
                 "human": human,
                 "judge": judge,
                 "cross": cross,
-                "items": np.zeros(len(self.models)),
+                "items": items,
                 "lower_bound": self.lower_bound,
             },
             index=self.models,
@@ -109,8 +155,12 @@ class AnchorPipeline(RankingEstimator):
     new_models : sequence of labels, optional
         Models with free scores; None means those without human rows. ``[]`` asks for
         the historical leaderboard.
-    item_effects : None
-        Deviations of judges from models that no feature shows; only None so far.
+    item_effects : None, "random", "conservative" or array, default=None
+        How to treat deviations of judges from models that no feature shows. None
+        leaves them out; ``"random"`` takes them as random with a covariance between
+        judges that is estimated on the historical rows; ``"conservative"`` keeps that
+        covariance away from zero; an array of shape (n_judges, n_judges), in the order
+        of ``judges_``, gives it in squared judge logits.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -131,6 +181,8 @@ class AnchorPipeline(RankingEstimator):
         Human, judge, cross and item parts by new model, and the lower bound.
     influence_ : ndarray of shape (n_rows, n_models)
         Influence of each row on each score of ``models_``.
+    item_covariance_ : ndarray of shape (n_judges, n_judges) or None
+        Covariance of the item effects, in squared judge logits.
     result_ : AnchorResult
         All of the above, frozen.
     fold_plan_ : list of lists of (train, test)
@@ -219,36 +271,40 @@ class AnchorPipeline(RankingEstimator):
         -------
         self
         """
-        if self.item_effects is not None:
-            raise ValueError(f"item_effects must be None, got {self.item_effects!r}.")
         entry = enter(X, y, sample_weight, groups)
         self._remember_input(X, entry)
         weight, values = entry.weight, entry.outcomes.values
         battles, notices = self._decide(entry.X, weight)
-        stages = self._stages()
+        source = np.where(weight > 0, source_codes(battles), -1)
+        problem = _Problem(
+            *self._stages(),
+            battles,
+            values,
+            weight,
+            entry.groups,
+            source,
+            _source_names(battles, source),
+        )
         plans = self._plans(battles, values, entry.groups, weight)
-
-        full = _fit_chain(stages, battles, values, weight, entry.groups, None)
-        notices += full[1]
-        self.btl_, self.calibrator_, self.arrival_, self.debiaser_ = full[0]
+        full, found = _fit_chain(problem, weight)
+        notices += found
+        covariance, found = self._item_covariance(problem, full)
+        notices += found
+        if covariance is not None:
+            problem = replace(problem, item_covariance=covariance)
+            full, found = _fit_chain(problem, weight, start=full)
+            notices += found
+        self.btl_, self.calibrator_ = full.btl, full.calibrator
+        self.arrival_, self.debiaser_ = full.arrival, full.debiaser
         self.models_, self.judges_ = battles.models, battles.judges
         self.new_models_ = battles.models[battles.is_new]
         self.fold_plan_ = plans
-        self._full_scores = _scores(full[0], battles)
-        if self.debiaser_ is None:
-            self.result_ = self._plug_in_result(battles, weight)
+        self.item_covariance_ = covariance
+        self._deviations = full.X.deviations
+        if full.debiaser is None:
+            self.result_ = self._plug_in_result(full, weight)
         else:
-            self.result_ = self._cross_fit(
-                battles,
-                values,
-                weight,
-                entry.groups,
-                stages,
-                full[0],
-                full[2],
-                plans,
-                notices,
-            )
+            self.result_ = self._cross_fit(problem, full, plans, notices)
         self._summary = self._summarise(battles, values, weight)
         emit(notices)
         return self
@@ -277,7 +333,9 @@ class AnchorPipeline(RankingEstimator):
                 )
         return usable_features(battles, used & ~battles.is_human), notices
 
-    def _stages(self) -> Stages:
+    def _stages(
+        self,
+    ) -> tuple[BTLRegressor, JudgeCalibrator, ArrivalScorer, RieszDebiaser | None]:
         calibrator = (
             self.calibrator if self.calibrator is not None else JudgeCalibrator()
         )
@@ -340,48 +398,86 @@ class AnchorPipeline(RankingEstimator):
         return [[_as_split(split, len(X)) for split in _checked(plan, rows, len(X))]
                 for plan in plans]  # fmt: skip
 
+    def _item_covariance(
+        self, problem: _Problem, full: _Chain
+    ) -> tuple[Array | None, list[Warning]]:
+        """Covariance of the item effects, as ``item_effects`` asks for it."""
+        asked = self.item_effects
+        if asked is None or not len(problem.X.judges):
+            return None, []
+        if isinstance(asked, str):
+            if asked not in ("random", "conservative"):
+                raise ValueError(
+                    "item_effects must be None, 'random', 'conservative' or an array, "
+                    f"got {asked!r}."
+                )
+            found = estimate_item_covariance(
+                full.X,
+                problem.y,
+                problem.weight,
+                full.calibrator,
+                conservative=asked == "conservative",
+            )
+            notices: list[Warning] = []
+            if not found.converged:
+                notices.append(
+                    ConvergenceWarning(
+                        "The covariance of the item effects had not settled after "
+                        f"{found.n_iter} EM steps."
+                    )
+                )
+            return found.covariance, notices
+        size = len(problem.X.judges)
+        if isinstance(asked, pd.DataFrame):
+            asked = asked.reindex(index=problem.X.judges, columns=problem.X.judges)
+        given = np.asarray(asked, dtype=np.float64)
+        if (
+            given.shape != (size, size)
+            or not np.isfinite(given).all()
+            or not np.allclose(given, given.T)
+            or np.linalg.eigvalsh(given).min() < -1e-10 * max(1.0, np.abs(given).max())
+        ):
+            raise ValueError(
+                "item_effects must be a symmetric positive semi-definite array with a "
+                f"row for each of the {size} judges {problem.X.judges.tolist()}, got "
+                f"shape {given.shape}."
+            )
+        return given, []
+
     def _cross_fit(
         self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None,
-        stages: Stages,
-        full: Stages,
-        known: Comparisons,
+        problem: _Problem,
+        full: _Chain,
         plans: list[FoldPlan],
         notices: list[Warning],
     ) -> AnchorResult:
+        X, weight = problem.X, problem.weight
         n_models = len(X.models)
-        debiaser = full[3]
-        assert debiaser is not None
-        source = np.where(weight > 0, source_codes(X), -1)
-        names = _source_names(X, source)
         jobs = [
-            (k, stages, X, y, weight, groups, source, names, train, test, full)
+            (number, problem, full, train, test)
             for plan in plans
-            for k, (train, test) in enumerate(plan)
+            for number, (train, test) in enumerate(plan)
         ]
         done = run_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
         influence = np.zeros((len(X), n_models))
-        estimates, plug_in, covariances, parts = [], [], [], []
-        start = 0
+        estimates, plug_in, covariances, items, parts = [], [], [], [], []
         undetermined = np.zeros(n_models, dtype=bool)
         for plan in plans:
-            folds = done[start : start + len(plan)]
-            start += len(plan)
+            folds: list[_Fold] = [done.pop(0) for _ in plan]
             once = np.zeros((len(X), n_models))
-            for (_, test), (_, terms, lost, found) in zip(plan, folds, strict=True):
-                once[test] = terms
-                undetermined |= lost
-                notices += found
-            first = np.mean([scores for scores, *_ in folds], axis=0)
-            plug_in.append(first)
-            estimates.append(first + once.sum(axis=0))
-            covariance, split = _covariance(once, X.is_human, groups)
-            covariances.append(covariance)
-            parts.append(split)
+            for (_, test), fold in zip(plan, folds, strict=True):
+                once[test] = fold.influence
+                undetermined |= fold.undetermined
+                notices += fold.notices
+            plug_in.append(np.mean([fold.scores for fold in folds], axis=0))
+            prior = np.mean([fold.prior_score for fold in folds], axis=0)
+            estimates.append(plug_in[-1] + once.sum(axis=0) + prior)
+            sampling, split = _covariance(once, X.is_human, problem.groups)
+            items.append(np.mean([fold.item_covariance for fold in folds], axis=0))
+            covariances.append(sampling + items[-1])
+            parts.append([*split, np.diag(items[-1])])
             influence += once / len(plans)
+        assert full.debiaser is not None
         return AnchorResult(
             X.models,
             X.is_new,
@@ -389,16 +485,17 @@ class AnchorPipeline(RankingEstimator):
             np.array(covariances),
             undetermined | self._unbounded(X),
             *count_rows(X, weight),
+            None if problem.item_covariance is None else np.array(items),
             influence=influence,
             parts=np.array(parts),
-            lower_bound=debiaser._lower_bound(known),
+            lower_bound=full.debiaser._lower_bound(full.X),
             plug_in=np.array(plug_in),
             fold_plan=plans,
         )
 
-    def _plug_in_result(self, X: Comparisons, weight: Array) -> AnchorResult:
-        n_models = len(X.models)
-        scores = self._full_scores[None]
+    def _plug_in_result(self, full: _Chain, weight: Array) -> AnchorResult:
+        X, n_models = full.X, len(full.X.models)
+        scores = full.scores[None]
         return AnchorResult(
             X.models,
             X.is_new,
@@ -407,7 +504,7 @@ class AnchorPipeline(RankingEstimator):
             np.zeros(n_models, dtype=bool),
             *count_rows(X, weight),
             influence=np.zeros((len(X), n_models)),
-            parts=np.full((1, 3, n_models), np.nan),
+            parts=np.full((1, 4, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
             fold_plan=self.fold_plan_,
@@ -483,37 +580,49 @@ class AnchorPipeline(RankingEstimator):
             self.calibrator_._annotate(self.btl_._annotate(X))
         )
         scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        return known.with_columns(
+        known = known.with_columns(
             scores=scores, new_models=tuple(self.new_models_.tolist())
         )
+        if self._deviations is None:
+            return known
+        u = pd.DataFrame(self._deviations, self.judges_, self.models_)
+        u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
+        return known.with_columns(deviations=u.to_numpy())
 
 
 # ------------------------------------------------------------------------------ folds
 def _fit_chain(
-    stages: Stages,
-    X: Comparisons,
-    y: Array,
-    weight: Array,
-    groups: NDArray[np.intp] | None,
-    start: Stages | None,
-) -> tuple[Stages, list[Warning], Comparisons]:
+    problem: _Problem, weight: Array, start: _Chain | None = None
+) -> tuple[_Chain, list[Warning]]:
     """Fit the stages in turn, each on what the earlier ones have learned."""
-    notices: list[Warning] = []
+    X, notices = problem.X, []
     fitted: list[Any] = []
-    for i, stage in enumerate(stages):
-        if stage is None:
-            fitted.append(None)
-            continue
-        copy = clone(stage)
-        if isinstance(copy, JudgeCalibrator) and not len(X.judges):
-            # Without judges there is nothing to calibrate.
-            copy = _NoJudges()
-        notices += copy._fit(
-            X, y, weight, groups, start=None if start is None else start[i]
+    for name in ("btl", "calibrator", "arrival"):
+        stage = clone(getattr(problem, name))
+        if name == "calibrator" and not len(X.judges):
+            stage = _NoJudges()
+        notices += stage._fit(
+            X,
+            problem.y,
+            weight,
+            problem.groups,
+            start=None if start is None else getattr(start, name),
         )
-        X = copy._annotate(X)
-        fitted.append(copy)
-    return tuple(fitted), notices, X  # type: ignore[return-value]
+        X = stage._annotate(X)
+        fitted.append(stage)
+    btl, calibrator, arrival = fitted
+    if problem.item_covariance is not None:
+        if start is not None:
+            X = X.with_columns(deviations=start.X.deviations)
+        X, calibrator, found = fit_deviations(
+            X, problem.y, weight, calibrator, problem.item_covariance
+        )
+        notices += found
+    debiaser = None
+    if problem.debiaser is not None:
+        debiaser = clone(problem.debiaser)
+        notices += debiaser._fit(X, problem.y, weight, problem.groups)
+    return _Chain(btl, calibrator, arrival, debiaser, X), notices
 
 
 class _NoJudges(JudgeCalibrator):
@@ -529,37 +638,31 @@ class _NoJudges(JudgeCalibrator):
 
 def _fit_fold(
     number: int,
-    stages: Stages,
-    X: Comparisons,
-    y: Array,
-    weight: Array,
-    groups: NDArray[np.intp] | None,
-    source: NDArray[np.intp],
-    names: Sequence[str],
+    problem: _Problem,
+    full: _Chain,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-    full: Stages,
-) -> tuple[Array, Array, NDArray[np.bool_], list[Warning]]:
-    """Fit on the training rows; return scores and the test rows' influence."""
+) -> _Fold:
+    """Fit on the training rows and evaluate the correction on the test rows."""
+    weight, source = problem.weight, problem.source
     try:
-        train_weight = fold_weights(weight, source, train, names)
-        fitted, notices, known = _fit_chain(
-            stages, X, y, train_weight, groups, start=full
-        )
-        debiaser = fitted[3]
+        train_weight = fold_weights(weight, source, train, problem.source_names)
+        chain, notices = _fit_chain(problem, train_weight, start=full)
+        debiaser = chain.debiaser
         assert debiaser is not None
-        rows = np.zeros(len(X), dtype=bool)
+        rows = np.zeros(len(weight), dtype=bool)
         rows[test] = (source[test] >= 0) & (weight[test] > 0)
-        terms = debiaser._influence(known, y, rows)[test] * weight[test, None]
+        terms = debiaser._influence(chain.X, problem.y, rows)[test]
     except ValueError as error:
         raise type(error)(f"Fold {number}: {error}") from error
-    return _scores(fitted, known), terms, debiaser._undetermined, notices
-
-
-def _scores(stages: Stages, X: Comparisons) -> Array:
-    known = stages[2]._annotate(stages[0]._annotate(X))
-    assert known.scores is not None
-    return known.scores
+    return _Fold(
+        chain.scores,
+        terms * weight[test, None],
+        debiaser._system.prior_score(chain.X),
+        debiaser._system.item_covariance(),
+        debiaser._undetermined,
+        notices,
+    )
 
 
 def _covariance(

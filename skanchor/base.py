@@ -242,16 +242,17 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         encoded = self._encode(X)
         known = self._annotate(encoded)
         eta = known.logits()
-        self_rows = known.left == known.right
+        self_rows = (known.left == known.right) & (known.left >= 0)
         missing = ~np.isfinite(eta) & ~self_rows
         if missing.any():
             self._refuse_unknown_judges(known, missing)
-            names = known[missing].unscored_models()
-            if not names:
+            blank = missing & np.isfinite(known.score_differences)
+            if blank.any():
                 raise BattlesError(
-                    f"{missing.sum()} rows have NaN features, the first in row "
-                    f"{int(np.argmax(missing))}."
+                    f"{blank.sum()} rows have NaN features, the first in row "
+                    f"{int(np.argmax(blank))}."
                 )
+            names = known[missing].unscored_models()
             message = (
                 f"{missing.sum()} rows involve models without a score ({names[:5]}); "
                 "they are given probability 1/2."

@@ -134,8 +134,11 @@ class BTLRegressor(ComparisonEstimator):
                 "label 'human' in column 'judge'."
             )
         size = len(X.models)
-        left, right = X.left[rows], X.right[rows]
-        counts = PairCounts.from_rows(left, right, y[rows], weight[rows], size)
+        left, right, y = X.left[rows], X.right[rows], y[rows]
+        # Squares of tiny or huge weights leave the range of floats.
+        unit = weight[rows].max()
+        weight = weight[rows] / unit
+        counts = PairCounts.from_rows(left, right, y, weight, size)
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
         box = np.ix_(present, present)
@@ -183,15 +186,18 @@ class BTLRegressor(ComparisonEstimator):
             place = np.full(size, -1)
             place[present] = np.arange(len(present))
             meat = _clustered_meat(
-                place[left], place[right], y[rows], weight[rows], groups[rows], scores
+                place[left], place[right], y, weight, groups[rows], scores
             )
         elif self.covariance == "sandwich":
             meat = counts.meat(scores)
         self.covariance_ = self._covariance(counts, scores, meat)
+        if meat is None:
+            self.covariance_ /= unit
         return notices
 
     def _check_graph(self) -> list[Warning]:
         graph = self.connectivity_
+        notices: list[Warning] = []
         if not graph.is_connected:
             groups = "; ".join(
                 "{"
@@ -209,8 +215,11 @@ class BTLRegressor(ComparisonEstimator):
                 raise DisconnectedError(
                     message + ", drop one, or set disconnected='warn'."
                 )
-            return [SeparationWarning(message + "; each group is centred on its own.")]
-        if not graph.is_strongly_connected and self.alpha == 0.0:
+            notices.append(
+                SeparationWarning(message + "; each group is centred on its own.")
+            )
+        separated = len(graph.strong_components) > len(graph.components)
+        if separated and self.alpha == 0.0:
             named = {
                 "never won": graph.never_won[:5],
                 "never lost": graph.never_lost[:5],
@@ -224,15 +233,15 @@ class BTLRegressor(ComparisonEstimator):
                     f"{[str(m) for m in graph.strong_components[-1][:5]]} is both "
                     "beaten by and beating the others"
                 ]
-            return [
+            notices.append(
                 SeparationWarning(
                     f"Human votes bound some scores on one side only: "
-                    f"{' and '.join(facts)}. Their scores stop at the bound of "
-                    f"{self.score_bound} logits, their standard errors are infinite; "
-                    "add comparisons or set alpha > 0."
+                    f"{' and '.join(facts)}. Their scores stop where the likelihood is "
+                    f"flat, at most {self.score_bound} logits out, and their standard "
+                    "errors are infinite; add comparisons or set alpha > 0."
                 )
-            ]
-        return []
+            )
+        return notices
 
     def _centre(self, scores: Array) -> Array:
         result = scores.copy()
@@ -253,13 +262,14 @@ class BTLRegressor(ComparisonEstimator):
                 inside = set(part)
                 # Strong components come largest first: the largest of a component
                 # carries its scale.
-                anchored |= set(
-                    next(
-                        strong
-                        for strong in self.connectivity_.strong_components
-                        if strong[0] in inside
-                    )
+                largest = next(
+                    strong
+                    for strong in self.connectivity_.strong_components
+                    if strong[0] in inside
                 )
+                # A single model among others carries no scale.
+                if len(largest) > 1 or len(part) == 1:
+                    anchored |= set(largest)
             flags |= np.array([m not in anchored for m in self.models_.tolist()])
         return flags
 
@@ -276,8 +286,6 @@ class BTLRegressor(ComparisonEstimator):
         basis = zero_sum_basis(int(free.sum()))
         bread = counts.information(scores)
         bread[np.diag_indices(size)] += self.alpha * counts.weight.sum()
-        # A contrast between separate components has no information: the
-        # pseudo-inverse leaves it at zero.
         reduced = bread[box]
         if not free.all():
             # Games against unbounded models say nothing.
@@ -288,6 +296,15 @@ class BTLRegressor(ComparisonEstimator):
             )
         inverse = basis @ SymmetricSolver.factorise(basis.T @ reduced @ basis).inverse()
         inverse = inverse @ basis.T
+        if not self.connectivity_.is_connected:
+            # Between separate components there is no information, and any generalised
+            # inverse is right up to the centring of each.
+            centre = np.eye(size)
+            for part in self.connectivity_.components:
+                at = self._place(part)
+                at = at[free[at]]
+                centre[np.ix_(at, at)] -= 1.0 / max(len(at), 1)
+            inverse = centre[box] @ inverse @ centre[box]
         if meat is None:
             covariance[box] = inverse
         else:
@@ -351,7 +368,14 @@ class BTLRegressor(ComparisonEstimator):
                 raise BattlesError(f"Unknown anchor {anchor!r}.")
             at = int(self._place([anchor])[0])
             scores = scores - scores[at]
-            spread = np.diag(covariance) + covariance[at, at] - 2.0 * covariance[at]
+            total = np.diag(covariance) + covariance[at, at]
+            spread = np.subtract(
+                total,
+                2.0 * covariance[at],
+                out=np.full(len(total), np.inf),
+                where=np.isfinite(total),
+            )
+            spread[at] = 0.0
         else:
             spread = np.diag(covariance)
         half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))

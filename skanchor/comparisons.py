@@ -245,6 +245,10 @@ class Comparisons:
         Judge parameters in logits per score unit and logits.
     biases : ndarray of shape (n_rows,) or None
         Bias contrast h_m of each row in judge logits; zero on human rows.
+    deviations : ndarray of shape (n_judges, n_models) or None
+        Item effects u in judge logits.
+    item_covariance : ndarray of shape (n_judges, n_judges) or None
+        Covariance of the item effects of one model.
 
     Examples
     --------
@@ -273,6 +277,8 @@ class Comparisons:
     sensitivities: NDArray[np.float64] | None = None
     position_effects: NDArray[np.float64] | None = None
     biases: NDArray[np.float64] | None = None
+    deviations: NDArray[np.float64] | None = None
+    item_covariance: NDArray[np.float64] | None = None
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     # ------------------------------------------------------------------ construction
@@ -413,7 +419,7 @@ class Comparisons:
             )
         padded = np.append(self.scores, np.nan)
         delta = padded[self.left] - padded[self.right]
-        delta[self.left == self.right] = 0.0
+        delta[(self.left == self.right) & (self.left >= 0)] = 0.0
         return delta
 
     def logits(self) -> NDArray[np.float64]:
@@ -435,6 +441,11 @@ class Comparisons:
         eta = slope[self.judge] * delta
         if self.biases is not None:
             eta = eta + self.biases
+        if self.deviations is not None:
+            # Zero for humans and for what no stage has learned.
+            u = np.zeros((len(self.judges) + 2, len(self.models) + 1))
+            u[: len(self.judges), : len(self.models)] = np.nan_to_num(self.deviations)
+            eta = eta + u[self.judge, self.left] - u[self.judge, self.right]
         return eta + position[self.judge] * self.order
 
     def unscored_models(self) -> list[str]:
@@ -465,6 +476,20 @@ class Comparisons:
             scores=_realign(self.scores, self.models, models),
             sensitivities=_realign(self.sensitivities, self.judges, judges),
             position_effects=_realign(self.position_effects, self.judges, judges),
+            deviations=None
+            if self.deviations is None
+            else _realign(
+                _realign(self.deviations.T, self.models, models).T,
+                self.judges,
+                judges,
+            ),
+            item_covariance=None
+            if self.item_covariance is None
+            else _realign(
+                _realign(self.item_covariance, self.judges, judges).T,
+                self.judges,
+                judges,
+            ),
             _cache={},
         )
 
@@ -805,6 +830,7 @@ def _to_numpy(column: nw.Series[Any]) -> NDArray[Any]:
 
 
 def _display_order(shown: NDArray[Any]) -> NDArray[np.float64]:
+    shown = shown.astype(object)
     missing = pd.isna(shown)
     unknown = [value for value in pd.unique(shown[~missing]) if value not in _SIDES]
     if unknown:
@@ -912,12 +938,12 @@ def _positions(
     return np.array([place.get(label, missing) for label in labels], dtype=np.intp)
 
 
-def _realign(
-    values: NDArray[np.float64] | None, old: NDArray[Any], new: NDArray[Any]
-) -> NDArray[np.float64] | None:
+def _realign(values: Any, old: NDArray[Any], new: NDArray[Any]) -> Any:
+    """Move rows of ``values`` with their labels; NaN where a label is new."""
     if values is None:
         return None
-    return np.append(values, np.nan)[_positions(new, old)]
+    missing = np.full((1, *values.shape[1:]), np.nan)
+    return np.concatenate([values, missing])[_positions(new, old)]
 
 
 def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:

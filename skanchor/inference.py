@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, ndtri
+from scipy.special import expit, ndtr, ndtri, stdtr, stdtrit
 
 from skanchor.base import check_level
 
@@ -43,18 +43,56 @@ def holm_adjust(p: Array) -> Array:
     return adjusted
 
 
-def one_sided_p(difference: Array, error: Array) -> tuple[Array, Array]:
+def t_quantile(level: float, df: Array) -> Array:
+    """Two-sided quantile of the t law; infinite degrees of freedom are normal."""
+    finite = np.isfinite(df)
+    upper = 0.5 + level / 2.0
+    return np.where(finite, stdtrit(np.where(finite, df, 1.0), upper), ndtri(upper))
+
+
+def t_distribution(df: Array, z: Array) -> Array:
+    """Distribution function of the t law; infinite degrees of freedom are normal."""
+    finite = np.isfinite(df)
+    return np.where(finite, stdtr(np.where(finite, df, 1.0), z), ndtr(z))
+
+
+def satterthwaite(total: Array, items: Array, n_historical: int) -> Array:
+    """Degrees of freedom of a variance whose item part rests on the historical models.
+
+    Parameters
+    ----------
+    total, items : ndarray
+        Variance, and the part of it from item effects.
+    n_historical : int
+        Models that the covariance of the item effects was learned from.
+
+    Returns
+    -------
+    ndarray
+        At least one; infinite without an item part.
+    """
+    df = np.full(np.shape(total), np.inf)
+    some = items > 0
+    df[some] = np.maximum((n_historical - 2) * (total[some] / items[some]) ** 2, 1.0)
+    return df
+
+
+def one_sided_p(
+    difference: Array, error: Array, df: Array | float = np.inf
+) -> tuple[Array, Array]:
     """P-values of "difference >= 0" and of "difference <= 0".
 
     They are one where the error is zero or infinite.
     """
     usable = np.isfinite(error) & (error > 0)
     z = np.divide(difference, error, out=np.zeros_like(difference), where=usable)
-    return np.where(usable, ndtr(z), 1.0), np.where(usable, ndtr(-z), 1.0)
+    df = np.broadcast_to(df, z.shape)
+    below, above = t_distribution(df, z), t_distribution(df, -z)
+    return np.where(usable, below, 1.0), np.where(usable, above, 1.0)
 
 
 def rank_limits(
-    difference: Array, error: Array, level: float
+    difference: Array, error: Array, level: float, df: Array | float = np.inf
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Best and worst rank that Holm's procedure leaves possible.
 
@@ -65,13 +103,15 @@ def rank_limits(
         entries of one sign form one family (eq:simulation-rank-set).
     level : float
         Confidence level.
+    df : ndarray or float
+        Degrees of freedom of each contrast.
 
     Returns
     -------
     low, high : ndarray of shape (n_rows,)
         Smallest and largest rank; 1 is best.
     """
-    below, above = one_sided_p(difference, error)
+    below, above = one_sided_p(difference, error, df)
     half = (1.0 - level) / 2.0
     loses = holm_adjust(below.ravel()).reshape(below.shape) <= half
     wins = holm_adjust(above.ravel()).reshape(above.shape) <= half
@@ -97,6 +137,8 @@ class RankingResult:
         Models whose score the data bound on one side at most: infinite error.
     n_human, n_judge : ndarray of shape (n_models,)
         Rows of each kind.
+    item_covariances : ndarray of shape (n_repeats, n_models, n_models) or None
+        Part of ``covariances`` that comes from item effects.
     """
 
     models: NDArray[Any]
@@ -106,32 +148,44 @@ class RankingResult:
     unbounded: NDArray[np.bool_]
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
+    item_covariances: Array | None = None
 
     # ------------------------------------------------------------------ linear targets
-    def _targets(self, selectors: Array) -> tuple[Array, Array]:
-        """Estimate and standard error of each row of ``selectors`` @ scores."""
-        estimates = self.estimates @ selectors.T
-        variances = np.einsum("ti,rij,tj->rt", selectors, self.covariances, selectors)
-        estimate, variance = combine_repeats(estimates, np.maximum(variances, 0.0))
-        error = np.sqrt(variance)
-        error[(np.abs(selectors) @ self.unbounded) > 0] = np.inf
-        return estimate, error
+    def _moments(
+        self, estimates: Array, quadratic: Any, unbounded: NDArray[np.bool_]
+    ) -> tuple[Array, Array, Array]:
+        """Estimate, standard error and degrees of freedom of linear targets."""
+        variances = np.maximum(quadratic(self.covariances), 0.0)
+        estimate, variance = combine_repeats(estimates, variances)
+        df = np.full(len(estimate), np.inf)
+        if self.item_covariances is not None:
+            items = np.median(quadratic(self.item_covariances), axis=0)
+            df = satterthwaite(variance, items, int((~self.is_new).sum()))
+        return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
 
     def _pairs(
         self, first: NDArray[np.intp], second: NDArray[np.intp]
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array, Array, Array]:
         """Score differences of pairs, straight from the covariance entries."""
-        estimates = self.estimates[:, first] - self.estimates[:, second]
-        c = self.covariances
-        variances = c[:, first, first] + c[:, second, second] - 2 * c[:, first, second]
-        estimate, variance = combine_repeats(estimates, np.maximum(variances, 0.0))
-        error = np.sqrt(variance)
-        error[self.unbounded[first] | self.unbounded[second]] = np.inf
-        return estimate, error
+
+        def quadratic(c: Array) -> Array:
+            return np.asarray(
+                c[:, first, first] + c[:, second, second] - 2 * c[:, first, second]
+            )
+
+        return self._moments(
+            self.estimates[:, first] - self.estimates[:, second],
+            quadratic,
+            self.unbounded[first] | self.unbounded[second],
+        )
 
     @property
-    def _all(self) -> tuple[Array, Array]:
-        return self._targets(np.eye(len(self.models)))
+    def _all(self) -> tuple[Array, Array, Array]:
+        return self._moments(
+            self.estimates,
+            lambda c: np.diagonal(c, axis1=1, axis2=2),
+            self.unbounded,
+        )
 
     # -------------------------------------------------------------------------- scores
     @property
@@ -154,8 +208,10 @@ class RankingResult:
         """Standard errors of the new models' scores."""
         return self.all_standard_errors[self.is_new]
 
-    def _interval(self, estimate: Array, error: Array, level: float) -> pd.DataFrame:
-        half = ndtri(0.5 + check_level(level) / 2.0) * error
+    def _interval(
+        self, estimate: Array, error: Array, df: Array, level: float
+    ) -> pd.DataFrame:
+        half = t_quantile(check_level(level), df) * error
         return pd.DataFrame({"low": estimate - half, "high": estimate + half})
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
@@ -195,9 +251,9 @@ class RankingResult:
         second = np.tile(np.arange(n_models), len(new))
         keep = first != second
         first, second = first[keep], second[keep]
-        difference, error = self._pairs(first, second)
-        interval = self._interval(difference, error, level)
-        below, above = one_sided_p(difference, error)
+        difference, error, df = self._pairs(first, second)
+        interval = self._interval(difference, error, df, level)
+        below, above = one_sided_p(difference, error, df)
         p = 2.0 * np.minimum(holm_adjust(below), holm_adjust(above))
         index = pd.MultiIndex.from_arrays(
             [self.models[first], self.models[second]], names=["model", "opponent"]
@@ -256,9 +312,10 @@ class RankingResult:
             ones = np.ones(len(rows), dtype=np.intp)
             return ones, ones, ones
         first = np.repeat(rows, grid.shape[1])
-        difference, error = self._pairs(first, grid.ravel())
-        difference, error = difference.reshape(grid.shape), error.reshape(grid.shape)
-        low, high = rank_limits(difference, error, level)
+        difference, error, df = (
+            values.reshape(grid.shape) for values in self._pairs(first, grid.ravel())
+        )
+        low, high = rank_limits(difference, error, level, df)
         return 1 + (difference < 0).sum(axis=1), low, high
 
     def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
@@ -277,8 +334,8 @@ class RankingResult:
             ``n_judge`` rows of the model. The rank sets of the new models hold jointly;
             the set of a historical model stands on its own.
         """
-        score, error = self._all
-        interval = self._interval(score, error, level)
+        score, error, df = self._all
+        interval = self._interval(score, error, df, level)
         n_models = len(self.models)
         rank, low, high = (np.ones(n_models, dtype=np.intp) for _ in range(3))
         families = [np.flatnonzero(self.is_new)] if self.is_new.any() else []

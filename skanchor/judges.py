@@ -23,6 +23,9 @@ __all__ = ["JudgeCalibrator"]
 
 Array = NDArray[np.float64]
 
+POSITION_BOUND = 20.0
+"""Bound on the absolute position effect, in judge logits."""
+
 WEAK_SENSITIVITY = 0.05
 """Sensitivities below this many judge logits per score unit are called weak."""
 
@@ -105,6 +108,8 @@ class JudgeCalibrator(ComparisonEstimator):
                 "sensitivity_bounds must be (low, high) with low < high, got "
                 f"{self.sensitivity_bounds!r}."
             )
+        lower = np.array([low, -POSITION_BOUND])
+        upper = np.array([high, POSITION_BOUND])
         delta = X.score_differences
         historical = (
             (weight > 0) & ~X.involves_new & np.isfinite(delta) & (X.judge >= 0)
@@ -128,7 +133,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 y[cut.rows],
                 row_weight,
                 parametric=np.column_stack(columns),
-                bounds=(low, high),
+                bounds=(lower[: len(columns)], upper[: len(columns)]),
                 start=None if start is None else start.biases_.get(judge),
             )
             coef = learner.parametric_coef_
@@ -188,6 +193,14 @@ class JudgeCalibrator(ComparisonEstimator):
                 WeakJudgeWarning(
                     f"Sensitivity of judge {judge!r} is {kind} ({sensitivity:.3g}): "
                     "its verdicts carry little of the human ranking."
+                )
+            )
+        if at_bound[1:].any():
+            notices.append(
+                WeakJudgeWarning(
+                    f"The position effect of judge {judge!r} lies on its bound, "
+                    f"{learner.parametric_coef_[1]:.3g}: its verdicts follow the "
+                    "display order."
                 )
             )
         if not getattr(learner, "converged_", True):

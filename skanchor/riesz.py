@@ -12,7 +12,11 @@ from sklearn.base import clone
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import JudgeBlock, judge_block, selectors
-from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+from skanchor._numerics.linalg import (
+    SymmetricSolver,
+    covariance_factor,
+    zero_sum_basis,
+)
 from skanchor.base import ComparisonEstimator, check_weight
 from skanchor.bias._base import learner_for, make_learner
 from skanchor.comparisons import Comparisons, source_codes, usable_features
@@ -44,6 +48,9 @@ class RieszSystem:
         One per judge.
     items : ndarray of shape (n_items, n_scores)
         Selector of each item's score among the first n_scores parameters.
+    factor : ndarray of shape (n_judges, n_judges) or None
+        Square root L of the covariance of the item effects, whose standardised
+        values v, u = L v, are the last parameters.
     """
 
     information: Array
@@ -53,6 +60,46 @@ class RieszSystem:
     targets: Array
     blocks: tuple[JudgeBlock | None, ...]
     items: Array
+    factor: Array | None
+
+    def columns(self, m: int, X: Comparisons) -> Array:
+        """Map the parameters to judge m's columns (items, delta, order)."""
+        return _judge_columns(X, m, self.items, self.factor, len(self.targets))
+
+    @property
+    def n_deviations(self) -> int:
+        """Number of item-effect parameters, at the end of the vector."""
+        return 0 if self.factor is None else len(self.factor) * len(self.items)
+
+    def item_covariance(self) -> Array:
+        """Variance that the item effects leave in the targets, W_u' R W_u."""
+        tail = self.weights[len(self.weights) - self.n_deviations :]
+        return np.asarray(tail.T @ tail)
+
+    def prior_score(self, X: Comparisons) -> Array:
+        """Correction by the prior's own score, -(R u)' W_u, for each target."""
+        if self.factor is None:
+            return np.zeros(len(self.items))
+        assert X.deviations is not None
+        v = np.linalg.lstsq(self.factor, X.deviations, rcond=None)[0].ravel()
+        tail = self.weights[len(self.weights) - self.n_deviations :]
+        return np.asarray(-(v @ tail))
+
+
+def _judge_columns(
+    X: Comparisons, m: int, items: Array, factor: Array | None, size: int
+) -> Array:
+    n_items, n_scores = items.shape
+    columns = np.zeros((n_items + 2, size))
+    assert X.sensitivities is not None
+    columns[:n_items, :n_scores] = X.sensitivities[m] * items
+    columns[n_items, n_scores + m] = 1.0
+    if X.position_effects is not None:
+        columns[n_items + 1, n_scores + len(X.judges) + m] = 1.0
+    if factor is not None:
+        start = size - len(factor) * n_items
+        columns[:n_items, start:] = np.kron(factor[m], np.eye(n_items))
+    return columns
 
 
 class RieszDebiaser(ComparisonEstimator):
@@ -153,6 +200,10 @@ class RieszDebiaser(ComparisonEstimator):
         n_scores = items.shape[1]
         has_position = X.position_effects is not None
         size = n_scores + n_judges * (1 + has_position)
+        factor = None
+        if X.item_covariance is not None:
+            factor = covariance_factor(X.item_covariance)
+            size += n_judges * n_items
         delta = np.where(np.isfinite(X.score_differences), X.score_differences, 0.0)
 
         human = X.by_judge(-1)
@@ -173,10 +224,15 @@ class RieszDebiaser(ComparisonEstimator):
                 learner = clone(learner_for(self.learner, judge))
                 learner.set_params(loss="squared")
             block = judge_block(cut, delta[cut.rows], row_weight, learner)
-            columns = self._judge_columns(X, m, items, size)
+            columns = _judge_columns(X, m, items, factor, size)
             information += columns.T @ block.gram @ columns
             identity += columns.T @ block.identity @ columns
             blocks.append(block)
+        if factor is not None:
+            # The prior on the standardised item effects is one more observation each.
+            prior = np.arange(size - n_judges * n_items, size)
+            information[prior, prior] += 1.0
+            identity[prior, prior] += 1.0
         targets = np.zeros((size, n_items))
         targets[:n_scores] = items.T
         weights = SymmetricSolver.factorise(information).solve(targets)
@@ -188,19 +244,8 @@ class RieszDebiaser(ComparisonEstimator):
             targets,
             tuple(blocks),
             items,
+            factor,
         )
-
-    @staticmethod
-    def _judge_columns(X: Comparisons, m: int, items: Array, size: int) -> Array:
-        """Map the free parameters to judge m's columns (items, delta, order)."""
-        n_items, n_scores = items.shape
-        columns = np.zeros((n_items + 2, size))
-        assert X.sensitivities is not None
-        columns[:n_items, :n_scores] = X.sensitivities[m] * items
-        columns[n_items, n_scores + m] = 1.0
-        if X.position_effects is not None:
-            columns[n_items + 1, n_scores + len(X.judges) + m] = 1.0
-        return columns
 
     def _row_weights(self, X: Comparisons, rows: NDArray[np.bool_]) -> Array:
         """Riesz weights of the chosen rows, zero elsewhere; (n_rows, n_targets)."""
@@ -220,8 +265,7 @@ class RieszDebiaser(ComparisonEstimator):
             chosen = np.flatnonzero(rows[cut.rows])
             if block is None or not len(chosen):
                 continue
-            columns = self._judge_columns(X, m, system.items, len(system.weights))
-            columns = columns @ system.weights
+            columns = system.columns(m, X) @ system.weights
             values = columns[cut.left[chosen]] - columns[cut.right[chosen]]
             values += np.outer(delta[cut.rows[chosen]], columns[n_items])
             if X.position_effects is not None:

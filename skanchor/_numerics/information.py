@@ -19,7 +19,7 @@ from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor.comparisons import FeaturePairs, JudgeRows
 
-__all__ = ["JudgeBlock", "judge_block", "selectors"]
+__all__ = ["JudgeBlock", "judge_block", "local_gram", "selectors"]
 
 Array = NDArray[np.float64]
 
@@ -65,6 +65,20 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
     return rows
 
 
+def local_gram(cut: JudgeRows, extra: Array, weight: Array) -> Array:
+    """Weighted Gram matrix of a judge's columns (items, extra), in one pass."""
+    n_items = cut.n_models
+    weighted = extra * weight[:, None]
+    gram = np.empty((n_items + extra.shape[1],) * 2)
+    gram[:n_items, :n_items] = laplacian(
+        pair_sums(cut.left, cut.right, weight, n_items)
+    )
+    gram[:n_items, n_items:] = cut.incidence.T @ weighted
+    gram[n_items:, :n_items] = gram[:n_items, n_items:].T
+    gram[n_items:, n_items:] = extra.T @ weighted
+    return gram
+
+
 def judge_block(
     cut: JudgeRows,
     delta: Array,
@@ -97,14 +111,7 @@ def judge_block(
         learner.fit_span(cut.pairs, weight)
         span = learner.span(cut.pairs)
         extra = np.hstack([extra, span])
-    weighted = extra * weight[:, None]
-    gram = np.empty((n_items + extra.shape[1],) * 2)
-    gram[:n_items, :n_items] = laplacian(
-        pair_sums(cut.left, cut.right, weight, n_items)
-    )
-    gram[:n_items, n_items:] = cut.incidence.T @ weighted
-    gram[n_items:, :n_items] = gram[:n_items, n_items:].T
-    gram[n_items:, n_items:] = extra.T @ weighted
+    gram = local_gram(cut, extra, weight)
     if span is None:
         return JudgeBlock(gram, gram, None, None)
     head, tail = slice(n_items + 2), slice(n_items + 2, None)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SymmetricSolver", "zero_sum_basis"]
+__all__ = ["SymmetricSolver", "covariance_factor", "zero_sum_basis"]
 
 _RANK_TOLERANCE = 1e-11
 
@@ -52,6 +52,12 @@ class SymmetricSolver:
     def inverse(self) -> NDArray[np.float64]:
         """Pseudo-inverse."""
         return self.root @ self.root.T
+
+
+def covariance_factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Square root L with L L' equal to a positive semi-definite covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def zero_sum_basis(n: int) -> NDArray[np.float64]:

@@ -13,6 +13,11 @@ from skanchor._numerics.linalg import SymmetricSolver
 __all__ = ["LogisticFit", "fit_logistic", "log_loss_terms"]
 
 
+# In logits: the longest move of a step that ends in convergence, and the logit
+# beyond which the likelihood is flat to rounding.
+_SHORT_MOVE, _FLAT_LOGIT = 0.1, 30.0
+
+
 @dataclass(frozen=True, slots=True)
 class LogisticFit:
     """Result of :func:`fit_logistic`.
@@ -126,12 +131,15 @@ def fit_logistic(
             length /= 2.0
             if length < 1e-8:
                 break
+        change = np.abs(trial_eta - eta) * (weight > 0)
         coef, eta, loss = trial, trial_eta, trial_loss
         # The step just taken squares the error: once it was this short, the
         # coefficients are exact to rounding.
         if decrement <= tol * tol * 1e4 or (length == 1.0 and decrement <= tol):
-            converged = True
-            break
+            # Under separation the loss is flat while logits still move by one.
+            converged = bool(change.max(initial=0.0) <= _SHORT_MOVE)
+            if converged or np.abs(eta * (weight > 0)).max() > _FLAT_LOGIT:
+                break
     at_bound = (coef <= lower) | (coef >= upper)
     return LogisticFit(coef, converged, at_bound, n_iter)
 

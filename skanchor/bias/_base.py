@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from skanchor.comparisons import FeaturePairs
 
@@ -41,7 +41,7 @@ class BiasLearner(Protocol):
         sample_weight: Array | None = None,
         *,
         parametric: Array | None = None,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
         start: Any = None,
     ) -> Self:
         """Fit psi on pairs.
@@ -59,7 +59,7 @@ class BiasLearner(Protocol):
             Logistic loss only: columns whose coefficients are fitted jointly with psi
             and stored as ``parametric_coef_``.
         bounds : (low, high), optional
-            Bounds of the parametric coefficients.
+            Bounds of the parametric coefficients, for all or for each.
         start : learner, optional
             The same learner fitted on nearly the same rows; may be ignored.
         """

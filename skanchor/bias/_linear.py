@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -77,7 +77,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
         sample_weight: Array | None = None,
         *,
         parametric: Array | None = None,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
         start: LinearBias | None = None,
     ) -> Self:
         """Fit the coefficients; see :class:`skanchor.bias.BiasLearner`.
@@ -93,7 +93,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
         parametric : ndarray of shape (n_rows, n_parametric), optional
             Further columns, fitted jointly (logistic loss only).
         bounds : (low, high), optional
-            Bounds of their coefficients.
+            Bounds of their coefficients, for all or for each.
         start : LinearBias, optional
             A fit on nearly the same rows, for its coefficients.
 

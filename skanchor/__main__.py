@@ -1,0 +1,8 @@
+"""Run the command line as ``python -m skanchor``."""
+
+import sys
+
+from skanchor.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,498 @@
+"""Item effects: what each judge thinks of a model beyond score and features.
+
+A judge may like or dislike a model in ways that no feature shows. The deviations
+``u[m, i]`` of judge m from model i are random, alike in law over models and correlated
+between judges, ``u[:, i] ~ N(0, Sigma_u)``. They enter the logit of a judge row as
+``u[m, a] - u[m, b]``: item columns of the system, with a prior.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.information import local_gram, selectors
+from skanchor._numerics.linalg import (
+    SymmetricSolver,
+    covariance_factor,
+    zero_sum_basis,
+)
+from skanchor._numerics.logistic import log_loss_terms
+from skanchor.comparisons import Comparisons
+from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.judges import JudgeCalibrator
+
+__all__ = [
+    "ItemCovariance",
+    "estimate_item_covariance",
+    "fit_deviations",
+]
+
+Array = NDArray[np.float64]
+
+MIN_HISTORICAL = 5
+"""Historical models below which the covariance of the deviations is not estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCovariance:
+    """Estimated covariance of the deviations.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (n_judges, n_judges)
+        Sigma_u, in squared judge logits.
+    n_iter : int
+        EM steps taken.
+    converged : bool
+        Whether the last step changed it by less than the tolerance.
+    """
+
+    covariance: Array
+    n_iter: int
+    converged: bool
+
+
+class _Model:
+    """The joint likelihood of scores, judges and deviations, by aggregated blocks.
+
+    The parameter vector holds scores s, sensitivities c, position effects p, bias
+    coefficients b and standardised deviations v with ``u = L v``. Judge m sees it
+    through the local columns (items, delta, order, span), for which one pass over its
+    rows gives the gradient and the Gram matrix.
+    """
+
+    def __init__(
+        self, X: Comparisons, y: Array, weight: Array, calibrator: JudgeCalibrator
+    ):
+        self.X, self.y, self.weight = X, y, weight
+        self.n_items, self.n_judges = len(X.models), len(X.judges)
+        basis = zero_sum_basis(self.n_items - int(X.is_new.sum()))
+        self.items = selectors(X.is_new, basis)
+        self.has_position = X.position_effects is not None
+        self.spans: list[Array | None] = []
+        self.coef: list[Array] = []
+        ridges = []
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = X.by_judge(m)
+            learner: Any = calibrator.biases_[judge]
+            span = None
+            if hasattr(learner, "span") and X.features_left.shape[1]:
+                span = learner.span(cut.pairs)
+                row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
+                ridges.append(row_weight.sum() * learner.ridge(cut.pairs, row_weight))
+                self.coef.append(learner.coef_)
+            else:
+                ridges.append(np.empty(0))
+                self.coef.append(np.empty(0))
+            self.spans.append(span)
+        widths = [len(c) for c in self.coef]
+        edges = np.cumsum(
+            [
+                0,
+                self.items.shape[1],
+                self.n_judges,
+                self.n_judges * self.has_position,
+                sum(widths),
+                self.n_judges * self.n_items,
+            ]
+        )
+        names = ("scores", "sensitivity", "position", "bias", "deviation")
+        self.at = {
+            name: slice(int(a), int(b))
+            for name, a, b in zip(names, edges[:-1], edges[1:], strict=True)
+        }
+        starts = int(edges[3]) + np.cumsum([0, *widths])
+        self.bias_at = [
+            slice(int(a), int(b)) for a, b in zip(starts[:-1], starts[1:], strict=True)
+        ]
+        self.size = int(edges[-1])
+        self.ridge = np.zeros(self.size)
+        self.ridge[self.at["bias"]] = np.concatenate(ridges) if ridges else []
+
+    def start(self, factor: Array) -> Array:
+        """Parameters that the comparisons carry, as far as ``factor`` can say them."""
+        X = self.X
+        assert X.scores is not None and X.sensitivities is not None
+        parameters = np.zeros(self.size)
+        parameters[self.at["scores"]] = np.linalg.lstsq(
+            self.items, X.scores, rcond=None
+        )[0]
+        parameters[self.at["sensitivity"]] = X.sensitivities
+        if X.position_effects is not None:
+            parameters[self.at["position"]] = X.position_effects
+        for where, coef in zip(self.bias_at, self.coef, strict=True):
+            parameters[where] = coef
+        if X.deviations is not None:
+            v = np.linalg.lstsq(factor, X.deviations, rcond=None)[0]
+            parameters[self.at["deviation"]] = v.ravel()
+        return parameters
+
+    def prior(self, factor: Array | None) -> Array:
+        """Diagonal of the quadratic penalty; no prior on u itself without a factor."""
+        diagonal = self.ridge.copy()
+        if factor is not None:
+            diagonal[self.at["deviation"]] = 1.0
+        return diagonal
+
+    def deviations(self, parameters: Array, factor: Array) -> Array:
+        """Deviations u of shape (n_judges, n_items)."""
+        v = parameters[self.at["deviation"]].reshape(self.n_judges, self.n_items)
+        return np.asarray(factor @ v)
+
+    def annotate(self, parameters: Array, factor: Array) -> Comparisons:
+        """Rows with the parameters written into their learned columns."""
+        X = self.X
+        biases = X.biases if X.biases is not None else np.zeros(len(X))
+        biases = biases.copy()
+        for m, (where, span) in enumerate(zip(self.bias_at, self.spans, strict=True)):
+            if span is not None:
+                biases[X.by_judge(m).rows] = span @ parameters[where]
+        return X.with_columns(
+            scores=self.items @ parameters[self.at["scores"]],
+            sensitivities=parameters[self.at["sensitivity"]].copy(),
+            position_effects=parameters[self.at["position"]].copy()
+            if self.has_position
+            else None,
+            biases=biases,
+            deviations=self.deviations(parameters, factor),
+        )
+
+    def calibrated(
+        self, parameters: Array, calibrator: JudgeCalibrator
+    ) -> JudgeCalibrator:
+        """Copy of the calibrator with these judge parameters."""
+        updated = copy(calibrator)
+        judges = self.X.judges
+        updated.sensitivities_ = pd.Series(
+            parameters[self.at["sensitivity"]], index=judges, name="sensitivity"
+        )
+        if self.has_position:
+            updated.position_effects_ = pd.Series(
+                parameters[self.at["position"]], index=judges, name="position"
+            )
+        updated.biases_ = dict(calibrator.biases_)
+        for m, judge in enumerate(judges.tolist()):
+            if self.spans[m] is not None:
+                learner: Any = copy(calibrator.biases_[judge])
+                learner.coef_ = parameters[self.bias_at[m]].copy()
+                updated.biases_[judge] = learner
+        return updated
+
+    def derivatives(
+        self, parameters: Array, factor: Array, rows: NDArray[np.bool_]
+    ) -> tuple[float, Array, Array]:
+        """Loss, gradient and expected Hessian over the chosen rows, without prior."""
+        X = self.annotate(parameters, factor)
+        n = self.n_items
+        scores = X.scores
+        assert scores is not None
+        loss = 0.0
+        gradient, hessian = np.zeros(self.size), np.zeros((self.size, self.size))
+        at_scores = self.at["scores"]
+        eta = X.logits()
+        weight = np.where(rows, self.weight, 0.0)
+        eta = np.where(weight > 0, eta, 0.0)
+        p = expit(eta)
+        residual, curvature = weight * (p - self.y), weight * p * (1.0 - p)
+        loss = float(weight @ log_loss_terms(self.y, eta))
+
+        human = X.by_judge(-1)
+        if curvature[human.rows].any():
+            sums = pair_sums(human.left, human.right, curvature[human.rows], n)
+            by_item = human.incidence.T @ residual[human.rows]
+            gradient[at_scores] += self.items.T @ by_item
+            hessian[at_scores, at_scores] += self.items.T @ laplacian(sums) @ self.items
+        for m in range(self.n_judges):
+            cut = X.by_judge(m)
+            row_curvature = curvature[cut.rows]
+            if not row_curvature.any():
+                continue
+            delta = scores[cut.left] - scores[cut.right]
+            extra = np.column_stack([delta, cut.order])
+            span = self.spans[m]
+            if span is not None:
+                extra = np.hstack([extra, span])
+            gram = local_gram(cut, extra, row_curvature)
+            r = residual[cut.rows]
+            local = np.concatenate([cut.incidence.T @ r, extra.T @ r])
+            columns = self._columns(m, parameters, factor, extra.shape[1])
+            gradient += columns.T @ local
+            hessian += columns.T @ gram @ columns
+        return loss, gradient, hessian
+
+    def _columns(self, m: int, parameters: Array, factor: Array, n_extra: int) -> Array:
+        """Map the parameters to judge m's local columns."""
+        n = self.n_items
+        columns = np.zeros((n + n_extra, self.size))
+        c = parameters[self.at["sensitivity"]][m]
+        columns[:n, self.at["scores"]] = c * self.items
+        columns[:n, self.at["deviation"]] = np.kron(factor[m], np.eye(n))
+        columns[n, self.at["sensitivity"].start + m] = 1.0
+        if self.has_position:
+            columns[n + 1, self.at["position"].start + m] = 1.0
+        width = n_extra - 2
+        if width:
+            columns[n + 2 :, self.bias_at[m]] = np.eye(width)
+        return columns
+
+    def newton(
+        self,
+        parameters: Array,
+        factor: Array,
+        rows: NDArray[np.bool_],
+        free: NDArray[np.bool_],
+        *,
+        tol: float = 1e-9,
+        max_iter: int = 50,
+    ) -> tuple[Array, bool]:
+        """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
+        prior = self.prior(factor)
+        where = np.flatnonzero(free)
+        loss, gradient, hessian = self.derivatives(parameters, factor, rows)
+        value = loss + 0.5 * float(prior @ parameters**2)
+        for _ in range(max_iter):
+            slope = (gradient + prior * parameters)[where]
+            curvature = hessian[np.ix_(where, where)] + np.diag(prior[where])
+            step = -SymmetricSolver.factorise(curvature).solve(slope)
+            decrement = -float(slope @ step)
+            length = 1.0
+            while True:
+                trial = parameters.copy()
+                trial[where] += length * step
+                loss, gradient, hessian = self.derivatives(trial, factor, rows)
+                trial_value = loss + 0.5 * float(prior @ trial**2)
+                if trial_value <= value + 1e-9 * abs(value) or length < 1e-6:
+                    break
+                length /= 2.0
+            parameters, value = trial, trial_value
+            if length == 1.0 and decrement <= tol * max(1.0, abs(value)):
+                return parameters, True
+        return parameters, False
+
+    def masks(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which parameters the historical and the arrival rows decide."""
+        historical, arrival = (np.zeros(self.size, dtype=bool) for _ in range(2))
+        for name in ("sensitivity", "position", "bias"):
+            historical[self.at[name]] = True
+        new = np.tile(self.X.is_new, self.n_judges)
+        historical[self.at["deviation"]] = ~new
+        arrival[self.at["deviation"]] = new
+        arrival[: int(self.X.is_new.sum())] = True
+        return historical, arrival
+
+
+def fit_deviations(
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    calibrator: JudgeCalibrator,
+    covariance: Array,
+) -> tuple[Comparisons, JudgeCalibrator, list[Warning]]:
+    """Fit the deviations, and with them the judges and the new scores.
+
+    Historical rows decide the judges and the deviations of historical models, with the
+    scores fixed; arrival rows then decide the new scores and their deviations.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry the plug-in of the earlier stages.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    calibrator : JudgeCalibrator
+        Fitted; its learners give the spans of the bias functions. The bias of a learner
+        without a span is held fixed.
+    covariance : ndarray of shape (n_judges, n_judges)
+        Sigma_u.
+
+    Returns
+    -------
+    X : Comparisons
+        Rows with updated parameters and ``deviations``.
+    calibrator : JudgeCalibrator
+        A copy with the updated judge parameters.
+    notices : list of warnings
+    """
+    model = _Model(X, y, weight, calibrator)
+    factor = covariance_factor(covariance)
+    historical, arrival = model.masks()
+    old = ~X.involves_new & X.is_usable
+    parameters, settled = model.newton(model.start(factor), factor, old, historical)
+    if arrival.any():
+        parameters, again = model.newton(
+            parameters, factor, X.involves_new & X.is_usable, arrival
+        )
+        settled = settled and again
+    notices: list[Warning] = []
+    if not settled:
+        notices.append(
+            ConvergenceWarning("The fit of the item effects did not settle.")
+        )
+    fitted = model.annotate(parameters, factor)
+    return (
+        fitted.with_columns(item_covariance=covariance),
+        model.calibrated(parameters, calibrator),
+        notices,
+    )
+
+
+def estimate_item_covariance(
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    calibrator: JudgeCalibrator,
+    *,
+    conservative: bool = False,
+    tol: float = 1e-4,
+    max_iter: int = 2000,
+) -> ItemCovariance:
+    """Estimate Sigma_u from the historical rows by EM with structured shrinkage.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry the plug-in of the earlier stages.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    calibrator : JudgeCalibrator
+        Fitted, for the spans of the bias functions.
+    conservative : bool
+        Divides by one less than the number of historical models, which keeps the
+        covariance away from zero.
+    tol : float
+        Relative change of the covariance at which the steps stop.
+    max_iter : int
+        Most EM steps of each linearisation.
+
+    Returns
+    -------
+    ItemCovariance
+
+    Raises
+    ------
+    BattlesError
+        If there are fewer than five historical models.
+    """
+    n_historical = int((~X.is_new).sum())
+    if n_historical < MIN_HISTORICAL:
+        raise BattlesError(
+            f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
+            f"their covariance, here are {n_historical}; give item_effects an array, or "
+            "None for the interval without them."
+        )
+    model = _Model(X, y, weight, calibrator)
+    rows = ~X.involves_new & X.is_usable
+    historical, _ = model.masks()
+    free = historical.copy()
+    free[model.at["scores"]] = True
+    free[: int(X.is_new.sum())] = False
+    at_u = np.zeros(model.size, dtype=bool)
+    at_u[model.at["deviation"]] = historical[model.at["deviation"]]
+    fixed = free & ~at_u
+    n_judges = model.n_judges
+    identity = np.eye(n_judges)
+    covariance = 0.09 * identity
+    parameters = model.start(identity)
+    prior = model.prior(None)
+    total, converged = 0, False
+    for _ in range(10):
+        _, gradient, hessian = model.derivatives(parameters, identity, rows)
+        hessian[np.diag_indices(model.size)] += prior
+        right = (
+            hessian @ np.where(free, parameters, 0.0) - gradient - prior * parameters
+        )
+        solver = SymmetricSolver.factorise(hessian[np.ix_(fixed, fixed)])
+        cross = hessian[np.ix_(at_u, fixed)]
+        information = hessian[np.ix_(at_u, at_u)] - cross @ solver.solve(cross.T)
+        target = right[at_u] - cross @ solver.solve(right[fixed])
+        before = covariance
+        covariance, n_iter = _em(
+            information, target, covariance, n_historical, conservative, tol, max_iter
+        )
+        total += n_iter
+        u = _posterior(information, covariance, n_historical)[0] @ target
+        moved = parameters.copy()
+        moved[at_u] = u
+        moved[fixed] = solver.solve(right[fixed] - cross.T @ u)
+        parameters = moved
+        change = np.abs(covariance - before).max()
+        if change <= 10 * tol * max(np.abs(covariance).max(), 1e-4):
+            converged = True
+            break
+    return ItemCovariance(covariance, total, converged)
+
+
+def _posterior(
+    information: Array, covariance: Array, n_items: int
+) -> tuple[Array, Array]:
+    """Posterior covariance of u, and its blocks summed over items."""
+    n_judges = len(covariance)
+    root = np.kron(covariance_factor(covariance), np.eye(n_items))
+    inner = np.eye(len(root)) + root.T @ information @ root
+    spread: Array = np.asarray(root @ np.linalg.solve(inner, root.T))
+    shaped = spread.reshape(n_judges, n_items, n_judges, n_items)
+    return spread, np.einsum("mini->mn", shaped)
+
+
+def _em(
+    information: Array,
+    target: Array,
+    covariance: Array,
+    n_items: int,
+    conservative: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, int]:
+    """EM on the linearised model, shrinking inside every M-step."""
+    n_judges = len(covariance)
+    divisor = n_items - 1 if conservative else n_items
+    n_iter = 0
+    while n_iter < max_iter:
+        n_iter += 1
+        spread, blocks = _posterior(information, covariance, n_items)
+        u = (spread @ target).reshape(n_judges, n_items)
+        update = shrink((u @ u.T + blocks) / divisor, n_items)
+        change = np.abs(update - covariance).max()
+        scale = max(np.abs(covariance).max(), 1e-4)
+        covariance = update
+        if change <= tol * scale:
+            break
+    return covariance, n_iter
+
+
+def shrink(moments: Array, n_items: int) -> Array:
+    """Shrink second moments of the deviations towards exchangeable judges.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_judges, n_judges)
+        Mean of u u' over items.
+    n_items : int
+        Number of items behind it.
+
+    Returns
+    -------
+    ndarray of shape (n_judges, n_judges)
+        Weighted mean with a target of variances halfway to their mean and one common
+        correlation, the target counting as 2 M + 2 items.
+    """
+    n_judges = len(moments)
+    if n_judges == 1:
+        return moments
+    variances = np.diag(moments)
+    scale = np.sqrt(np.maximum(variances, 1e-300))
+    correlation = moments / np.outer(scale, scale)
+    off = correlation[~np.eye(n_judges, dtype=bool)].mean()
+    common = np.clip(off, 0.0, 0.95)
+    half = np.sqrt(variances / 2.0 + variances.mean() / 2.0)
+    target = np.outer(half, half) * np.where(np.eye(n_judges, dtype=bool), 1.0, common)
+    strength = 2.0 * n_judges + 2.0
+    return (n_items * moments + strength * target) / (n_items + strength)

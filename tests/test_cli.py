@@ -1,0 +1,313 @@
+"""The command line: what it prints, and that bad input costs one line and code 2."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.cli import main
+from skanchor.datasets import load_demo
+from skanchor.report import leaderboard_text, render, result_json
+
+FAST = ["--folds", "2"]
+
+
+@pytest.fixture(scope="module")
+def battles(tmp_path_factory):
+    """The demo table as a file."""
+    path = tmp_path_factory.mktemp("cli") / "battles.csv"
+    load_demo().frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command; give its exit code, output and lines on stderr."""
+
+    def call(*arguments):
+        code = main([str(argument) for argument in arguments])
+        streams = capsys.readouterr()
+        return code, streams.out, streams.err.splitlines()
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(random_state=0).fit(X, y)
+
+
+# ------------------------------------------------------------------------- success
+def test_demo_prints_the_leaderboard(run, pipeline):
+    code, out, err = run("rank", "--demo")
+    assert (code, err) == (0, [])
+    assert out == render(leaderboard_text(pipeline.leaderboard()))
+    lines = out.splitlines()
+    line = next(line for line in lines if "ivory-lynx" in line)
+    assert line.split()[:4] == ["4", "(3-5)", "*", "ivory-lynx"]
+    assert max(map(len, lines)) < 80
+
+
+def test_demo_json_holds_the_result(run, pipeline):
+    code, out, err = run("rank", "--demo", "--json", "--level", "0.9")
+    assert (code, err) == (0, [])
+    result = json.loads(out)
+    assert result == result_json(pipeline, 0.9)
+    board = pipeline.leaderboard(0.9)
+    assert [row.pop("model") for row in result["models"]] == board.index.tolist()
+    assert result["models"][0] == board.iloc[0].to_dict()
+    first = result["new_models"][0]
+    assert first["model"] == "ivory-lynx"
+    assert first["rank_set"] == pipeline.rank_sets(0.9).loc["ivory-lynx"].to_dict()
+    assert first["variance"] == pipeline.variance_.loc["ivory-lynx"].to_dict()
+    assert len(first["contrasts"]) == len(board) - 1
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.json", "out.csv", "out.parquet"])
+def test_output_goes_to_the_file(run, tmp_path, name, pipeline):
+    path = tmp_path / name
+    flags = ["--json"] if name.endswith("json") else []
+    assert run("rank", "--demo", *flags, "--output", path) == (0, "", [])
+    assert os.listdir(tmp_path) == [name]
+    board = pipeline.leaderboard()
+    if name == "out.txt":
+        assert path.read_text() == render(leaderboard_text(board))
+    elif name == "out.json":
+        assert json.loads(path.read_text()) == result_json(pipeline)
+    else:
+        read = pd.read_csv if name.endswith("csv") else pd.read_parquet
+        pd.testing.assert_frame_equal(
+            read(path).set_index("model"), board, check_dtype=False, check_names=False
+        )
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "parquet", "jsonl"])
+def test_formats_agree(run, battles, tmp_path, suffix):
+    frame, path = load_demo().frame, tmp_path / f"battles.{suffix}"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    elif suffix == "jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    else:
+        frame.to_csv(path, index=False)
+    assert run("rank", path, *FAST) == run("rank", battles, *FAST)
+
+
+def test_renamed_columns_give_the_same(run, battles, tmp_path):
+    renamed = {
+        "model_a": "left",
+        "model_b": "right",
+        "winner": "verdict",
+        "judge": "by",
+    }
+    path = tmp_path / "renamed.csv"
+    pd.read_csv(battles).rename(columns=renamed).to_csv(path, index=False)
+    flags = ["--columns", "left=model_a,right=model_b", "--columns", "verdict=winner"]
+    flags[-1] += ", by = judge"
+    assert run("rank", path, *FAST, *flags) == run("rank", battles, *FAST)
+
+
+def test_groups_by_the_old_or_the_new_name(run, battles):
+    _, plain, _ = run("rank", battles, *FAST)
+    code, grouped, err = run("rank", battles, *FAST, "--groups", "prompt_id")
+    assert (code, err) == (0, [])
+    assert grouped != plain
+    flags = ["--columns", "prompt_id=topic", "--groups"]
+    assert run("rank", battles, *FAST, *flags, "prompt_id")[1] == grouped
+    assert run("rank", battles, *FAST, *flags, "topic")[1] == grouped
+
+
+def test_new_models_in_one_flag_or_in_two(run, battles):
+    new = ["ivory-lynx", "jade-finch", "grey-robin"]
+    one = run("rank", battles, *FAST, "--json", "--new", *new)
+    two = run("rank", battles, *FAST, "--json", "--new", *new[:2], "--new", new[2])
+    assert one == two
+    rows = json.loads(one[1])["new_models"]
+    assert [row["model"] for row in rows] == ["ivory-lynx", "jade-finch", "grey-robin"]
+
+
+def test_new_model_called_by_a_number(run, battles, tmp_path):
+    frame = pd.read_csv(battles).replace({"ivory-lynx": "7", "blue-heron": "NA"})
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, out, err = run("rank", path, *FAST, "--new", "7", "jade-finch")
+    assert (code, err) == (0, [])
+    assert " * 7 " in out
+    assert " NA " in out
+
+
+def test_position_effect_seed_and_jobs(run):
+    _, plain, _ = run("rank", "--demo", *FAST)
+    assert run("rank", "--demo", *FAST, "--jobs", "2")[1] == plain
+    assert run("rank", "--demo", *FAST, "--seed", "1")[1] != plain
+    code, out, _ = run("rank", "--demo", *FAST, "--json", "--position-effect")
+    assert code == 0
+    assert all(judge["position_effect"] != 0 for judge in json.loads(out)["judges"])
+
+
+def test_version_and_help(run):
+    assert run("--version") == (0, f"skanchor {version('skanchor')}\n", [])
+    code, out, _ = run("rank", "--help")
+    assert code == 0
+    assert "--position-effect" in out
+
+
+def test_separation_warns_in_one_line_and_json_stays_strict(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    for side, other in (("a", "b"), ("b", "a")):
+        loses = frame[f"model_{side}"] == "ivory-lynx"
+        frame.loc[loses, "winner"] = f"model_{other}"
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, out, err = run("rank", path, *FAST, "--json")
+    assert code == 0
+    assert err
+    assert all(line.startswith("skanchor: warning: ") for line in err)
+    row = next(r for r in json.loads(out)["models"] if r["model"] == "ivory-lynx")
+    assert row["standard_error"] == "inf"
+    assert "Infinity" not in out
+    assert "NaN" not in out
+    assert " inf" in run("rank", path, *FAST)[1]
+
+
+# ----------------------------------------------------------------------- bad input
+HEAD = "model_a,model_b,judge,winner\n"
+BAD_FILES = {
+    "absent.csv": (None, "No such file"),
+    "unknown.xlsx": ("", "unknown format"),
+    "empty.csv": ("", "Empty CSV"),
+    "header.csv": (HEAD, "empty"),
+    "torn.csv": (HEAD + "a,b\n", "Expected 4 columns"),
+    "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
+    "torn.jsonl": ('{"model_a": ', "line 1"),
+    "fake.parquet": ("no", "fake.parquet"),
+    "columns.csv": ("a,b\n1,2\n", "--columns"),
+    "judge.csv": ("model_a,model_b,winner\nx,y,tie\ny,x,model_a\n", "no new model"),
+    "outcome.csv": (HEAD + "x,y,human,maybe\n", "maybe"),
+    "null.csv": (HEAD + "x,,human,tie\n", "missing ids"),
+    "half.csv": ("n_a," + HEAD + "1,x,y,human,tie\n", "n_a"),
+    "nohuman.csv": (HEAD + "x,y,gpt,tie\n", "human"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_file(run, tmp_path, name):
+    content, cause = BAD_FILES[name]
+    if content is not None:
+        data = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(data)
+    code, out, err = run("rank", tmp_path / name)
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert err[0].startswith("skanchor: error: ")
+    assert cause in err[0]
+    assert "new_models" not in err[0]
+
+
+BAD_FLAGS = {
+    "": "COMMAND",
+    "rank": "--demo",
+    "rank x.csv --demo": "not both",
+    "rank --new x.csv": "BATTLES goes before --new",
+    "rank --demo --level 95": "--level",
+    "rank --demo --level nan": "--level",
+    "rank --demo --level high": "--level",
+    "rank --demo --folds 1": "--folds",
+    "rank --demo --folds 5000": "5000",
+    "rank --demo --seed -1": "--seed",
+    "rank --demo --jobs 0": "--jobs",
+    "rank --demo --new nobody": "nobody",
+    "rank --demo --new ivory-lynx": "jade-finch",
+    "rank --demo --groups topic": "topic",
+    "rank --demo --columns left": "OLD=NEW",
+    "rank --demo --columns a=b,a=c": "twice",
+    "rank --demo --columns left=model_a": "left",
+    "rank --demo --output /absent/folder/x": "no directory",
+    "rank --demo --output .": "directory",
+    "rank --demo --json --output x.csv": "--json",
+    "rank --demo --wrong": "--wrong",
+    "evaluate": "evaluate",
+}
+
+
+@pytest.mark.parametrize("command", BAD_FLAGS)
+def test_bad_flags(run, command):
+    code, out, err = run(*command.split())
+    assert (code, out) == (2, "")
+    assert len(err) == 1
+    assert err[0].startswith("skanchor: error: ")
+    assert BAD_FLAGS[command] in err[0]
+
+
+def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    code, _, err = run("rank", "--demo", *FAST, "--output", tmp_path / "x.txt")
+    assert (code, len(err)) == (2, 1)
+    assert "x.txt: No space left" in err[0]
+    assert os.listdir(tmp_path) == []
+
+
+def test_interrupt(run, monkeypatch):
+    def interrupt(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AnchorPipeline, "fit", interrupt)
+    code, out, err = run("rank", "--demo")
+    assert (code, out, err) == (130, "", ["skanchor: interrupted"])
+
+
+# ------------------------------------------------------------------------- layout
+@pytest.mark.parametrize("width", [80, 120, None])
+def test_layout_keeps_odd_names_readable(width):
+    names = ["[red]x[/red]", "esc\x1b[2J", "org/" + "long-name-" * 4, "模型"]
+    board = pd.DataFrame(
+        {
+            "score": [1.0, 0.2, -0.00001, -2.0],
+            "standard_error": [0.1, np.nan, 0.1, np.inf],
+            "low": [0.8, np.nan, -0.2, -np.inf],
+            "high": [1.2, np.nan, 0.2, np.inf],
+            "rank": [1, 2, 3, 4],
+            "rank_low": [1, 1, 1, 1],
+            "rank_high": [1, 4, 4, 4],
+            "is_new": [False, True, False, False],
+            "n_human": [10, 0, 10, 10],
+            "n_judge": [10, 10, 10, 0],
+        },
+        index=names,
+    )
+    text = render(leaderboard_text(board), width=width)
+    assert "[red]x[/red]" in text
+    assert "\x1b" not in text
+    assert "-0.000" not in text
+    assert (names[2] in text) == (width != 80)
+    assert "\x1b[" in render(leaderboard_text(board), width=80, terminal=True) or (
+        "NO_COLOR" in os.environ or os.environ.get("TERM") in (None, "dumb")
+    )
+
+
+# --------------------------------------------------------------- the real program
+def test_console_script_into_a_closed_pipe(tmp_path):
+    script = Path(sys.executable).with_name("skanchor")
+    if not script.exists():
+        pytest.skip("the console script is not installed beside this Python")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [script, "rank", "--demo", *FAST]
+    done = subprocess.run(command, capture_output=True, env=environment, check=True)
+    assert b"* ivory-lynx" in done.stdout
+    assert b"----" in done.stdout
+    assert done.stderr == b""
+    reader, writer = os.pipe()
+    os.close(reader)
+    module = [sys.executable, "-m", "skanchor", "rank", "--demo", *FAST]
+    done = subprocess.run(module, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

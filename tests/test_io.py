@@ -1,0 +1,171 @@
+"""Battles files: one table whatever the format, and writing whole or not at all."""
+
+import gzip
+import json
+import os
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from skanchor.datasets import load_demo
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io import read_battles, write_atomically
+
+
+@pytest.fixture(scope="module")
+def table():
+    return load_demo().frame.head(300)
+
+
+def write(table, path):
+    """Write a table in the format that the name asks for."""
+    name = path.name
+    if name.endswith(".parquet"):
+        table.to_parquet(path)
+    elif ".jsonl" in name:
+        table.to_json(path, orient="records", lines=True)
+    else:
+        table.to_csv(path, index=False, sep="\t" if ".tsv" in name else ",")
+    return path
+
+
+@pytest.mark.parametrize(
+    "suffix",
+    ["csv", "csv.gz", "CSV", "tsv", "tsv.gz", "parquet", "jsonl", "jsonl.gz"],
+)
+def test_formats_agree(table, tmp_path, suffix):
+    read = read_battles(write(table, tmp_path / f"battles.v2.{suffix}"))
+    assert_frame_equal(read, table, check_dtype=False)
+    assert read["length_a"].dtype == float
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv.gz", "jsonl"])
+def test_odd_ids_keep_their_names(tmp_path, suffix):
+    names = ["1", "01", "1.0", "NA", "null", "nan", "True", "a, b", 'q"', "两", " x"]
+    table = pd.DataFrame({"model_a": names, "model_b": names[::-1], "judge": "human"})
+    read = read_battles(write(table.assign(winner=1), tmp_path / f"b.{suffix}"))
+    assert read["model_a"].tolist() == names
+    assert read["model_b"].tolist() == names[::-1]
+    assert read["winner"].tolist() == [1] * len(names)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_numeric_ids_become_text_and_empty_cells_missing(tmp_path, suffix):
+    table = pd.DataFrame({"model_a": [1, 2], "prompt_id": pd.array([7, None], "Int64")})
+    read = read_battles(write(table, tmp_path / f"b.{suffix}"))
+    assert read["model_a"].tolist() == ["1", "2"]
+    assert read["prompt_id"].isna().tolist() == [False, True]
+    assert read["prompt_id"][0] == "7"
+
+
+def test_ids_names_further_text_columns(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text("left,n\n007,1\nNA,2\n")
+    read = read_battles(path, ids=["left"])
+    assert read["left"].tolist() == ["007", "NA"]
+    assert read["n"].tolist() == [1, 2]
+
+
+def test_columns_of_a_csv_get_their_types(tmp_path):
+    path = tmp_path / "b.csv"
+    # A type guessed from the first block would fail on the last row.
+    rows = ["1,,true,text,"] * 90_000 + ["2.5,NA,false,NA,model_b"]
+    path.write_bytes(
+        b"\xef\xbb\xbflen_a,len_b,flag,note,shown_first\n" + "\n".join(rows).encode()
+    )
+    read = read_battles(path)
+    assert read.columns[0] == "len_a"
+    assert read["len_a"].iloc[-1] == 2.5
+    assert read["len_b"].isna().all()
+    assert read["flag"].tolist()[-2:] == [True, False]
+    assert read["note"].iloc[-1] == "NA"
+    assert read["shown_first"].isna().sum() == 90_000
+
+
+def test_number_column_with_a_word_warns(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text("len_a\n1\n2\nmany\n")
+    with pytest.warns(DataWarning, match="row 2 holds 'many'"):
+        read_battles(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("b.xlsx", b"", "unknown format.*csv.*jsonl.*parquet"),
+        ("b", b"", "unknown format"),
+        ("b.parquet.gz", b"", "unknown format"),
+        ("b.csv", b"", "Empty CSV"),
+        ("b.csv", b"a,b\n1\n", "Expected 2 columns, got 1"),
+        ("b.csv", b"a,b\n\xff\xfe,1\n", "UTF8"),
+        ("b.csv", b"a,a\n1,2\n", r"\['a'\] occur more than once"),
+        ("b.csv.gz", b"a,b\n", "b.csv.gz"),
+        ("b.csv.gz", gzip.compress(b"a,b\n1,2\n" * 999)[:-20], "b.csv.gz"),
+        ("b.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 999)[:-20], "end-of-stream"),
+        ("b.jsonl.gz", b"no gzip", "[Gg]zip"),
+        ("b.jsonl", b'{"a": 1}\n{"a"\n', "line 2"),
+        ("b.jsonl", b"[1]", "record 1 is 1, not an object"),
+        ("b.jsonl", b'{"model_a": [1]}\n', "unhashable"),
+        ("b.jsonl", b"\xff", "utf-8"),
+        ("b.parquet", b"PAR1", "b.parquet"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, name, content, match):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(BattlesError, match=match) as caught:
+        read_battles(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_file_that_cannot_be_opened(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_battles(tmp_path / "absent.csv")
+
+
+def test_json_array_and_absent_keys(tmp_path):
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps([{"model_a": "x"}, {"model_b": "y"}]))
+    read = read_battles(path)
+    assert read["model_a"].isna().tolist() == [False, True]
+
+
+# ------------------------------------------------------------------------- writing
+def test_write_replaces_and_keeps_permissions(tmp_path):
+    path = tmp_path / "out.txt"
+    write_atomically(path, "one\n")
+    path.chmod(0o640)
+    link = tmp_path / "link.txt"
+    link.symlink_to(path)
+    write_atomically(link, "zwei ü\n")
+    assert path.read_bytes() == "zwei ü\n".encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["link.txt", "out.txt"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_failed_write_leaves_everything_as_it_was(tmp_path, monkeypatch, call):
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, fail)
+    with pytest.raises(OSError, match=r"No space.*out\.txt"):
+        write_atomically(path, "new")
+    assert os.listdir(tmp_path) == ["out.txt"]
+    assert path.read_text() == "old"
+
+
+def test_write_into_a_missing_folder_names_the_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"absent/out\.txt"):
+        write_atomically(tmp_path / "absent" / "out.txt", "new")
+
+
+def test_write_does_not_replace_a_device():
+    write_atomically(os.devnull, "gone")
+    assert not os.path.isfile(os.devnull)
