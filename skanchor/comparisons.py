@@ -658,6 +658,11 @@ def split_battles(
     frame = frame.rename(renames)
     _require(frame.columns, [outcome, "model_a", "model_b"])
     if human != HUMAN and "judge" in frame.columns:
+        if frame.select((nw.col("judge") == HUMAN).any()).item():
+            raise BattlesError(
+                f"Column 'judge' holds {HUMAN!r} beside the human label {human!r}; "
+                "rename that judge first."
+            )
         is_human = nw.col("judge") == human
         if not frame.select(is_human.any()).item():
             raise BattlesError(f"No row of column 'judge' holds the label {human!r}.")
@@ -681,7 +686,8 @@ def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Comparisons:
     names = list(frame.columns)
-    if not {"model_a", "model_b"} & set(names) and len(names) >= 2:
+    known = {"model_a", "model_b", "judge"}
+    if not known & set(names) and len(names) >= 2:
         # A frame without the two names is a bare array with headers.
         columns = [_to_numpy(frame[name]) for name in names]
         return _from_columns(columns, tuple(map(str, names)), named=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,12 +108,10 @@ class _Model:
         names = ("scores", "sensitivity", "position", "bias", "deviation")
         self.at = {
             name: slice(int(a), int(b))
-            for name, a, b in zip(names, edges[:-1], edges[1:], strict=True)
+            for name, (a, b) in zip(names, pairwise(edges), strict=True)
         }
         starts = int(edges[3]) + np.cumsum([0, *widths])
-        self.bias_at = [
-            slice(int(a), int(b)) for a, b in zip(starts[:-1], starts[1:], strict=True)
-        ]
+        self.bias_at = [slice(int(a), int(b)) for a, b in pairwise(starts)]
         self.size = int(edges[-1])
         self.ridge = np.zeros(self.size)
         self.ridge[self.at["bias"]] = np.concatenate(ridges) if ridges else []
@@ -385,8 +384,8 @@ def estimate_item_covariance(
     if n_historical < MIN_HISTORICAL:
         raise BattlesError(
             f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
-            f"their covariance, here are {n_historical}; give item_effects an array, or "
-            "None for the interval without them."
+            f"their covariance, here are {n_historical}; give item_effects an array, "
+            "or None for the interval without them."
         )
     model = _Model(X, y, weight, calibrator)
     rows = ~X.involves_new & X.is_usable

@@ -1,0 +1,273 @@
+"""Calibration against the dense plug-in, its warnings and its refusals."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from reference import Dense
+from scipy.special import expit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+
+from skanchor import BTLRegressor, Comparisons, JudgeCalibrator
+from skanchor.bias import LinearBias
+from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
+from skanchor.simulation import simulate_battles
+
+FEATURES = [f"x{i}_{side}" for i in (1, 2, 3) for side in "ab"]
+
+
+def make_data(seed=0, **kwargs):
+    settings = dict(n_models=5, n_judges=2, n_new=80, n_historical=1200)
+    data = simulate_battles(**{**settings, **kwargs}, random_state=seed)
+    return data.X, data.y.astype(float)
+
+
+def scored(X, y, weight=None):
+    return BTLRegressor().fit(X, y, weight).transform(X)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("position", [False, True])
+@pytest.mark.parametrize("with_features", [False, True])
+def test_matches_dense_reference(seed, position, with_features):
+    X, y = make_data(seed)
+    if not with_features:
+        X = X.drop(columns=FEATURES)
+    rng = np.random.default_rng(seed)
+    weight = rng.exponential(size=len(y))
+    y[rng.random(len(y)) < 0.1] = 0.5
+    battles = scored(X, y, weight)
+    judges = JudgeCalibrator(position_effect=position).fit(battles, y, weight)
+    dense = Dense(X, y, battles.models, battles.judges, battles.new_models, position)
+    v = dense.two_step(weight)
+    _, c, p, psi = dense.split(v)
+    assert judges.judges_.tolist() == ["judge-1", "judge-2"]
+    assert_allclose(judges.sensitivities_, c, atol=1e-5)
+    assert_allclose(judges.position_effects_, p if position else 0.0, atol=1e-5)
+    for m, judge in enumerate(judges.judges_):
+        assert_allclose(judges.biases_[judge].coef_, psi[m], atol=1e-5)
+    known = judges.transform(battles)
+    history = ~dense.arrival
+    assert_allclose(known.logits()[history], dense.eta(v)[history], atol=1e-4)
+    rows = history & (dense.m >= 0)
+    eta = known.logits()[rows]
+    loss = np.average(np.logaddexp(0, eta) - y[rows] * eta, weights=weight[rows])
+    assert_allclose(judges.score(battles, y, weight), -loss)
+    assert (known.biases[dense.m < 0] == 0).all()
+    assert_allclose(
+        judges.win_probability(battles[history]), expit(known.logits()[history])
+    )
+
+
+@pytest.mark.parametrize("position", [False, True])
+def test_flipping_every_row_changes_no_parameter(position):
+    X, y = make_data(1)
+    X["shown_first"] = np.where(np.arange(len(X)) % 3 == 0, "model_b", "model_a")
+    swap = {
+        c: c[:-2] + ("_b" if c.endswith("_a") else "_a")
+        for c in X
+        if c.endswith(("_a", "_b"))
+    }
+    flipped = X.rename(columns=swap).assign(
+        shown_first=np.where(X["shown_first"] == "model_a", "model_b", "model_a")
+    )
+    fits = [
+        JudgeCalibrator(position_effect=position).fit(scored(T, z), z)
+        for T, z in ((X, y), (flipped, 1 - y))
+    ]
+    assert_allclose(fits[0].sensitivities_, fits[1].sensitivities_, atol=1e-8)
+    assert_allclose(fits[0].position_effects_, fits[1].position_effects_, atol=1e-8)
+    for judge in fits[0].judges_:
+        assert_allclose(
+            fits[0].biases_[judge].coef_, fits[1].biases_[judge].coef_, atol=1e-8
+        )
+
+
+# --------------------------------------------------------------------------- warnings
+@pytest.mark.parametrize(
+    ("sensitivity", "message"), [(-1.0, "negative"), (0.0, "close to zero|negative")]
+)
+def test_weak_judge_is_named(sensitivity, message):
+    X, y = make_data(3, sensitivities=[1.0, sensitivity], n_historical=4000)
+    battles = scored(X, y)
+    with pytest.warns(WeakJudgeWarning, match=f"'judge-2' is ({message})") as caught:
+        judges = JudgeCalibrator().fit(battles, y)
+    assert len(caught) == 1
+    # Kept, not clipped.
+    assert abs(judges.sensitivities_["judge-2"] - sensitivity) < 0.3
+
+
+def test_bound_is_told():
+    X, y = make_data(0, sensitivities=[1.5, 0.5])
+    battles = scored(X, y)
+    with pytest.warns(WeakJudgeWarning, match=r"'judge-1' lies on its bound, 0\.9"):
+        judges = JudgeCalibrator(sensitivity_bounds=(0.01, 0.9)).fit(battles, y)
+    assert judges.sensitivities_["judge-1"] == 0.9
+    with pytest.raises(ValueError, match="low < high"):
+        JudgeCalibrator(sensitivity_bounds=(1, 1)).fit(battles, y)
+
+
+def test_sensitivity_bounds_leave_the_position_effect_free():
+    X, y = make_data(2)
+    rng = np.random.default_rng(0)
+    judge = (X["judge"] != "human").to_numpy()
+    # Verdicts that lean to the side shown second.
+    y = np.where(judge & (rng.random(len(y)) < 0.3), 0.0, y)
+    battles = scored(X, y)
+    free = JudgeCalibrator(position_effect=True).fit(battles, y)
+    tight = JudgeCalibrator(position_effect=True, sensitivity_bounds=(0, 20))
+    tight.fit(battles, y)
+    assert (free.position_effects_ < -0.2).all()
+    assert_allclose(tight.position_effects_, free.position_effects_, atol=1e-8)
+
+
+def test_judge_that_follows_the_display_order():
+    X, y = make_data(2)
+    hit = (X["judge"] == "judge-1").to_numpy()
+    X["shown_first"] = np.where(np.arange(len(X)) % 2, "model_a", "model_b")
+    y = np.where(hit, X["shown_first"] == "model_a", y)
+    battles = scored(X, y)
+    with (
+        pytest.warns(WeakJudgeWarning, match="position effect of judge 'judge-1'"),
+        pytest.warns(WeakJudgeWarning, match="Sensitivity of judge 'judge-1'"),
+    ):
+        fit = JudgeCalibrator(position_effect=True).fit(battles, y)
+    assert fit.position_effects_["judge-1"] == 20
+
+
+def test_position_effect_not_identified():
+    X, y = make_data(4)
+    unknown = X.assign(shown_first=[None] * len(X))
+    battles = scored(unknown, y)
+    with pytest.raises(BattlesError, match=r"position effect of judge 'judge-1'"):
+        JudgeCalibrator(position_effect=True).fit(battles, y)
+    # The earlier name always first in history, the new model always first on arrival.
+    order = np.where(X["model_a"] < X["model_b"], "model_a", "model_b").astype(object)
+    for side in ("model_a", "model_b"):
+        order[X[side] == "new-model"] = side
+    battles = scored(X.assign(shown_first=order), y)
+    with pytest.raises(BattlesError, match="every arrival row has the same order"):
+        JudgeCalibrator(position_effect=True).fit(battles, y)
+    JudgeCalibrator().fit(battles, y)
+
+
+def test_separation_by_a_feature_is_told():
+    X, y = make_data(5)
+    hit = (X["judge"] == "judge-2").to_numpy()
+    y = np.where(hit, X["x1_a"] > X["x1_b"], y)
+    battles = scored(X, y)
+    with (
+        pytest.warns(ConvergenceWarning, match="'judge-2' did not converge"),
+        pytest.warns(WeakJudgeWarning, match="'judge-2'"),
+        np.errstate(all="raise", under="ignore"),
+    ):
+        fit = JudgeCalibrator().fit(battles, y)
+    assert np.isfinite(fit.biases_["judge-2"].coef_).all()
+    # A penalty gives a finite maximum.
+    learners = {"judge-1": "linear", "judge-2": LinearBias(alpha=0.1)}
+    with pytest.warns(WeakJudgeWarning, match="'judge-2'"):
+        ridge = JudgeCalibrator(learners).fit(battles, y)
+    assert ridge.biases_["judge-2"].converged_
+
+
+# --------------------------------------------------------------------------- learners
+def test_dict_of_learners_by_judge():
+    X, y = make_data(6)
+    battles = scored(X, y)
+    plain = JudgeCalibrator().fit(battles, y)
+    learners = {"judge-1": "linear", "judge-2": LinearBias(alpha=1e9)}
+    mixed = JudgeCalibrator(learners).fit(battles, y)
+    assert_allclose(
+        mixed.biases_["judge-1"].coef_, plain.biases_["judge-1"].coef_, atol=1e-12
+    )
+    assert_allclose(mixed.biases_["judge-2"].coef_, 0, atol=1e-8)
+    assert not hasattr(learners["judge-2"], "coef_")
+    with pytest.raises(ValueError, match="no entry for judge 'judge-2'"):
+        JudgeCalibrator({"judge-1": "linear"}).fit(battles, y)
+
+
+def test_ridge_shrinks_to_no_features():
+    X, y = make_data(7)
+    battles = scored(X, y)
+    norms = []
+    for alpha in (0.0, 0.1, 1.0, 1e9):
+        fit = JudgeCalibrator().set_params(bias__alpha=alpha).fit(battles, y)
+        norms.append(np.linalg.norm(fit.biases_["judge-1"].coef_))
+    assert norms == sorted(norms, reverse=True)
+    bare = scored(X.drop(columns=FEATURES), y)
+    assert_allclose(
+        fit.sensitivities_, JudgeCalibrator().fit(bare, y).sensitivities_, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    "feature_map",
+    [
+        SplineTransformer(n_knots=4),
+        make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False)),
+    ],
+)
+def test_feature_maps_raise_the_likelihood(feature_map):
+    X, y = make_data(8, bias="curved", rho=1.5, n_historical=3000)
+    battles = scored(X, y)
+    plain = JudgeCalibrator().fit(battles, y)
+    curved = JudgeCalibrator(LinearBias(feature_map)).fit(battles, y)
+    assert curved.score(battles, y) > plain.score(battles, y)
+    assert not hasattr(feature_map, "n_features_in_")
+
+
+# ------------------------------------------------------------------------------- rows
+def test_rows_that_are_not_used_may_lack_features():
+    X, y = make_data(9)
+    full = JudgeCalibrator().fit(scored(X, y), y)
+    new = ((X["model_a"] == "new-model") | (X["model_b"] == "new-model")).to_numpy()
+    unused = (X["judge"] == "human").to_numpy() | new
+    holes = X.copy()
+    holes.loc[unused, FEATURES] = np.nan
+    battles = scored(holes, y)
+    fit = JudgeCalibrator().fit(battles, y)
+    assert_allclose(fit.sensitivities_, full.sensitivities_, atol=1e-12)
+    assert_allclose(fit.score(battles, y), full.score(scored(X, y), y))
+    with pytest.raises(BattlesError, match="NaN"):
+        fit.win_probability(
+            battles[new].with_columns(scores=np.zeros(len(battles.models)))
+        )
+    bad = np.flatnonzero(~unused)[3]
+    holes.loc[bad, "x3_a"] = np.nan
+    with pytest.raises(BattlesError, match=rf"'x3' contains NaN.*row {bad}\b"):
+        JudgeCalibrator().fit(scored(holes, y), y)
+    weight = np.ones(len(y))
+    weight[bad] = 0
+    JudgeCalibrator().fit(scored(holes, y), y, weight)
+
+
+def test_zero_weight_rows_equal_removed_rows():
+    X, y = make_data(10)
+    weight = np.where(np.arange(len(y)) % 3 == 0, 0.0, 2.0)
+    kept = weight > 0
+    full = JudgeCalibrator(position_effect=True).fit(scored(X, y, weight), y, weight)
+    cut = JudgeCalibrator(position_effect=True).fit(scored(X[kept], y[kept]), y[kept])
+    assert_allclose(full.sensitivities_, cut.sensitivities_, atol=1e-8)
+    assert_allclose(full.position_effects_, cut.position_effects_, atol=1e-8)
+
+
+def test_judge_without_historical_rows():
+    X, y = make_data(11)
+    battles = scored(X, y)
+    weight = np.ones(len(y))
+    weight[(battles.judge == 1) & ~battles.involves_new] = 0.0
+    fit = JudgeCalibrator().fit(battles, y, weight)
+    assert fit.judges_.tolist() == ["judge-1"]
+    known = fit.transform(battles)
+    assert np.isnan(known.sensitivities[1]) and np.isfinite(known.sensitivities[0])
+    with pytest.raises(BattlesError, match=r"Judges \['judge-2'\] were not calibrated"):
+        fit.predict_proba(battles[battles.judge == 1])
+    weight[(battles.judge >= 0) & ~battles.involves_new] = 0.0
+    with pytest.raises(BattlesError, match="No judge has a historical row"):
+        JudgeCalibrator().fit(battles, y, weight)
+
+
+def test_needs_scores():
+    X, y = make_data(12)
+    with pytest.raises(BattlesError, match="carry no scores"):
+        JudgeCalibrator().fit(Comparisons.from_battles(X), y)
