@@ -658,7 +658,7 @@ def split_battles(
     frame = frame.rename(renames)
     _require(frame.columns, [outcome, "model_a", "model_b"])
     if human != HUMAN and "judge" in frame.columns:
-        if frame.select((nw.col("judge") == HUMAN).any()).item():
+        if HUMAN in frame["judge"].unique().to_list():
             raise BattlesError(
                 f"Column 'judge' holds {HUMAN!r} beside the human label {human!r}; "
                 "rename that judge first."
