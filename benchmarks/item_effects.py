@@ -1,0 +1,122 @@
+"""Coverage of the interval with item effects, simulated and on real tables.
+
+``python benchmarks/item_effects.py cells [--replications 100]`` runs simulated cells;
+``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
+out in turn (ties dropped with ``--drop-ties``). Both print one line per setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
+from skanchor.evaluation import leave_one_model_out
+from skanchor.io import read_battles
+from skanchor.metrics import insertion_mae, interval_width, rmse
+from skanchor.simulation import simulate_battles
+
+CELLS = [
+    # models, judges, item sd, correlation between judges
+    (6, 3, 0.3, 0.0),
+    (6, 3, 0.3, 0.6),
+    (10, 1, 0.3, 0.0),
+    (10, 3, 0.0, 0.0),
+    (10, 3, 0.1, 0.0),
+    (10, 3, 0.3, 0.0),
+    (10, 10, 0.3, 0.6),
+    (20, 3, 0.0, 0.0),
+    (20, 3, 0.3, 0.6),
+    (20, 3, 0.6, 0.0),
+]
+
+
+def replicate(
+    seed: int, n_models: int, n_judges: int, sd: float, correlation: float, how: Any
+) -> tuple[bool, float, float]:
+    data = simulate_battles(
+        n_historical=max(4000, 400 * n_models),
+        n_models=n_models,
+        n_judges=n_judges,
+        item_sd=sd,
+        item_corr=correlation,
+        rho=0.0,
+        random_state=seed,
+    )
+    X = data.X[["model_a", "model_b", "judge"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor = AnchorPipeline(cv=5, random_state=0, item_effects=how).fit(X, data.y)
+    low, high = anchor.conf_int().iloc[0]
+    true = data.truth.new_scores.iloc[0]
+    return bool(low <= true <= high), high - low, anchor.scores_.iloc[0] - true
+
+
+def run_cells(replications: int, jobs: int) -> None:
+    print("models judges   sd  corr  item_effects  coverage  width   rmse")
+    for cell in CELLS:
+        for how in (None, "random", "conservative"):
+            rows = np.array(
+                Parallel(jobs)(
+                    delayed(replicate)(seed, *cell, how) for seed in range(replications)
+                )
+            )
+            print(
+                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {how!s:12}"
+                f"  {rows[:, 0].mean():8.3f} {np.median(rows[:, 1]):6.3f}"
+                f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}",
+                flush=True,
+            )
+
+
+def run_table(path: str, drop_ties: bool, features: bool, jobs: int) -> None:
+    table = read_battles(path)
+    if drop_ties:
+        table = table[~table["winner"].astype(str).str.startswith("tie")]
+    if not features:
+        table = table[["model_a", "model_b", "judge", "winner"]]
+    X, y = split_battles(table)
+    for how in (None, "random", "conservative"):
+        estimator = AnchorPipeline(
+            calibrator=JudgeCalibrator(position_effect=True),
+            item_effects=how,
+            random_state=0,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            left_out = leave_one_model_out(estimator, X, y, n_jobs=jobs)
+        both = np.hypot(left_out.standard_error, left_out.true_error)
+        near = np.abs(left_out.score - left_out.true_score) < 1.96 * both
+        print(
+            f"{how!s:12} rmse {rmse(left_out.true_score, left_out.score):.3f}"
+            f"  insertion MAE {insertion_mae(left_out.true_rank, left_out['rank']):.2f}"
+            f"  covered {left_out.covered.sum()} of {len(left_out)}"
+            f"  (with the reference's own error {near.sum()})"
+            f"  width {interval_width(left_out.low, left_out.high):.3f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["cells", "table"])
+    parser.add_argument("path", nargs="?")
+    parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument("--drop-ties", action="store_true")
+    parser.add_argument("--features", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    if options.what == "cells":
+        run_cells(options.replications, options.jobs)
+    elif options.path is None:
+        parser.error("table needs the path of a battles table")
+    else:
+        run_table(options.path, options.drop_ties, options.features, options.jobs)
+
+
+if __name__ == "__main__":
+    main()
