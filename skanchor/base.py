@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._numerics.logistic import log_loss_terms
-from skanchor.comparisons import Comparisons, Outcomes
+from skanchor.comparisons import Comparisons, Outcomes, is_named
 from skanchor.exceptions import BattlesError, DataWarning
 
 __all__ = ["ComparisonEstimator", "Entry", "check_level", "enter"]
@@ -65,6 +65,12 @@ def enter(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Entr
     outcomes = Outcomes.encode(y, named=encoded.named)
     check_consistent_length(encoded, outcomes.values)
     weight = check_weight(sample_weight, encoded)
+    if not encoded.named and len(np.unique(outcomes.values[weight > 0])) < 2:
+        # As if the rows of weight zero were not there.
+        raise BattlesError(
+            "Outcomes of positive weight have only one class; both sides must win at "
+            "least once."
+        )
     return Entry(encoded, outcomes, weight, resolve_groups(groups, X, len(encoded)))
 
 
@@ -219,12 +225,17 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
 
     def _encode(self, X: Any) -> Comparisons:
         check_is_fitted(self)
-        encoded = Comparisons.from_battles(X)
-        if not encoded.named and not isinstance(X, Comparisons):
-            validate_data(self, X, skip_check_array=True, reset=False)
-        return encoded
+        if not isinstance(X, Comparisons) and not is_named(X):
+            # Before the columns are read: a wrong number of them is the first fault.
+            if hasattr(X, "columns"):
+                validate_data(self, X, skip_check_array=True, reset=False)
+            else:
+                X = validate_data(
+                    self, X, dtype=None, ensure_all_finite=False, reset=False
+                )
+        return Comparisons.from_battles(X)
 
-    def transform(self, X: Any) -> Comparisons:
+    def transform(self, X: Any) -> Any:
         """Return the battles with what this stage has learned.
 
         Parameters
@@ -234,9 +245,38 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        Comparisons
+        Comparisons or ndarray of shape (n_rows, 1 + n_features)
+            The rows for the next stage. A bare array, which no later stage can read,
+            becomes numbers: the logit of each row, then its features.
         """
-        return self._annotate(self._encode(X))
+        encoded = self._encode(X)
+        if encoded.named or isinstance(X, Comparisons):
+            return self._annotate(encoded)
+        contrast = encoded.features_left - encoded.features_right
+        return np.column_stack([self._logits(encoded), contrast])
+
+    def fit_transform(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> Any:
+        """Fit, then :meth:`transform` the same rows.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+        groups : array-like of shape (n_rows,) or str, optional
+            Groups of dependent rows, or the column that holds them.
+
+        Returns
+        -------
+        Comparisons or ndarray of shape (n_rows, 1 + n_features)
+            As :meth:`transform`.
+        """
+        return self.fit(X, y, sample_weight, groups).transform(X)
 
     def _logits(self, X: Any) -> Array:
         encoded = self._encode(X)
@@ -396,6 +436,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        # Stages hand battles on; TransformerMixin would promise arrays and set_output.
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
         tags.classifier_tags.multi_class = False
         tags.input_tags.categorical = True
         tags.input_tags.string = True

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.special import expit, ndtri
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length
 
 from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
-from skanchor._numerics.graph import describe_connectivity
+from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor.base import ComparisonEstimator, check_level
 from skanchor.comparisons import Comparisons
@@ -90,6 +93,16 @@ class BTLRegressor(ComparisonEstimator):
     {'x': 1060, 'y': 940}
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "score_bound": [Interval(Real, 0, None, closed="neither")],
+        "covariance": [StrOptions({"sandwich", "fisher", "clustered"})],
+        "disconnected": [StrOptions({"raise", "warn"})],
+        "unseen": [StrOptions({"warn", "raise"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
     def __init__(
         self,
         *,
@@ -117,18 +130,14 @@ class BTLRegressor(ComparisonEstimator):
         groups: NDArray[np.intp] | None = None,
         start: BTLRegressor | None = None,
     ) -> list[Warning]:
-        if self.covariance not in ("sandwich", "fisher", "clustered"):
-            raise ValueError(
-                "covariance must be 'sandwich', 'fisher' or 'clustered', got "
-                f"{self.covariance!r}."
-            )
-        if self.disconnected not in ("raise", "warn"):
-            raise ValueError(
-                f"disconnected must be 'raise' or 'warn', got {self.disconnected!r}."
-            )
+        # The chain calls _fit without fit.
+        self._validate_params()
         notices: list[Warning] = []
-        rows = np.flatnonzero(X.is_human & X.is_usable & ~X.involves_new & (weight > 0))
+        votes = X.is_human & ~X.involves_new & (weight > 0)
+        rows = np.flatnonzero(votes & X.is_usable)
         if not len(rows):
+            if self.disconnected == "warn" and (votes & (X.left >= 0)).any():
+                return self._fit_nothing()
             raise BattlesError(
                 "No human row compares two historical models; human rows carry the "
                 "label 'human' in column 'judge'."
@@ -194,6 +203,20 @@ class BTLRegressor(ComparisonEstimator):
         if meat is None:
             self.covariance_ /= unit
         return notices
+
+    def _fit_nothing(self) -> list[Warning]:
+        """Score no model: every vote compares a model with itself."""
+        self.models_ = np.empty(0, dtype=object)
+        self.connectivity_ = Connectivity((), (), (), ())
+        self.scores_ = pd.Series(dtype=float, name="score")
+        self.covariance_ = np.zeros((0, 0))
+        self._unbounded = np.zeros(0, dtype=bool)
+        self.converged_, self.n_iter_ = True, 1
+        return [
+            SeparationWarning(
+                "Every human row compares a model with itself: no model has a score."
+            )
+        ]
 
     def _check_graph(self) -> list[Warning]:
         graph = self.connectivity_
@@ -415,6 +438,10 @@ class BTLRegressor(ComparisonEstimator):
         float
             1 is perfect, 0 is tossing a fair coin.
         """
+        if hasattr(self, "models_") and not len(self.models_):
+            # Every row is a toss of a fair coin, exactly.
+            check_consistent_length(self._encode(X), y, sample_weight)
+            return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
 
 

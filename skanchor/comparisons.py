@@ -684,12 +684,23 @@ def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
         )
 
 
+def is_named(table: Any) -> bool:
+    """Whether a table names its columns, rather than being a bare array."""
+    if isinstance(table, Comparisons):
+        return table.named
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return False
+    # A frame without the standard names is a bare array with headers.
+    return bool({"model_a", "model_b", "judge"} & set(frame.columns))
+
+
 def _from_frame(frame: nw.DataFrame[Any]) -> Comparisons:
     names = list(frame.columns)
     known = {"model_a", "model_b", "judge"}
     if not known & set(names) and len(names) >= 2:
         # A frame without the two names is a bare array with headers.
-        columns = [_to_numpy(frame[name]) for name in names]
+        columns = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
         return _from_columns(columns, tuple(map(str, names)), named=False)
     _require(names, ["model_a", "model_b"])
     features = _feature_pairs(frame)

@@ -26,6 +26,9 @@ __all__ = ["RieszDebiaser"]
 
 Array = NDArray[np.float64]
 
+SEPARATED = 1e-9
+"""Variance of an outcome below which its row carries no information."""
+
 
 @dataclass(frozen=True, slots=True)
 class RieszSystem:
@@ -166,7 +169,9 @@ class RieszDebiaser(ComparisonEstimator):
         X = usable_features(X, used & ~X.is_human)
         weight = np.where(used, weight, 0.0)
         p = expit(np.where(used, eta, 0.0))
-        curvature = weight * p * (1.0 - p)
+        curvature = p * (1.0 - p)
+        # Separated verdicts say nothing: their inverse would be rounding noise.
+        curvature = np.where(curvature > SEPARATED, weight * curvature, 0.0)
         self._system = self._solve(X, curvature)
         self.models_ = X.models
         self.judges_ = X.judges
@@ -339,7 +344,11 @@ class RieszDebiaser(ComparisonEstimator):
         direction[:n_scores] = np.linalg.lstsq(system.items, X.scores, rcond=None)[0]
         if X.sensitivities is not None:
             direction[n_scores : n_scores + n_judges] = -X.sensitivities
-        direction /= np.linalg.norm(direction)
+        length = np.linalg.norm(direction)
+        if length == 0.0:
+            # No score and no sensitivity: there is no scale to be unsure of.
+            return np.zeros(system.targets.shape[1])
+        direction /= length
         information = direction @ system.human_information @ direction
         return np.asarray((system.targets.T @ direction) ** 2 / information)
 

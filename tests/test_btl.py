@@ -478,9 +478,36 @@ def test_bad_weights(weight, message):
 
 @pytest.mark.parametrize(
     ("params", "message"),
-    [({"covariance": "hac"}, "covariance must be"), ({"disconnected": "x"}, "must be")],
+    [
+        ({"covariance": "hac"}, "'covariance' parameter of"),
+        ({"disconnected": "x"}, "must be"),
+    ],
 )
 def test_bad_parameters(params, message):
     X, y, _ = make_table(14)
     with pytest.raises(ValueError, match=message):
         BTLRegressor(**params).fit(X, y)
+
+
+def test_bare_arrays_become_numbers():
+    X = np.array([[1, 2, 5.0], [2, 1, 6.0], [1, 2, 7.0]])
+    btl = BTLRegressor().fit(X, [1, 1, 0])
+    moved = btl.transform(X)
+    assert_allclose(moved[:, 0], btl.decision_function(X))
+    assert_allclose(moved[:, 1], X[:, 2])
+    assert_allclose(btl.fit_transform(pd.DataFrame(X), [1, 1, 0]), moved)
+
+
+def test_one_class_of_positive_weight_is_refused():
+    X = np.array([[1, 2], [2, 1], [1, 2]])
+    with pytest.raises(ValueError, match="only one class"):
+        BTLRegressor().fit(X, [1, 1, 0], [1, 1, 0])
+
+
+def test_self_comparisons_alone_score_no_model():
+    X = np.array([[1, 1], [2, 2]])
+    with pytest.raises(ValueError, match="No human row"):
+        BTLRegressor().fit(X, [0, 1])
+    with pytest.warns(SeparationWarning, match="with itself"):
+        btl = BTLRegressor(disconnected="warn").fit(X, [0, 1])
+    assert len(btl.scores_) == 0 and btl.score(X, [0, 1]) == 0.0

@@ -31,7 +31,8 @@ class SymmetricSolver:
     @classmethod
     def factorise(cls, matrix: NDArray[np.float64]) -> SymmetricSolver:
         """Factorise ``matrix`` of shape (n, n)."""
-        scale = np.sqrt(np.diag(matrix))
+        # Rounding may leave a zero on the diagonal just below it.
+        scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         values, vectors = np.linalg.eigh(
             matrix * np.outer(inverse_scale, inverse_scale)
