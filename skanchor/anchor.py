@@ -476,7 +476,7 @@ class AnchorPipeline(RankingEstimator):
             items.append(np.mean([fold.item_covariance for fold in folds], axis=0))
             covariances.append(sampling + items[-1])
             parts.append([*split, np.diag(items[-1])])
-            influence += once / len(plans)
+            influence = once if len(plans) == 1 else influence + once / len(plans)
         assert full.debiaser is not None
         return AnchorResult(
             X.models,
@@ -650,9 +650,8 @@ def _fit_fold(
         chain, notices = _fit_chain(problem, train_weight, start=full)
         debiaser = chain.debiaser
         assert debiaser is not None
-        rows = np.zeros(len(weight), dtype=bool)
-        rows[test] = (source[test] >= 0) & (weight[test] > 0)
-        terms = debiaser._influence(chain.X, problem.y, rows)[test]
+        counted = (source[test] >= 0) & (weight[test] > 0)
+        terms = debiaser._influence(chain.X[test], problem.y[test], counted)
     except ValueError as error:
         raise type(error)(f"Fold {number}: {error}") from error
     return _Fold(

@@ -506,7 +506,9 @@ class Comparisons:
         -------
         Comparisons
         """
-        # The cache holds what depends on the rows alone, so it stays valid.
+        # The cache holds what depends on the rows and their roles alone.
+        if learned.get("new_models", self.new_models) != self.new_models:
+            learned["_cache"] = {}
         return replace(self, **learned)
 
 
@@ -590,6 +592,9 @@ def source_codes(X: Comparisons) -> NDArray[np.intp]:
     ndarray of shape (n_rows,)
         Codes from zero; rows that no stage can use have code -1.
     """
+    if "sources" in X._cache:
+        known: NDArray[np.intp] = X._cache["sources"]
+        return known
     position = np.append(np.where(X.is_new, np.cumsum(X.is_new), 0), 0)
     left, right = position[X.left], position[X.right]
     width = int(position.max()) + 1
@@ -597,7 +602,8 @@ def source_codes(X: Comparisons) -> NDArray[np.intp]:
     label = ((X.judge + 2) * width + low) * width + high
     label = np.where(X.is_usable, label, -1)
     values, codes = np.unique(label, return_inverse=True)
-    return codes - 1 if values[0] == -1 else codes
+    X._cache["sources"] = codes - 1 if values[0] == -1 else codes
+    return X._cache["sources"]
 
 
 # ------------------------------------------------------------------------------- door
@@ -968,8 +974,11 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
 
     Rows without weight then add exactly zero to every sum.
     """
+    if "finite" in X._cache:
+        return X
     finite = np.isfinite(X.features_left) & np.isfinite(X.features_right)
     if finite.all():
+        X._cache["finite"] = True
         return X
     bad = used & ~finite.all(axis=1)
     if bad.any():

@@ -195,7 +195,7 @@ class RieszDebiaser(ComparisonEstimator):
         return notices
 
     def _solve(self, X: Comparisons, curvature: Array) -> RieszSystem:
-        if X.scores is None or np.isnan(X.scores[np.unique(X.left)]).all():
+        if X.scores is None or np.isnan(X.scores).all():
             raise BattlesError(
                 "These comparisons carry no scores; transform them with fitted "
                 "BTLRegressor, JudgeCalibrator and ArrivalScorer first."

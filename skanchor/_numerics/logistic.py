@@ -13,6 +13,9 @@ from skanchor._numerics.linalg import SymmetricSolver
 __all__ = ["LogisticFit", "fit_logistic", "log_loss_terms"]
 
 
+# Change of the logits up to which a Newton step needs no check of the loss.
+_SAFE_MOVE = 0.5
+
 # In logits: the longest move of a step that ends in convergence, and the logit
 # beyond which the likelihood is flat to rounding.
 _SHORT_MOVE, _FLAT_LOGIT = 0.1, 30.0
@@ -100,7 +103,8 @@ def fit_logistic(
     eta = design @ coef
     if offset is not None:
         eta += offset
-    loss = _objective(eta, weighted_y, coef, weight, penalty)
+    counted = weight > 0
+    loss: float | None = None
     converged, n_iter = False, 0
     while n_iter < max_iter:
         n_iter += 1
@@ -120,9 +124,20 @@ def fit_logistic(
         decrement = -float(gradient @ step)
         length = 1.0
         while True:
-            trial = np.clip(coef + length * step, lower, upper)
+            whole = coef + length * step
+            trial = np.clip(whole, lower, upper)
             moved = trial - coef
-            trial_eta = eta + design @ moved
+            shift = design @ moved
+            trial_eta = eta + shift
+            change = np.abs(shift[counted]).max(initial=0.0)
+            inside = length == 1.0 and np.array_equal(trial, whole)
+            if inside and change <= _SAFE_MOVE:
+                # The curvature changes by less than a factor of exp(1/2), so that
+                # the whole step lowers the loss: no need to look.
+                trial_loss = None
+                break
+            if loss is None:
+                loss = _objective(eta, weighted_y, coef, weight, penalty)
             trial_loss = _objective(trial_eta, weighted_y, trial, weight, penalty)
             # Below rounding the loss cannot tell two steps apart.
             slack = 1e-14 * (1.0 + abs(loss))
@@ -131,14 +146,13 @@ def fit_logistic(
             length /= 2.0
             if length < 1e-8:
                 break
-        change = np.abs(trial_eta - eta) * (weight > 0)
         coef, eta, loss = trial, trial_eta, trial_loss
         # The step just taken squares the error: once it was this short, the
         # coefficients are exact to rounding.
         if decrement <= tol * tol * 1e4 or (length == 1.0 and decrement <= tol):
             # Under separation the loss is flat while logits still move by one.
-            converged = bool(change.max(initial=0.0) <= _SHORT_MOVE)
-            if converged or np.abs(eta * (weight > 0)).max() > _FLAT_LOGIT:
+            converged = bool(change <= _SHORT_MOVE)
+            if converged or np.abs(eta[counted]).max() > _FLAT_LOGIT:
                 break
     at_bound = (coef <= lower) | (coef >= upper)
     return LogisticFit(coef, converged, at_bound, n_iter)
