@@ -23,10 +23,16 @@ from skanchor.comparisons import (
     source_codes,
     usable_features,
 )
-from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.diagnostics import DETECTED, Diagnostics, diagnose, item_effects_check
+from skanchor.exceptions import BattlesError, ConvergenceWarning, SkanchorWarning
 from skanchor.folds import FoldPlan, SourceKFold, fold_weights, run_plan
 from skanchor.inference import RankingResult
-from skanchor.items import estimate_item_covariance, fit_deviations
+from skanchor.items import (
+    MIN_HISTORICAL,
+    ItemCovariance,
+    estimate_item_covariance,
+    fit_deviations,
+)
 from skanchor.judges import JudgeCalibrator, unused_judges
 from skanchor.ranking import RankingEstimator, check_ranking, count_rows
 from skanchor.riesz import RieszDebiaser
@@ -38,7 +44,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """What every fold shares: unfitted stages, encoded data, roles, Sigma_u."""
+    """What every fold shares: unfitted stages, encoded data, roles, treatments."""
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
@@ -50,7 +56,6 @@ class _Problem:
     groups: NDArray[np.intp] | None
     source: NDArray[np.intp]
     source_names: list[str]
-    item_covariance: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,8 @@ class _Chain:
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
-    debiaser: RieszDebiaser | None
     X: Comparisons
+    debiaser: RieszDebiaser | None = None
 
     @property
     def scores(self) -> Array:
@@ -72,14 +77,13 @@ class _Chain:
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What a fold hands back."""
+    """What a fold hands back for one treatment of the item effects."""
 
     scores: Array
     influence: Array
     prior_score: Array
     item_covariance: Array
     undetermined: NDArray[np.bool_]
-    notices: list[Warning]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,6 +102,8 @@ class AnchorResult(RankingResult):
         Scores before the correction.
     fold_plan : list of lists of (train, test)
         The folds of each repeat.
+    diagnostics : Diagnostics or None
+        Signs that an interval should not be trusted; None for a plug-in.
     """
 
     influence: Array
@@ -105,6 +111,7 @@ class AnchorResult(RankingResult):
     lower_bound: Array
     plug_in: Array
     fold_plan: list[FoldPlan]
+    diagnostics: Diagnostics | None = None
 
     @property
     def variance(self) -> pd.DataFrame:
@@ -286,25 +293,37 @@ class AnchorPipeline(RankingEstimator):
             _source_names(battles, source),
         )
         plans = self._plans(battles, values, entry.groups, weight)
-        full, found = _fit_chain(problem, weight)
+        stages, found = _fit_stages(problem, weight)
         notices += found
-        covariance, found = self._item_covariance(problem, full)
+        check = item_effects_check(
+            stages.X, values, weight, stages.btl, stages.calibrator
+        )
+        treatments, chosen, found = self._treatments(problem, stages, check)
         notices += found
-        if covariance is not None:
-            problem = replace(problem, item_covariance=covariance)
-            full, found = _fit_chain(problem, weight, start=full)
+        full: dict[str, _Chain] = {}
+        for name, items in treatments.items():
+            full[name], found = _complete(problem, stages, weight, items)
             notices += found
-        self.btl_, self.calibrator_ = full.btl, full.calibrator
-        self.arrival_, self.debiaser_ = full.arrival, full.debiaser
+        chain = full[chosen]
+        self.btl_, self.calibrator_ = chain.btl, chain.calibrator
+        self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
         self.models_, self.judges_ = battles.models, battles.judges
         self.new_models_ = battles.models[battles.is_new]
         self.fold_plan_ = plans
-        self.item_covariance_ = covariance
-        self._deviations = full.X.deviations
-        if full.debiaser is None:
-            self.result_ = self._plug_in_result(full, weight)
+        self.item_effects_ = chosen
+        known = treatments[chosen]
+        self.item_covariance_ = None if known is None else known.covariance
+        self._deviations = chain.X.deviations
+        if chain.debiaser is None:
+            self.results_ = {chosen: self._plug_in_result(chain, weight)}
         else:
-            self.result_ = self._cross_fit(problem, full, plans, notices)
+            self.results_, found = self._cross_fit(
+                problem, stages, full, treatments, check
+            )
+            notices += found
+        self.result_ = self.results_[chosen]
+        if self.result_.diagnostics is not None:
+            notices += self.result_.diagnostics.warnings()
         self._summary = self._summarise(battles, values, weight)
         emit(notices)
         return self
@@ -398,38 +417,53 @@ class AnchorPipeline(RankingEstimator):
         return [[_as_split(split, len(X)) for split in _checked(plan, rows, len(X))]
                 for plan in plans]  # fmt: skip
 
-    def _item_covariance(
-        self, problem: _Problem, full: _Chain
-    ) -> tuple[Array | None, list[Warning]]:
-        """Covariance of the item effects, as ``item_effects`` asks for it."""
-        asked = self.item_effects
-        if asked is None or not len(problem.X.judges):
-            return None, []
-        if isinstance(asked, str):
-            if asked not in ("random", "conservative"):
-                raise ValueError(
-                    "item_effects must be None, 'random', 'conservative' or an array, "
-                    f"got {asked!r}."
-                )
-            found = estimate_item_covariance(
-                full.X,
-                problem.y,
-                problem.weight,
-                full.calibrator,
-                conservative=asked == "conservative",
+    def _treatments(
+        self, problem: _Problem, stages: _Chain, check: tuple[pd.DataFrame, float]
+    ) -> tuple[dict[str, ItemCovariance | None], str, list[Warning]]:
+        """Treatments of the item effects to compute, and the one to report."""
+        asked, X = self.item_effects, problem.X
+        if isinstance(asked, str) and asked not in ("auto", "random", "conservative"):
+            raise ValueError(
+                "item_effects must be None, 'auto', 'random', 'conservative' or an "
+                f"array, got {asked!r}."
             )
-            notices: list[Warning] = []
-            if not found.converged:
-                notices.append(
-                    ConvergenceWarning(
-                        "The covariance of the item effects had not settled after "
-                        f"{found.n_iter} EM steps."
-                    )
+        if asked is None or not len(X.judges):
+            return {"none": None}, "none", []
+        if not isinstance(asked, str):
+            return {"given": ItemCovariance(self._given(X))}, "given", []
+        n_historical = int((~X.is_new).sum())
+        if asked == "auto" and n_historical < MIN_HISTORICAL:
+            few = SkanchorWarning(
+                f"{n_historical} historical models are too few to learn how judges "
+                "deviate from features, so the intervals leave such item effects out "
+                "and may be too short."
+            )
+            return {"none": None}, "none", [few]
+        notices: list[Warning] = []
+        found = estimate_item_covariance(
+            stages.X,
+            problem.y,
+            problem.weight,
+            stages.calibrator,
+            conservative=asked == "conservative",
+        )
+        if not found.converged:
+            notices.append(
+                ConvergenceWarning(
+                    "The covariance of the item effects did not settle; give "
+                    "item_effects an array if the intervals look odd."
                 )
-            return found.covariance, notices
-        size = len(problem.X.judges)
+            )
+        if asked != "auto":
+            return {asked: found}, asked, notices
+        chosen = "random" if check[1] < DETECTED else "none"
+        return {"none": None, "random": found}, chosen, notices
+
+    def _given(self, X: Comparisons) -> Array:
+        asked: Any = self.item_effects
+        size = len(X.judges)
         if isinstance(asked, pd.DataFrame):
-            asked = asked.reindex(index=problem.X.judges, columns=problem.X.judges)
+            asked = asked.reindex(index=X.judges, columns=X.judges)
         given = np.asarray(asked, dtype=np.float64)
         if (
             given.shape != (size, size)
@@ -439,59 +473,93 @@ class AnchorPipeline(RankingEstimator):
         ):
             raise ValueError(
                 "item_effects must be a symmetric positive semi-definite array with a "
-                f"row for each of the {size} judges {problem.X.judges.tolist()}, got "
+                f"row for each of the {size} judges {X.judges.tolist()}, got "
                 f"shape {given.shape}."
             )
-        return given, []
+        return given
 
     def _cross_fit(
         self,
         problem: _Problem,
-        full: _Chain,
-        plans: list[FoldPlan],
-        notices: list[Warning],
-    ) -> AnchorResult:
-        X, weight = problem.X, problem.weight
-        n_models = len(X.models)
+        stages: _Chain,
+        full: dict[str, _Chain],
+        treatments: dict[str, ItemCovariance | None],
+        check: tuple[pd.DataFrame, float],
+    ) -> tuple[dict[str, AnchorResult], list[Warning]]:
+        plans = self.fold_plan_
         jobs = [
-            (number, problem, full, train, test)
+            (number, problem, stages, full, treatments, train, test)
             for plan in plans
             for number, (train, test) in enumerate(plan)
         ]
         done = run_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
+        notices = [notice for folds in done for notice in folds["notices"]]
+        results = {
+            name: self._assemble(
+                problem, full[name], items, [folds[name] for folds in done], check
+            )
+            for name, items in treatments.items()
+        }
+        return results, notices
+
+    def _assemble(
+        self,
+        problem: _Problem,
+        full: _Chain,
+        items: ItemCovariance | None,
+        done: list[_Fold],
+        check: tuple[pd.DataFrame, float],
+    ) -> AnchorResult:
+        """Turn what the folds handed back into a result."""
+        X, plans = problem.X, self.fold_plan_
+        n_models = len(X.models)
         influence = np.zeros((len(X), n_models))
-        estimates, plug_in, covariances, items, parts = [], [], [], [], []
+        estimates, plug_in, covariances, item_parts, parts = [], [], [], [], []
         undetermined = np.zeros(n_models, dtype=bool)
+        inflation = 1.0 if items is None else items.inflation
         for plan in plans:
-            folds: list[_Fold] = [done.pop(0) for _ in plan]
+            folds, done = done[: len(plan)], done[len(plan) :]
             once = np.zeros((len(X), n_models))
             for (_, test), fold in zip(plan, folds, strict=True):
                 once[test] = fold.influence
                 undetermined |= fold.undetermined
-                notices += fold.notices
             plug_in.append(np.mean([fold.scores for fold in folds], axis=0))
             prior = np.mean([fold.prior_score for fold in folds], axis=0)
             estimates.append(plug_in[-1] + once.sum(axis=0) + prior)
             sampling, split = _covariance(once, X.is_human, problem.groups)
-            items.append(np.mean([fold.item_covariance for fold in folds], axis=0))
-            covariances.append(sampling + items[-1])
-            parts.append([*split, np.diag(items[-1])])
+            item_part = inflation * np.mean(
+                [fold.item_covariance for fold in folds], axis=0
+            )
+            item_parts.append(item_part)
+            covariances.append(sampling + item_part)
+            parts.append([*split, np.diag(item_part)])
             influence = once if len(plans) == 1 else influence + once / len(plans)
         assert full.debiaser is not None
-        return AnchorResult(
+        result = AnchorResult(
             X.models,
             X.is_new,
             np.array(estimates),
             np.array(covariances),
             undetermined | self._unbounded(X),
-            *count_rows(X, weight),
-            None if problem.item_covariance is None else np.array(items),
+            *count_rows(X, problem.weight),
+            None if items is None else np.array(item_parts),
+            np.inf if items is None else items.df,
             influence=influence,
             parts=np.array(parts),
             lower_bound=full.debiaser._lower_bound(full.X),
             plug_in=np.array(plug_in),
             fold_plan=plans,
         )
+        diagnostics = diagnose(
+            full.X,
+            problem.weight,
+            full.debiaser,
+            result,
+            np.median(plug_in, axis=0),
+            influence,
+            check,
+        )
+        return replace(result, diagnostics=diagnostics)
 
     def _plug_in_result(self, full: _Chain, weight: Array) -> AnchorResult:
         X, n_models = full.X, len(full.X.models)
@@ -591,10 +659,10 @@ class AnchorPipeline(RankingEstimator):
 
 
 # ------------------------------------------------------------------------------ folds
-def _fit_chain(
+def _fit_stages(
     problem: _Problem, weight: Array, start: _Chain | None = None
 ) -> tuple[_Chain, list[Warning]]:
-    """Fit the stages in turn, each on what the earlier ones have learned."""
+    """Fit the stages of the plug-in, each on what the earlier ones have learned."""
     X, notices = problem.X, []
     fitted: list[Any] = []
     for name in ("btl", "calibrator", "arrival"):
@@ -611,18 +679,30 @@ def _fit_chain(
         X = stage._annotate(X)
         fitted.append(stage)
     btl, calibrator, arrival = fitted
-    if problem.item_covariance is not None:
+    return _Chain(btl, calibrator, arrival, X), notices
+
+
+def _complete(
+    problem: _Problem,
+    stages: _Chain,
+    weight: Array,
+    items: ItemCovariance | None,
+    start: _Chain | None = None,
+) -> tuple[_Chain, list[Warning]]:
+    """Add the item effects of one treatment and the Riesz weights."""
+    X, calibrator = stages.X, stages.calibrator
+    notices: list[Warning] = []
+    if items is not None:
         if start is not None:
             X = X.with_columns(deviations=start.X.deviations)
-        X, calibrator, found = fit_deviations(
-            X, problem.y, weight, calibrator, problem.item_covariance
+        X, calibrator, notices = fit_deviations(
+            X, problem.y, weight, calibrator, items.covariance
         )
-        notices += found
     debiaser = None
     if problem.debiaser is not None:
         debiaser = clone(problem.debiaser)
         notices += debiaser._fit(X, problem.y, weight, problem.groups)
-    return _Chain(btl, calibrator, arrival, debiaser, X), notices
+    return replace(stages, calibrator=calibrator, X=X, debiaser=debiaser), notices
 
 
 class _NoJudges(JudgeCalibrator):
@@ -639,29 +719,37 @@ class _NoJudges(JudgeCalibrator):
 def _fit_fold(
     number: int,
     problem: _Problem,
-    full: _Chain,
+    stages: _Chain,
+    full: dict[str, _Chain],
+    treatments: dict[str, ItemCovariance | None],
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-) -> _Fold:
+) -> dict[str, Any]:
     """Fit on the training rows and evaluate the correction on the test rows."""
     weight, source = problem.weight, problem.source
+    counted = (source[test] >= 0) & (weight[test] > 0)
+    folds: dict[str, Any] = {}
     try:
         train_weight = fold_weights(weight, source, train, problem.source_names)
-        chain, notices = _fit_chain(problem, train_weight, start=full)
-        debiaser = chain.debiaser
-        assert debiaser is not None
-        counted = (source[test] >= 0) & (weight[test] > 0)
-        terms = debiaser._influence(chain.X[test], problem.y[test], counted)
+        plugged, notices = _fit_stages(problem, train_weight, start=stages)
+        for name, items in treatments.items():
+            chain, found = _complete(
+                problem, plugged, train_weight, items, start=full[name]
+            )
+            notices += found
+            debiaser = chain.debiaser
+            assert debiaser is not None
+            terms = debiaser._influence(chain.X[test], problem.y[test], counted)
+            folds[name] = _Fold(
+                chain.scores,
+                terms * weight[test, None],
+                debiaser._system.prior_score(chain.X),
+                debiaser._system.item_covariance(),
+                debiaser._undetermined,
+            )
     except ValueError as error:
         raise type(error)(f"Fold {number}: {error}") from error
-    return _Fold(
-        chain.scores,
-        terms * weight[test, None],
-        debiaser._system.prior_score(chain.X),
-        debiaser._system.item_covariance(),
-        debiaser._undetermined,
-        notices,
-    )
+    return {**folds, "notices": notices}
 
 
 def _covariance(

@@ -7,6 +7,7 @@ __all__ = [
     "BoundWarning",
     "ConvergenceWarning",
     "DataWarning",
+    "DiagnosticWarning",
     "DisconnectedError",
     "SeparationWarning",
     "SkanchorWarning",
@@ -20,6 +21,10 @@ class SkanchorWarning(UserWarning):
 
 class DataWarning(SkanchorWarning):
     """Rows or columns of the battles table are not used as a reader may expect."""
+
+
+class DiagnosticWarning(SkanchorWarning):
+    """A diagnostic crosses its threshold, so an interval may be too short."""
 
 
 class SeparationWarning(SkanchorWarning):

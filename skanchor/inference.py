@@ -56,15 +56,15 @@ def t_distribution(df: Array, z: Array) -> Array:
     return np.where(finite, stdtr(np.where(finite, df, 1.0), z), ndtr(z))
 
 
-def satterthwaite(total: Array, items: Array, n_historical: int) -> Array:
-    """Degrees of freedom of a variance whose item part rests on the historical models.
+def satterthwaite(total: Array, items: Array, item_df: float) -> Array:
+    """Degrees of freedom of a variance whose item part is estimated.
 
     Parameters
     ----------
     total, items : ndarray
         Variance, and the part of it from item effects.
-    n_historical : int
-        Models that the covariance of the item effects was learned from.
+    item_df : float
+        Degrees of freedom of the item part; infinite where it is known.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def satterthwaite(total: Array, items: Array, n_historical: int) -> Array:
     """
     df = np.full(np.shape(total), np.inf)
     some = items > 0
-    df[some] = np.maximum((n_historical - 2) * (total[some] / items[some]) ** 2, 1.0)
+    df[some] = np.maximum(item_df * (total[some] / items[some]) ** 2, 1.0)
     return df
 
 
@@ -139,6 +139,8 @@ class RankingResult:
         Rows of each kind.
     item_covariances : ndarray of shape (n_repeats, n_models, n_models) or None
         Part of ``covariances`` that comes from item effects.
+    item_df : float
+        Degrees of freedom of that part.
     """
 
     models: NDArray[Any]
@@ -149,6 +151,7 @@ class RankingResult:
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
     item_covariances: Array | None = None
+    item_df: float = np.inf
 
     # ------------------------------------------------------------------ linear targets
     def _moments(
@@ -160,7 +163,7 @@ class RankingResult:
         df = np.full(len(estimate), np.inf)
         if self.item_covariances is not None:
             items = np.median(quadratic(self.item_covariances), axis=0)
-            df = satterthwaite(variance, items, int((~self.is_new).sum()))
+            df = satterthwaite(variance, items, self.item_df)
         return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
 
     def _pairs(

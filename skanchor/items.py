@@ -20,6 +20,7 @@ from scipy.special import expit
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
+from skanchor._numerics.item_covariance import Structure, fit_covariance, inflation
 from skanchor._numerics.linalg import (
     SymmetricSolver,
     covariance_factor,
@@ -50,15 +51,22 @@ class ItemCovariance:
     ----------
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u, in squared judge logits.
-    n_iter : int
-        EM steps taken.
+    structure : Structure or None
+        Shares of the judges' own variances and correlations kept in it; None where
+        it was given.
+    inflation : float
+        Factor of the item part of a variance, for Sigma_u being estimated.
+    df : float
+        Degrees of freedom of the item part; infinite where Sigma_u was given.
     converged : bool
         Whether the last step changed it by less than the tolerance.
     """
 
     covariance: Array
-    n_iter: int
-    converged: bool
+    structure: Structure | None = None
+    inflation: float = 1.0
+    df: float = np.inf
+    converged: bool = True
 
 
 class _Model:
@@ -351,9 +359,8 @@ def estimate_item_covariance(
     *,
     conservative: bool = False,
     tol: float = 1e-4,
-    max_iter: int = 2000,
 ) -> ItemCovariance:
-    """Estimate Sigma_u from the historical rows by EM with structured shrinkage.
+    """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
 
     Parameters
     ----------
@@ -368,8 +375,6 @@ def estimate_item_covariance(
         covariance away from zero.
     tol : float
         Relative change of the covariance at which the steps stop.
-    max_iter : int
-        Most EM steps of each linearisation.
 
     Returns
     -------
@@ -396,12 +401,11 @@ def estimate_item_covariance(
     at_u = np.zeros(model.size, dtype=bool)
     at_u[model.at["deviation"]] = historical[model.at["deviation"]]
     fixed = free & ~at_u
-    n_judges = model.n_judges
-    identity = np.eye(n_judges)
-    covariance = 0.09 * identity
+    identity = np.eye(model.n_judges)
+    covariance, structure = 0.09 * identity, Structure()
     parameters = model.start(identity)
     prior = model.prior(None)
-    total, converged = 0, False
+    converged = False
     for _ in range(10):
         _, gradient, hessian = model.derivatives(parameters, identity, rows)
         hessian[np.diag_indices(model.size)] += prior
@@ -413,85 +417,24 @@ def estimate_item_covariance(
         information = hessian[np.ix_(at_u, at_u)] - cross @ solver.solve(cross.T)
         target = right[at_u] - cross @ solver.solve(right[fixed])
         before = covariance
-        covariance, n_iter = _em(
-            information, target, covariance, n_historical, conservative, tol, max_iter
+        covariance, structure, u, settled = fit_covariance(
+            information,
+            target,
+            parameters[model.at["sensitivity"]],
+            covariance,
+            structure,
+            conservative=conservative,
+            tol=tol,
         )
-        total += n_iter
-        u = _posterior(information, covariance, n_historical)[0] @ target
         moved = parameters.copy()
         moved[at_u] = u
         moved[fixed] = solver.solve(right[fixed] - cross.T @ u)
         parameters = moved
         change = np.abs(covariance - before).max()
-        if change <= 10 * tol * max(np.abs(covariance).max(), 1e-4):
+        if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
-    return ItemCovariance(covariance, total, converged)
-
-
-def _posterior(
-    information: Array, covariance: Array, n_items: int
-) -> tuple[Array, Array]:
-    """Posterior covariance of u, and its blocks summed over items."""
-    n_judges = len(covariance)
-    root = np.kron(covariance_factor(covariance), np.eye(n_items))
-    inner = np.eye(len(root)) + root.T @ information @ root
-    spread: Array = np.asarray(root @ np.linalg.solve(inner, root.T))
-    shaped = spread.reshape(n_judges, n_items, n_judges, n_items)
-    return spread, np.einsum("mini->mn", shaped)
-
-
-def _em(
-    information: Array,
-    target: Array,
-    covariance: Array,
-    n_items: int,
-    conservative: bool,
-    tol: float,
-    max_iter: int,
-) -> tuple[Array, int]:
-    """EM on the linearised model, shrinking inside every M-step."""
-    n_judges = len(covariance)
-    divisor = n_items - 1 if conservative else n_items
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
-        spread, blocks = _posterior(information, covariance, n_items)
-        u = (spread @ target).reshape(n_judges, n_items)
-        update = shrink((u @ u.T + blocks) / divisor, n_items)
-        change = np.abs(update - covariance).max()
-        scale = max(np.abs(covariance).max(), 1e-4)
-        covariance = update
-        if change <= tol * scale:
-            break
-    return covariance, n_iter
-
-
-def shrink(moments: Array, n_items: int) -> Array:
-    """Shrink second moments of the deviations towards exchangeable judges.
-
-    Parameters
-    ----------
-    moments : ndarray of shape (n_judges, n_judges)
-        Mean of u u' over items.
-    n_items : int
-        Number of items behind it.
-
-    Returns
-    -------
-    ndarray of shape (n_judges, n_judges)
-        Weighted mean with a target of variances halfway to their mean and one common
-        correlation, the target counting as 2 M + 2 items.
-    """
-    n_judges = len(moments)
-    if n_judges == 1:
-        return moments
-    variances = np.diag(moments)
-    scale = np.sqrt(np.maximum(variances, 1e-300))
-    correlation = moments / np.outer(scale, scale)
-    off = correlation[~np.eye(n_judges, dtype=bool)].mean()
-    common = np.clip(off, 0.0, 0.95)
-    half = np.sqrt(variances / 2.0 + variances.mean() / 2.0)
-    target = np.outer(half, half) * np.where(np.eye(n_judges, dtype=bool), 1.0, common)
-    strength = 2.0 * n_judges + 2.0
-    return (n_items * moments + strength * target) / (n_items + strength)
+    factor, df = inflation(
+        covariance, structure, parameters[model.at["sensitivity"]], n_historical - 2
+    )
+    return ItemCovariance(covariance, structure, factor, df, converged)

@@ -54,6 +54,8 @@ class RieszSystem:
     factor : ndarray of shape (n_judges, n_judges) or None
         Square root L of the covariance of the item effects, whose standardised
         values v, u = L v, are the last parameters.
+    solver : SymmetricSolver
+        Inverse of ``information``.
     """
 
     information: Array
@@ -64,6 +66,7 @@ class RieszSystem:
     blocks: tuple[JudgeBlock | None, ...]
     items: Array
     factor: Array | None
+    solver: SymmetricSolver
 
     def columns(self, m: int, X: Comparisons) -> Array:
         """Map the parameters to judge m's columns (items, delta, order)."""
@@ -240,7 +243,8 @@ class RieszDebiaser(ComparisonEstimator):
             identity[prior, prior] += 1.0
         targets = np.zeros((size, n_items))
         targets[:n_scores] = items.T
-        weights = SymmetricSolver.factorise(information).solve(targets)
+        solver = SymmetricSolver.factorise(information)
+        weights = solver.solve(targets)
         return RieszSystem(
             information,
             human_information,
@@ -250,6 +254,7 @@ class RieszDebiaser(ComparisonEstimator):
             tuple(blocks),
             items,
             factor,
+            solver,
         )
 
     def _row_weights(self, X: Comparisons, rows: NDArray[np.bool_]) -> Array:

@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor._numerics.item_covariance import Structure, structured
 from skanchor.exceptions import BattlesError
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
-from skanchor.items import shrink
 from skanchor.simulation import simulate_battles
 
 COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
@@ -168,7 +168,7 @@ def test_too_few_historical_models():
 
 
 def test_degrees_of_freedom():
-    df = satterthwaite(np.array([2.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0]), 12)
+    df = satterthwaite(np.array([2.0, 1.0, 1.0]), np.array([1.0, 0.0, 1.0]), 10)
     assert_allclose(df, [40.0, np.inf, 10.0])
     assert_allclose(t_quantile(0.95, df), [2.0211, 1.96, 2.2281], atol=1e-4)
     assert_allclose(t_distribution(df, np.zeros(3)), 0.5)
@@ -176,11 +176,13 @@ def test_degrees_of_freedom():
 
 def test_shrinkage_keeps_a_common_structure():
     alike = 0.2 * (0.7 * np.eye(3) + 0.3)
-    assert_allclose(shrink(alike, 10), alike)
-    assert shrink(np.array([[0.4]]), 10) == 0.4
+    for structure in (Structure(0.0, 0.0), Structure(0.3, 0.8), Structure(1.0, 1.0)):
+        assert_allclose(structured(alike, structure), alike)
+    assert structured(np.array([[0.4]]), Structure()) == 0.4
     odd = np.diag([1.0, 0.0, 0.0])
-    got = np.diag(shrink(odd, 8))
+    got = np.diag(structured(odd, Structure(0.5, 0.5)))
     assert got[0] < 1.0 and (got[1:] > 0).all()
+    assert_allclose(structured(odd + 0.1, Structure(1.0, 1.0)), odd + 0.1)
 
 
 @pytest.mark.slow

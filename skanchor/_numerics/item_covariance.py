@@ -1,0 +1,342 @@
+"""Covariance of the item effects from a linearised likelihood.
+
+After scores, sensitivities and biases are profiled out, the likelihood of the
+deviations u (judges by items) is Gaussian with a given information matrix. EM finds
+their covariance between judges. With few items that covariance is not learned well, so
+every M-step shrinks it towards judges that are alike; how far is decided by how well
+the judges then predict the score of each item left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+from skanchor._numerics.linalg import covariance_factor
+
+__all__ = ["Structure", "fit_covariance", "inflation", "structured"]
+
+Array = NDArray[np.float64]
+
+FLOOR = 1e-8
+"""Least eigenvalue of the covariance, in squared logits: far below any sampling error,
+and enough to keep every item's posterior invertible."""
+
+GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Candidate shares of each judge's own variance and correlations."""
+
+PRIOR_WEIGHT = 4.0
+"""Observations that the prior of the shares is worth."""
+
+N_DRAWS = 400
+"""Draws behind the inflation factor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """How much of the unstructured moments is kept.
+
+    Attributes
+    ----------
+    correlation : float
+        Share of each pair's own correlation; the rest is the common correlation.
+    variance : float
+        Share of each judge's own variance; the rest is the mean variance.
+    """
+
+    correlation: float = 0.5
+    variance: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """What the data say of each item's deviations, the other items taken as random.
+
+    The likelihood of item i's deviations is ``exp(q'u - u'Qu/2)``.
+    """
+
+    precision: Array  # Q, (n_items, n_judges, n_judges)
+    linear: Array  # q, (n_items, n_judges)
+
+    def posterior(self, factor: Array) -> tuple[Array, Array]:
+        """Means and covariances under the prior N(0, factor factor')."""
+        inner = factor.T @ self.precision @ factor
+        inner[:, np.arange(len(factor)), np.arange(len(factor))] += 1.0
+        spread = factor @ np.linalg.solve(inner, np.broadcast_to(factor.T, inner.shape))
+        return np.einsum("imn,in->im", spread, self.linear), spread
+
+    def without(self, direction: Array) -> _Evidence:
+        """Forget what the data say along one direction, as if its score were free."""
+        pull = self.precision @ direction
+        amount = np.maximum(pull @ direction, FLOOR)
+        return _Evidence(
+            self.precision
+            - pull[:, :, None] * pull[:, None, :] / amount[:, None, None],
+            self.linear - pull * ((self.linear @ direction) / amount)[:, None],
+        )
+
+    def predictive(self, covariances: Array) -> Array:
+        """Log density of each item under its own prior, up to a constant."""
+        values, vectors = np.linalg.eigh(covariances)
+        roots = vectors * np.sqrt(np.maximum(values, FLOOR))[:, None, :]
+        turned = roots.transpose(0, 2, 1)
+        inner = turned @ self.precision @ roots
+        inner[:, np.arange(roots.shape[1]), np.arange(roots.shape[1])] += 1.0
+        q = (turned @ self.linear[:, :, None])[..., 0]
+        explained = np.einsum(
+            "im,im->i", q, np.linalg.solve(inner, q[..., None])[..., 0]
+        )
+        return np.asarray(0.5 * (explained - np.linalg.slogdet(inner)[1]))
+
+
+def structured(moments: Array, structure: Structure) -> Array:
+    """Shrink second moments of the deviations towards judges that are alike.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (..., n_judges, n_judges)
+        Mean of u u' over items.
+    structure : Structure
+        Shares that are kept.
+
+    Returns
+    -------
+    ndarray of shape (..., n_judges, n_judges)
+    """
+    n_judges = moments.shape[-1]
+    if n_judges == 1:
+        return moments
+    variances = np.maximum(np.diagonal(moments, axis1=-2, axis2=-1), FLOOR)
+    scale = np.sqrt(variances)
+    correlation = moments / (scale[..., :, None] * scale[..., None, :])
+    off = ~np.eye(n_judges, dtype=bool)
+    common = np.clip(correlation[..., off].mean(axis=-1), 0.0, 0.95)[..., None, None]
+    kept = structure.correlation
+    correlation = np.where(off, (1.0 - kept) * common + kept * correlation, 1.0)
+    mean = variances.mean(axis=-1, keepdims=True)
+    kept = structure.variance
+    scale = np.sqrt(kept * variances + (1.0 - kept) * mean)
+    return np.asarray(correlation * scale[..., :, None] * scale[..., None, :])
+
+
+def fit_covariance(
+    information: Array,
+    target: Array,
+    sensitivities: Array,
+    covariance: Array,
+    structure: Structure,
+    *,
+    conservative: bool = False,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
+) -> tuple[Array, Structure, Array, bool]:
+    """Maximise the marginal likelihood, shrinking inside every M-step.
+
+    Parameters
+    ----------
+    information : ndarray of shape (n_judges * n_items, n_judges * n_items)
+        Information of the deviations, judges first, all else profiled out.
+    target : ndarray of shape (n_judges * n_items,)
+        Its product with the unpenalised estimate.
+    sensitivities : ndarray of shape (n_judges,)
+        What each judge's verdicts say per unit of score.
+    covariance : ndarray of shape (n_judges, n_judges)
+        Where to start.
+    structure : Structure
+        Where to start with the shares, which are then chosen.
+    conservative : bool
+        Divides by one less than the number of items.
+    tol : float
+        Relative change at which the steps stop.
+    max_iter : int
+        Most EM steps between two updates of the items' evidence.
+
+    Returns
+    -------
+    covariance : ndarray of shape (n_judges, n_judges)
+    structure : Structure
+    deviations : ndarray of shape (n_judges * n_items,)
+        Posterior means.
+    converged : bool
+    """
+    n_judges = len(covariance)
+    n_items = len(target) // n_judges
+    divisor = n_items - 1 if conservative else n_items
+    converged = False
+    for step in range(25):
+        before = covariance
+        evidence, means = _evidence(information, target, covariance, n_items)
+        covariance, settled = _em(
+            evidence, covariance, structure, divisor, tol, max_iter
+        )
+        # Two choices could take turns for ever.
+        if n_judges > 1 and step < 5:
+            structure = _choose(evidence, covariance, sensitivities)
+        change = np.abs(covariance - before).max()
+        # The slow tail of EM below a tenth of a percent moves no interval.
+        if change <= 10 * tol * max(np.abs(covariance).max(), 1e-3):
+            converged = settled
+            break
+    means = _evidence(information, target, covariance, n_items)[1]
+    return covariance, structure, means, converged
+
+
+def _evidence(
+    information: Array, target: Array, covariance: Array, n_items: int
+) -> tuple[_Evidence, Array]:
+    """Each item's own likelihood, from its posterior with the prior taken out."""
+    n_judges = len(covariance)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, FLOOR))
+    outer = np.kron(root, np.eye(n_items))
+    inner = outer.T @ information @ outer
+    inner[np.diag_indices_from(inner)] += 1.0
+    spread = np.linalg.inv(inner)
+    v = spread @ (outer.T @ target)
+    shaped = spread.reshape(n_judges, n_items, n_judges, n_items)
+    own = np.einsum("mini->imn", shaped)
+    own_inverse = np.linalg.inv((own + own.transpose(0, 2, 1)) / 2.0)
+    by_item = v.reshape(n_judges, n_items).T
+    back = vectors / np.sqrt(np.maximum(values, FLOOR))
+    linear = np.einsum("imn,in->im", own_inverse, by_item) @ back.T
+    values, turned = np.linalg.eigh(own_inverse - np.eye(n_judges))
+    precision = (turned * np.maximum(values, 0.0)[:, None, :]) @ turned.transpose(
+        0, 2, 1
+    )
+    return _Evidence(back @ precision @ back.T, linear), outer @ v
+
+
+def _em(
+    evidence: _Evidence,
+    covariance: Array,
+    structure: Structure,
+    divisor: int,
+    tol: float,
+    max_iter: int,
+) -> tuple[Array, bool]:
+    """EM over the items' own likelihoods, shrinking inside every M-step."""
+    for _ in range(max_iter):
+        means, spreads = evidence.posterior(covariance_factor(covariance))
+        moments = (means.T @ means + spreads.sum(axis=0)) / divisor
+        # The moments themselves lean to the covariance they were computed with, by
+        # what the data do not show; the shares are those of the data's moments.
+        shown = float(np.mean(_shown(spreads, covariance)))
+        update = structured(
+            moments,
+            Structure(
+                _kept(structure.correlation, shown), _kept(structure.variance, shown)
+            ),
+        )
+        change = np.abs(update - covariance).max()
+        covariance = update
+        if change <= tol * max(np.abs(covariance).max(), 1e-4):
+            return covariance, True
+    return covariance, False
+
+
+def _kept(share: float, shown: float) -> float:
+    """Share to keep of leaning moments, for ``share`` of the data's own."""
+    return share / (shown + share * (1.0 - shown)) if share > 0.0 else 0.0
+
+
+def _shown(spreads: Array, covariance: Array) -> Array:
+    """Share of each item's deviations that the data show."""
+    return np.asarray(1.0 - np.trace(spreads, axis1=1, axis2=2) / np.trace(covariance))
+
+
+def _choose(evidence: _Evidence, covariance: Array, sensitivities: Array) -> Structure:
+    """Shares under which the judges best predict the score of an item left out.
+
+    The density of an item's human score given its judges is the density of all that is
+    known of the item over that of its judges alone, whatever its score.
+    """
+    n_items, n_judges = evidence.linear.shape
+    means, spreads = evidence.posterior(covariance_factor(covariance))
+    innovations = means[:, :, None] * means[:, None, :] + spreads - covariance
+    # Moments without an item: a Newton step of the likelihood equation, in which an
+    # item counts by the squared share of its deviations that the data show.
+    weight = _shown(spreads, covariance) ** 2
+    rest = np.maximum(weight.sum() - weight, 1e-3)[:, None, None]
+    left_out = covariance + (innovations.sum(axis=0) - innovations) / rest
+    values, vectors = np.linalg.eigh(left_out)
+    values = np.maximum(values, 1e-3 * np.trace(covariance) / n_judges)
+    left_out = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
+    judges_alone = evidence.without(sensitivities)
+    # Two judges have one correlation, which is its own mean.
+    if n_judges > 2:
+        belief = dict(zip(GRID, _share_prior(n_items, n_judges), strict=True))
+    else:
+        belief = {1.0: 0.0}
+    best, structure = -np.inf, Structure()
+    for share, variance in product(belief, GRID):
+        candidate = Structure(share, variance)
+        prior = structured(left_out, candidate)
+        score = belief[share] + np.sum(
+            evidence.predictive(prior) - judges_alone.predictive(prior)
+        )
+        if score > best:
+            best, structure = float(score), candidate
+    return structure
+
+
+def _share_prior(n_items: int, n_judges: int) -> Array:
+    """Log probability of each share of correlation before any look at the data.
+
+    A covariance of M judges needs M + 1 items before its own moments say anything, so
+    the share is believed to be near n / (n + M + 1), with the weight of PRIOR_WEIGHT
+    observations.
+    """
+    n_free = max(n_items - 2, 1)
+    mean = n_free / (n_free + n_judges + 1.0)
+    middles = np.convolve(GRID, [0.5, 0.5], mode="valid")
+    edges = np.concatenate([[0.0], middles, [1.0]])
+    cdf = betainc(PRIOR_WEIGHT * mean, PRIOR_WEIGHT * (1.0 - mean), edges)
+    return np.asarray(np.log(np.diff(cdf) + 1e-300))
+
+
+def inflation(
+    covariance: Array, structure: Structure, sensitivities: Array, n_free: int
+) -> tuple[float, float]:
+    """What learning the covariance adds to the variance it implies.
+
+    Weights that are best for an estimated covariance look better than they are. Draws
+    of that estimate, shrunk in the same way, tell by how much.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_judges, n_judges)
+        Estimated covariance.
+    structure : Structure
+        Shares kept in the estimate.
+    sensitivities : ndarray of shape (n_judges,)
+        What each judge's verdicts say per unit of score.
+    n_free : int
+        Degrees of freedom of the unstructured moments.
+
+    Returns
+    -------
+    factor : float
+        Ratio of the variance of the weighted deviations to its estimate, at least one.
+    df : float
+        Degrees of freedom of that estimate, at most ``n_free``.
+    """
+    n_judges = len(covariance)
+    if n_judges == 1 or n_free < 1 or not np.any(sensitivities):
+        return 1.0, float(n_free)
+    # The same draws for every fit, so that the answer depends on the data alone.
+    normal = np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_free))
+    draws = covariance_factor(covariance) @ normal
+    moments = draws @ draws.transpose(0, 2, 1) / n_free
+    moments += FLOOR * np.eye(n_judges)
+    right = np.broadcast_to(sensitivities[:, None], (N_DRAWS, n_judges, 1))
+    solved = np.linalg.solve(structured(moments, structure), right)[..., 0]
+    believed = 1.0 / (solved @ sensitivities)
+    weights = solved * believed[:, None]
+    true = np.einsum("bm,mn,bn->b", weights, covariance, weights)
+    factor = max(1.0, float(true.mean() / believed.mean()))
+    df = 2.0 * believed.mean() ** 2 / believed.var()
+    return factor, float(min(df, n_free))

@@ -1,0 +1,416 @@
+"""Signs that an interval should not be trusted, read off a fitted chain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.linalg import block_diag
+from scipy.special import expit
+from scipy.stats import chi2
+
+from skanchor._numerics.information import local_gram
+from skanchor._numerics.linalg import SymmetricSolver, covariance_factor
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons
+from skanchor.exceptions import DiagnosticWarning
+from skanchor.inference import RankingResult
+from skanchor.judges import JudgeCalibrator
+from skanchor.riesz import RieszDebiaser
+
+if TYPE_CHECKING:
+    from skanchor._numerics.information import JudgeBlock
+
+__all__ = ["DETECTED", "Diagnostics", "diagnose", "item_effects_check"]
+
+Array = NDArray[np.float64]
+
+DETECTED = 0.1
+"""P-value of the item-effects check below which ``"auto"`` takes them as random."""
+
+RESIDUAL_SHARE = 0.05
+"""Share of a gradient that the bias functions must leave."""
+
+SENSITIVITY_Z = 3.0
+"""Sensitivity over its standard error."""
+
+LARGEST_INFLUENCE = 0.1
+"""Share of the variance that one row may carry."""
+
+CORRECTION = 3.0
+"""Size of the correction in standard errors."""
+
+BEYOND = 0.5
+"""Distance beyond the historical scores, as a share of their range."""
+
+OUTSIDE = 0.1
+"""Share of arrival rows with a feature that no historical row reaches."""
+
+EFFECTIVE_SHARE = 0.1
+"""Effective share of the historical rows after weighting them like arrivals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """What to look at before trusting an interval.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge. ``sensitivity_error`` and ``sensitivity_z``, the standard error of the
+        sensitivity and the sensitivity over it (warns below 3). ``residual_share`` of
+        the sensitivity's gradient that the bias functions cannot imitate (warns below
+        .05). ``pearson``, ``pearson_df``, ``pearson_p``: chi-square of the verdicts
+        summed by pair of historical models. ``item_chi2``, ``item_df``, ``item_p``:
+        the same summed by model, which sees item effects best. ``outside_features``,
+        share of arrival rows with a feature outside the range of the historical rows
+        (warns above .1). ``effective_share`` and ``largest_ratio``: effective sample
+        size, as a share, and largest weight of the historical rows weighted towards
+        the arrivals (warns below .1).
+    models : DataFrame
+        By new model. ``residual_share`` of the score's gradient (warns below .05);
+        ``largest_influence``, share of the variance from one row (warns above .1);
+        ``correction_z``, correction over the standard error (warns above 3 in size);
+        ``outside_scores``, distance beyond the historical scores as a share of their
+        range (warns above .5); ``df``, degrees of freedom of the interval.
+    deviations : DataFrame
+        By judge and model, with item effects: ``deviation``, how far the judge
+        overrates the model beyond score and features, and its ``standard_error``, both
+        in judge logits. Empty without item effects.
+    item_p : float
+        P-value of the item-effects check over all judges; small when judges like or
+        dislike models in ways that score and features do not explain.
+    coverage : float or None
+        Share of historical models whose human score their interval held when they were
+        left out; see :meth:`skanchor.AnchorPipeline.check_coverage`.
+    """
+
+    judges: pd.DataFrame
+    models: pd.DataFrame
+    deviations: pd.DataFrame
+    item_p: float
+    coverage: float | None = None
+
+    def messages(self) -> list[str]:
+        """Say in words which thresholds are crossed."""
+        said = []
+        judges, models = self.judges, self.models
+        for judge, row in judges[judges["sensitivity_z"] < SENSITIVITY_Z].iterrows():
+            said.append(
+                f"Judge {judge!r} tells models apart weakly: its sensitivity is "
+                f"{row['sensitivity_z']:.2g} standard errors above zero."
+            )
+        for table, what in ((judges, "Judge"), (models, "New model")):
+            for name, share in table["residual_share"].items():
+                if share < RESIDUAL_SHARE:
+                    said.append(
+                        f"{what} {name!r}: the features tell models apart so well that "
+                        f"only {share:.1%} of the information is left to learn it "
+                        "from; use fewer features or a simpler bias."
+                    )
+        for judge, share in judges["outside_features"].items():
+            if share > OUTSIDE:
+                said.append(
+                    f"Judge {judge!r}: {share:.0%} of the rows with new models have a "
+                    "feature outside the range of its historical rows; its bias is "
+                    "extrapolated there."
+                )
+        for judge, share in judges["effective_share"].items():
+            if share < EFFECTIVE_SHARE:
+                said.append(
+                    f"Judge {judge!r}: the features of the new models are rare among "
+                    f"its historical rows (effective share {share:.1%})."
+                )
+        for model, row in models.iterrows():
+            if row["largest_influence"] > LARGEST_INFLUENCE:
+                said.append(
+                    f"One row carries {row['largest_influence']:.0%} of the variance "
+                    f"of new model {model!r}."
+                )
+            if abs(row["correction_z"]) > CORRECTION:
+                said.append(
+                    f"The correction moves new model {model!r} by "
+                    f"{row['correction_z']:+.1f} standard errors: the fitted judges do "
+                    "not describe its rows."
+                )
+            if row["outside_scores"] > BEYOND:
+                said.append(
+                    f"New model {model!r} lies far beyond the historical scores "
+                    f"({row['outside_scores']:.0%} of their range), where no model "
+                    "shows how judges answer."
+                )
+        return said
+
+    def warnings(self) -> list[Warning]:
+        """Thresholds crossed, as one warning."""
+        said = self.messages()
+        if not said:
+            return []
+        return [DiagnosticWarning(" ".join(said))]
+
+
+def item_effects_check(
+    X: Comparisons, y: Array, weight: Array, btl: BTLRegressor, judges: JudgeCalibrator
+) -> tuple[pd.DataFrame, float]:
+    """Test whether verdicts deviate by model beyond score and features.
+
+    Residuals of the historical judge rows are summed by pair (Pearson's chi-square)
+    and by model; the sums by model are set against their covariance, the error of the
+    human scores included.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry scores, sensitivities and biases, without item effects.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    btl : BTLRegressor
+        Fitted on the human rows.
+    judges : JudgeCalibrator
+        Fitted; its learners give the spans of the bias functions.
+
+    Returns
+    -------
+    table : DataFrame
+        By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
+        ``item_df``, ``item_p``.
+    p_value : float
+        Of the sums by model over all judges, one if there is nothing to test.
+    """
+    n_models = len(X.models)
+    error = np.zeros((n_models, n_models))
+    place = {model: i for i, model in enumerate(X.models.tolist())}
+    at = [place[model] for model in btl.models_.tolist()]
+    finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
+    error[np.ix_(at, at)] = finite
+    eta = X.logits()
+    rows: dict[Any, dict[str, float]] = {}
+    sums, own, shared = [], [], []
+    for m, judge in enumerate(X.judges.tolist()):
+        cut = X.by_judge(m)
+        used = (weight[cut.rows] > 0) & ~X.involves_new[cut.rows]
+        used &= np.isfinite(eta[cut.rows])
+        row_weight = np.where(used, weight[cut.rows], 0.0)
+        p = expit(np.where(used, eta[cut.rows], 0.0))
+        residual = row_weight * (y[cut.rows] - p)
+        curvature = row_weight * p * (1.0 - p)
+        if not curvature.any():
+            rows[judge] = {}
+            continue
+        # Ties and weights make residuals smaller or larger than votes would be.
+        dispersion = float(residual @ residual / curvature.sum())
+        assert X.sensitivities is not None and X.scores is not None
+        slope = X.sensitivities[m]
+        extra = [np.where(used, X.score_differences[cut.rows], 0.0)]
+        if X.position_effects is not None:
+            extra.append(cut.order)
+        learner: Any = judges.biases_[judge]
+        columns = np.column_stack(extra)
+        if hasattr(learner, "span") and X.features_left.shape[1]:
+            span = np.where(used[:, None], learner.span(cut.pairs), 0.0)
+            columns = np.hstack([columns, span])
+        gram = local_gram(cut, columns, curvature)
+        head, tail = slice(n_models), slice(n_models, None)
+        solver = SymmetricSolver.factorise(gram[tail, tail])
+        seen = gram[head, head] - gram[head, tail] @ solver.solve(gram[tail, head])
+        by_model = cut.incidence.T @ residual
+        rows[judge] = _pearson(
+            cut.left[used], cut.right[used], residual[used], curvature[used],
+            dispersion, slope**2 * error, n_models, solver.rank,
+        )  # fmt: skip
+        chi, df = _quadratic(
+            by_model, dispersion * seen + slope**2 * seen @ error @ seen
+        )
+        rows[judge] |= {"item_chi2": chi, "item_df": df, "item_p": _tail(chi, df)}
+        sums.append(by_model)
+        own.append(dispersion * seen)
+        shared.append(slope * seen)
+    names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names).astype(float)
+    if not sums:
+        return table, 1.0
+    stacked = np.vstack(shared)
+    covariance = block_diag(*own) + stacked @ error @ stacked.T
+    return table, _tail(*_quadratic(np.concatenate(sums), covariance))
+
+
+def _pearson(
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    residual: Array,
+    curvature: Array,
+    dispersion: float,
+    score_error: Array,
+    n_models: int,
+    n_fitted: int,
+) -> dict[str, float]:
+    """Pearson's chi-square over pairs, the error of the human scores included."""
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    codes, pair = np.unique(low * n_models + high, return_inverse=True)
+    sums = np.bincount(pair, np.where(left < right, residual, -residual))
+    information = np.bincount(pair, curvature)
+    a, b = codes // n_models, codes % n_models
+    spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
+    variance = dispersion * information + information**2 * spread
+    chi = float(np.sum(sums**2 / variance, where=variance > 0))
+    df = max(len(codes) - n_fitted, 0)
+    return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
+
+
+def _quadratic(values: Array, covariance: Array) -> tuple[float, int]:
+    solver = SymmetricSolver.factorise(covariance)
+    return float(values @ solver.solve(values)), solver.rank
+
+
+def _tail(chi: float, df: float) -> float:
+    return float(chi2.sf(chi, df)) if df > 0 else 1.0
+
+
+_OF_JUDGES = [
+    "sensitivity_error",
+    "sensitivity_z",
+    "residual_share",
+    "outside_features",
+    "effective_share",
+    "largest_ratio",
+]
+
+
+def diagnose(
+    X: Comparisons,
+    weight: Array,
+    debiaser: RieszDebiaser,
+    result: RankingResult,
+    plug_in: Array,
+    influence: Array,
+    check: tuple[pd.DataFrame, float],
+) -> Diagnostics:
+    """Collect the diagnostics of one fitted chain.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry everything the chain learned.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+    debiaser : RieszDebiaser
+        Fitted on all rows.
+    result : RankingResult
+        Final scores and their covariance.
+    plug_in : ndarray of shape (n_models,)
+        Scores before the correction.
+    influence : ndarray of shape (n_rows, n_models)
+        Influence values.
+    check : tuple
+        What :func:`item_effects_check` returned.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    table, item_p = check
+    system = debiaser._system
+    eta = X.logits()
+    used = X.is_usable & (weight > 0) & np.isfinite(eta)
+    p = expit(np.where(used, eta, 0.0))
+    curvature = np.where(used, weight * p * (1.0 - p), 0.0)
+    inverse_diagonal = np.sum(system.solver.root**2, axis=1)
+    n_scores, n_models = system.items.shape[1], len(X.models)
+    assert X.sensitivities is not None
+
+    judges = table.reindex(columns=[*table.columns, *_OF_JUDGES])
+    kept, total = np.zeros(n_models), np.zeros(n_models)
+    human = X.by_judge(-1)
+    for side in (human.left, human.right):
+        both = np.bincount(side, curvature[human.rows], minlength=n_models)
+        kept += both
+        total += both
+    for m, (judge, block) in enumerate(
+        zip(X.judges.tolist(), system.blocks, strict=True)
+    ):
+        error = np.sqrt(inverse_diagonal[n_scores + m])
+        judges.loc[judge, "sensitivity_error"] = error
+        judges.loc[judge, "sensitivity_z"] = X.sensitivities[m] / error
+        if block is None:
+            continue
+        cut = X.by_judge(m)
+        row = curvature[cut.rows]
+        delta = np.where(row > 0, X.score_differences[cut.rows], 0.0)
+        raw = float(row @ delta**2)
+        judges.loc[judge, "residual_share"] = _share(block, n_models, raw)
+        square = X.sensitivities[m] ** 2
+        kept += square * np.diag(block.gram)[:n_models]
+        for side in (cut.left, cut.right):
+            total += square * np.bincount(side, row, minlength=n_models)
+        judges.loc[judge, ["outside_features", "effective_share", "largest_ratio"]] = (
+            _overlap(X, m, row > 0)
+        )
+    errors = result.all_standard_errors.to_numpy()
+    scores = result.all_scores.to_numpy()
+    old = scores[~X.is_new]
+    variance = np.sum(influence**2, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        models = pd.DataFrame(
+            {
+                "residual_share": kept / total,
+                "largest_influence": np.max(influence**2, axis=0, initial=0.0)
+                / errors**2,
+                "correction_z": (scores - plug_in) / errors,
+                "outside_scores": np.maximum(
+                    0.0, np.maximum(scores - old.max(), old.min() - scores)
+                )
+                / np.ptp(old),
+                "df": result._all[2],
+            },
+            index=X.models,
+        )[X.is_new]
+    models[variance[X.is_new] == 0] = np.nan
+    return Diagnostics(judges, models, _deviations(X, system), item_p)
+
+
+def _share(block: JudgeBlock, at: int, raw: float) -> float:
+    return float(block.gram[at, at] / raw) if raw > 0 else np.nan
+
+
+def _overlap(X: Comparisons, m: int, used: NDArray[np.bool_]) -> list[float]:
+    """Share of arrival rows out of range, effective share, largest density ratio."""
+    cut = X.by_judge(m)
+    new = np.append(X.is_new, False)
+    arrival = used & (new[cut.left] != new[cut.right])
+    historical = used & ~new[cut.left] & ~new[cut.right]
+    if not X.features_left.shape[1] or not arrival.any() or not historical.any():
+        return [np.nan] * 3
+    left, right = cut.pairs.left, cut.pairs.right
+    low = np.minimum(left[historical].min(axis=0), right[historical].min(axis=0))
+    high = np.maximum(left[historical].max(axis=0), right[historical].max(axis=0))
+    first = new[cut.left[arrival]][:, None]
+    fresh = np.where(first, left[arrival], right[arrival])
+    outside = ((fresh < low) | (fresh > high)).any(axis=1).mean()
+    # The ratio of two normal densities with one covariance: a linear discriminant.
+    # Historical pairs have no direction, so that they enter in both orders.
+    contrast = cut.pairs.contrast
+    known = contrast[historical]
+    shift = np.where(first, contrast[arrival], -contrast[arrival]).mean(axis=0)
+    solver = SymmetricSolver.factorise(known.T @ known / len(known))
+    tilt = known @ solver.solve(shift)
+    tilt = np.concatenate([tilt, -tilt])
+    ratio = np.exp(tilt - tilt.max())
+    mean = ratio.mean()
+    return [float(outside), float(mean**2 / np.mean(ratio**2)), float(1.0 / mean)]
+
+
+def _deviations(X: Comparisons, system: Any) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product([X.judges, X.models], names=["judge", "model"])
+    names = ["deviation", "standard_error"]
+    if X.deviations is None or X.item_covariance is None:
+        return pd.DataFrame(columns=names, index=index[:0], dtype=float)
+    factor = covariance_factor(X.item_covariance)
+    n_judges, n_models = X.deviations.shape
+    root = system.solver.root[-n_judges * n_models :]
+    root = np.einsum("mn,nir->mir", factor, root.reshape(n_judges, n_models, -1))
+    error = np.sqrt(np.sum(root**2, axis=2))
+    values = np.column_stack([X.deviations.ravel(), error.ravel()])
+    return pd.DataFrame(values, columns=names, index=index)
