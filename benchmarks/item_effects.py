@@ -1,6 +1,6 @@
 """Coverage of the interval with item effects, simulated and on real tables.
 
-``python benchmarks/item_effects.py cells [--replications 100]`` runs simulated cells;
+``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``). Both print one line per setting.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.stats import binom
 
 from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
 from skanchor.evaluation import leave_one_model_out
@@ -22,17 +23,29 @@ from skanchor.simulation import simulate_battles
 
 CELLS = [
     # models, judges, item sd, correlation between judges
-    (6, 3, 0.3, 0.0),
+    (6, 1, 0.3, 0.0),
+    (6, 3, 0.0, 0.0),
     (6, 3, 0.3, 0.6),
+    (6, 10, 0.6, 0.0),
+    (10, 1, 0.0, 0.0),
     (10, 1, 0.3, 0.0),
-    (10, 3, 0.0, 0.0),
     (10, 3, 0.1, 0.0),
-    (10, 3, 0.3, 0.0),
+    (10, 3, 0.3, 0.6),
+    (10, 10, 0.0, 0.0),
     (10, 10, 0.3, 0.6),
+    (10, 20, 0.3, 0.6),
+    (10, 20, 0.6, 0.0),
+    (20, 1, 0.6, 0.0),
     (20, 3, 0.0, 0.0),
-    (20, 3, 0.3, 0.6),
+    (20, 3, 0.1, 0.6),
     (20, 3, 0.6, 0.0),
+    (20, 10, 0.3, 0.6),
+    (60, 3, 0.0, 0.0),
+    (60, 10, 0.3, 0.6),
+    (60, 20, 0.1, 0.0),
 ]
+LARGE = 600
+"""Models times judges from which a cell gets a fifth of the replications."""
 
 
 def replicate(
@@ -56,19 +69,27 @@ def replicate(
     return bool(low <= true <= high), high - low, anchor.scores_.iloc[0] - true
 
 
-def run_cells(replications: int, jobs: int) -> None:
-    print("models judges   sd  corr  item_effects  coverage  width   rmse")
+def run_cells(replications: int, jobs: int, methods: list[Any]) -> None:
+    print(
+        "models judges   sd  corr  item_effects  reps  coverage  width   rmse  band",
+        flush=True,
+    )
     for cell in CELLS:
-        for how in (None, "random", "conservative"):
+        n = replications // 5 if cell[0] * cell[1] >= LARGE else replications
+        for how in methods:
             rows = np.array(
                 Parallel(jobs)(
-                    delayed(replicate)(seed, *cell, how) for seed in range(replications)
+                    delayed(replicate)(seed, *cell, how) for seed in range(n)
                 )
             )
+            hits = int(rows[:, 0].sum())
+            # A cell fails only when its 99.9 % binomial interval misses the band.
+            low, high = binom.ppf([0.0005, 0.9995], n, [0.93, 0.975])
             print(
                 f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {how!s:12}"
-                f"  {rows[:, 0].mean():8.3f} {np.median(rows[:, 1]):6.3f}"
-                f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}",
+                f" {n:5d}  {hits / n:8.3f} {rows[:, 1].mean():6.3f}"
+                f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}"
+                f"  {'in' if low <= hits <= high else 'OUT'}",
                 flush=True,
             )
 
@@ -105,13 +126,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["cells", "table"])
     parser.add_argument("path", nargs="?")
-    parser.add_argument("--replications", type=int, default=100)
+    parser.add_argument("--replications", type=int, default=1000)
+    parser.add_argument("--methods", nargs="+", default=["none", "random"])
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what == "cells":
-        run_cells(options.replications, options.jobs)
+        methods = [None if m == "none" else m for m in options.methods]
+        run_cells(options.replications, options.jobs, methods)
     elif options.path is None:
         parser.error("table needs the path of a battles table")
     else:

@@ -693,10 +693,9 @@ def _complete(
     X, calibrator = stages.X, stages.calibrator
     notices: list[Warning] = []
     if items is not None:
-        if start is not None:
-            X = X.with_columns(deviations=start.X.deviations)
+        near = None if start is None else (start.X, start.calibrator)
         X, calibrator, notices = fit_deviations(
-            X, problem.y, weight, calibrator, items.covariance
+            X, problem.y, weight, calibrator, items.covariance, near
         )
     debiaser = None
     if problem.debiaser is not None:

@@ -351,13 +351,13 @@ def diagnose(
     errors = result.all_standard_errors.to_numpy()
     scores = result.all_scores.to_numpy()
     old = scores[~X.is_new]
-    variance = np.sum(influence**2, axis=0)
+    largest = np.zeros(n_models)
+    largest[X.is_new] = np.max(np.abs(influence[:, X.is_new]), axis=0, initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         models = pd.DataFrame(
             {
                 "residual_share": kept / total,
-                "largest_influence": np.max(influence**2, axis=0, initial=0.0)
-                / errors**2,
+                "largest_influence": (largest / errors) ** 2,
                 "correction_z": (scores - plug_in) / errors,
                 "outside_scores": np.maximum(
                     0.0, np.maximum(scores - old.max(), old.min() - scores)
@@ -367,7 +367,7 @@ def diagnose(
             },
             index=X.models,
         )[X.is_new]
-    models[variance[X.is_new] == 0] = np.nan
+    models[largest[X.is_new] == 0] = np.nan
     return Diagnostics(judges, models, _deviations(X, system), item_p)
 
 

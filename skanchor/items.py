@@ -24,6 +24,7 @@ from skanchor._numerics.item_covariance import Structure, fit_covariance, inflat
 from skanchor._numerics.linalg import (
     SymmetricSolver,
     covariance_factor,
+    mix_judges,
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import log_loss_terms
@@ -81,7 +82,7 @@ class _Model:
     def __init__(
         self, X: Comparisons, y: Array, weight: Array, calibrator: JudgeCalibrator
     ):
-        self.X, self.y, self.weight = X, y, weight
+        self.X, self.y, self.weight = _cells(X, y, weight)
         self.n_items, self.n_judges = len(X.models), len(X.judges)
         basis = zero_sum_basis(self.n_items - int(X.is_new.sum()))
         self.items = selectors(X.is_new, basis)
@@ -124,21 +125,37 @@ class _Model:
         self.ridge = np.zeros(self.size)
         self.ridge[self.at["bias"]] = np.concatenate(ridges) if ridges else []
 
-    def start(self, factor: Array) -> Array:
-        """Parameters that the comparisons carry, as far as ``factor`` can say them."""
-        X = self.X
-        assert X.scores is not None and X.sensitivities is not None
+    def start(
+        self, factor: Array, near: tuple[Comparisons, JudgeCalibrator] | None = None
+    ) -> Array:
+        """Parameters that the comparisons carry, as far as ``factor`` can say them.
+
+        All but the historical scores come from ``near``, a fit on nearly the same rows,
+        where there is one.
+        """
+        known, coef = self.X, self.coef
+        if near is not None:
+            known, calibrator = near
+            coef = [
+                c if span is None else calibrator.biases_[judge].coef_  # type: ignore[attr-defined]
+                for judge, c, span in zip(
+                    self.X.judges.tolist(), coef, self.spans, strict=True
+                )
+            ]
+        assert self.X.scores is not None and known.scores is not None
+        assert known.sensitivities is not None
+        scores = np.where(self.X.is_new, known.scores, self.X.scores)
         parameters = np.zeros(self.size)
-        parameters[self.at["scores"]] = np.linalg.lstsq(
-            self.items, X.scores, rcond=None
-        )[0]
-        parameters[self.at["sensitivity"]] = X.sensitivities
-        if X.position_effects is not None:
-            parameters[self.at["position"]] = X.position_effects
-        for where, coef in zip(self.bias_at, self.coef, strict=True):
-            parameters[where] = coef
-        if X.deviations is not None:
-            v = np.linalg.lstsq(factor, X.deviations, rcond=None)[0]
+        parameters[self.at["scores"]] = np.linalg.lstsq(self.items, scores, rcond=None)[
+            0
+        ]
+        parameters[self.at["sensitivity"]] = known.sensitivities
+        if known.position_effects is not None:
+            parameters[self.at["position"]] = known.position_effects
+        for where, values in zip(self.bias_at, coef, strict=True):
+            parameters[where] = values
+        if known.deviations is not None:
+            v = np.linalg.lstsq(factor, known.deviations, rcond=None)[0]
             parameters[self.at["deviation"]] = v.ravel()
         return parameters
 
@@ -154,9 +171,8 @@ class _Model:
         v = parameters[self.at["deviation"]].reshape(self.n_judges, self.n_items)
         return np.asarray(factor @ v)
 
-    def annotate(self, parameters: Array, factor: Array) -> Comparisons:
+    def annotate(self, parameters: Array, factor: Array, X: Comparisons) -> Comparisons:
         """Rows with the parameters written into their learned columns."""
-        X = self.X
         biases = X.biases if X.biases is not None else np.zeros(len(X))
         biases = biases.copy()
         for m, (where, span) in enumerate(zip(self.bias_at, self.spans, strict=True)):
@@ -197,7 +213,7 @@ class _Model:
         self, parameters: Array, factor: Array, rows: NDArray[np.bool_]
     ) -> tuple[float, Array, Array]:
         """Loss, gradient and expected Hessian over the chosen rows, without prior."""
-        X = self.annotate(parameters, factor)
+        X = self.annotate(parameters, factor, self.X)
         n = self.n_items
         scores = X.scores
         assert scores is not None
@@ -230,25 +246,37 @@ class _Model:
             gram = local_gram(cut, extra, row_curvature)
             r = residual[cut.rows]
             local = np.concatenate([cut.incidence.T @ r, extra.T @ r])
-            columns = self._columns(m, parameters, factor, extra.shape[1])
-            gradient += columns.T @ local
-            hessian += columns.T @ gram @ columns
-        return loss, gradient, hessian
+            at, columns = self._columns(m, parameters, extra.shape[1])
+            gradient[at] += columns.T @ local
+            hessian[np.ix_(at, at)] += columns.T @ gram @ columns
+        # So far by u; the parameters are v, u = L v.
+        tail = self.at["deviation"]
+        by_judge = gradient[tail].reshape(self.n_judges, n)
+        gradient[tail] = (factor.T @ by_judge).ravel()
+        return loss, gradient, mix_judges(hessian, factor, n)
 
-    def _columns(self, m: int, parameters: Array, factor: Array, n_extra: int) -> Array:
-        """Map the parameters to judge m's local columns."""
-        n = self.n_items
-        columns = np.zeros((n + n_extra, self.size))
-        c = parameters[self.at["sensitivity"]][m]
-        columns[:n, self.at["scores"]] = c * self.items
-        columns[:n, self.at["deviation"]] = np.kron(factor[m], np.eye(n))
-        columns[n, self.at["sensitivity"].start + m] = 1.0
+    def _columns(
+        self, m: int, parameters: Array, n_extra: int
+    ) -> tuple[NDArray[np.intp], Array]:
+        """Parameters that judge m sees, and their map to its local columns."""
+        n, at = self.n_items, self.at
+        blocks = [at["scores"], at["sensitivity"].start + m]
         if self.has_position:
-            columns[n + 1, self.at["position"].start + m] = 1.0
+            blocks.append(at["position"].start + m)
+        start = at["deviation"].start + m * n
+        blocks += [self.bias_at[m], slice(start, start + n)]
+        where = np.concatenate([np.atleast_1d(np.r_[block]) for block in blocks])
+        n_scores = self.items.shape[1]
+        columns = np.zeros((n + n_extra, len(where)))
+        columns[:n, :n_scores] = parameters[at["sensitivity"]][m] * self.items
+        columns[:n, len(where) - n :] = np.eye(n)
+        columns[n, n_scores] = 1.0
+        if self.has_position:
+            columns[n + 1, n_scores + 1] = 1.0
+        first = n_scores + 1 + self.has_position
         width = n_extra - 2
-        if width:
-            columns[n + 2 :, self.bias_at[m]] = np.eye(width)
-        return columns
+        columns[n + 2 :, first : first + width] = np.eye(width)
+        return where, columns
 
     def newton(
         self,
@@ -257,7 +285,7 @@ class _Model:
         rows: NDArray[np.bool_],
         free: NDArray[np.bool_],
         *,
-        tol: float = 1e-9,
+        tol: float = 1e-6,
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
@@ -270,6 +298,11 @@ class _Model:
             curvature = hessian[np.ix_(where, where)] + np.diag(prior[where])
             step = -SymmetricSolver.factorise(curvature).solve(slope)
             decrement = -float(slope @ step)
+            if decrement <= tol:
+                # A thousandth of a standard error, which this step squares.
+                parameters = parameters.copy()
+                parameters[where] += step
+                return parameters, True
             length = 1.0
             while True:
                 trial = parameters.copy()
@@ -280,8 +313,6 @@ class _Model:
                     break
                 length /= 2.0
             parameters, value = trial, trial_value
-            if length == 1.0 and decrement <= tol * max(1.0, abs(value)):
-                return parameters, True
         return parameters, False
 
     def masks(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -296,12 +327,29 @@ class _Model:
         return historical, arrival
 
 
+def _cells(X: Comparisons, y: Array, weight: Array) -> tuple[Comparisons, Array, Array]:
+    """Merge rows that no parameter tells apart; without features these are many."""
+    if X.features_left.shape[1]:
+        return X, y, weight
+    if "cells" not in X._cache:
+        n_models = len(X.models) + 1
+        key = (X.judge + 2) * n_models + X.left + 1
+        key = (key * n_models + X.right + 1) * 3 + X.order.astype(np.intp) + 1
+        X._cache["cells"] = np.unique(key, return_index=True, return_inverse=True)[1:]
+    first, cell = X._cache["cells"]
+    total = np.bincount(cell, weight, minlength=len(first))
+    wins = np.bincount(cell, weight * y, minlength=len(first))
+    mean = np.where(total > 0, wins, 0.5) / np.where(total > 0, total, 1.0)
+    return X[first], mean, total.astype(np.float64)
+
+
 def fit_deviations(
     X: Comparisons,
     y: Array,
     weight: Array,
     calibrator: JudgeCalibrator,
     covariance: Array,
+    near: tuple[Comparisons, JudgeCalibrator] | None = None,
 ) -> tuple[Comparisons, JudgeCalibrator, list[Warning]]:
     """Fit the deviations, and with them the judges and the new scores.
 
@@ -319,6 +367,8 @@ def fit_deviations(
         without a span is held fixed.
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u.
+    near : tuple of (Comparisons, JudgeCalibrator), optional
+        What this function returned on nearly the same rows: where to start.
 
     Returns
     -------
@@ -331,11 +381,13 @@ def fit_deviations(
     model = _Model(X, y, weight, calibrator)
     factor = covariance_factor(covariance)
     historical, arrival = model.masks()
-    old = ~X.involves_new & X.is_usable
-    parameters, settled = model.newton(model.start(factor), factor, old, historical)
+    cells = model.X
+    old = ~cells.involves_new & cells.is_usable
+    first = model.start(factor, near)
+    parameters, settled = model.newton(first, factor, old, historical)
     if arrival.any():
         parameters, again = model.newton(
-            parameters, factor, X.involves_new & X.is_usable, arrival
+            parameters, factor, cells.involves_new & cells.is_usable, arrival
         )
         settled = settled and again
     notices: list[Warning] = []
@@ -343,7 +395,7 @@ def fit_deviations(
         notices.append(
             ConvergenceWarning("The fit of the item effects did not settle.")
         )
-    fitted = model.annotate(parameters, factor)
+    fitted = model.annotate(parameters, factor, X)
     return (
         fitted.with_columns(item_covariance=covariance),
         model.calibrated(parameters, calibrator),
@@ -358,7 +410,7 @@ def estimate_item_covariance(
     calibrator: JudgeCalibrator,
     *,
     conservative: bool = False,
-    tol: float = 1e-4,
+    tol: float = 1e-3,
 ) -> ItemCovariance:
     """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
 
@@ -393,7 +445,7 @@ def estimate_item_covariance(
             "or None for the interval without them."
         )
     model = _Model(X, y, weight, calibrator)
-    rows = ~X.involves_new & X.is_usable
+    rows = ~model.X.involves_new & model.X.is_usable
     historical, _ = model.masks()
     free = historical.copy()
     free[model.at["scores"]] = True
@@ -431,7 +483,7 @@ def estimate_item_covariance(
         moved[fixed] = solver.solve(right[fixed] - cross.T @ u)
         parameters = moved
         change = np.abs(covariance - before).max()
-        if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
+        if settled and change <= 20 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
     factor, df = inflation(

@@ -15,6 +15,7 @@ from skanchor._numerics.information import JudgeBlock, judge_block, selectors
 from skanchor._numerics.linalg import (
     SymmetricSolver,
     covariance_factor,
+    mix_judges,
     zero_sum_basis,
 )
 from skanchor.base import ComparisonEstimator, check_weight
@@ -232,11 +233,17 @@ class RieszDebiaser(ComparisonEstimator):
                 learner = clone(learner_for(self.learner, judge))
                 learner.set_params(loss="squared")
             block = judge_block(cut, delta[cut.rows], row_weight, learner)
-            columns = _judge_columns(X, m, items, factor, size)
-            information += columns.T @ block.gram @ columns
-            identity += columns.T @ block.identity @ columns
+            # By u, of which a judge sees its own; the parameters are v, u = L v.
+            own = None if factor is None else np.eye(n_judges)
+            columns = _judge_columns(X, m, items, own, size)
+            at = np.flatnonzero(columns.any(axis=0))
+            columns, box = columns[:, at], np.ix_(at, at)
+            information[box] += columns.T @ block.gram @ columns
+            identity[box] += columns.T @ block.identity @ columns
             blocks.append(block)
         if factor is not None:
+            information = mix_judges(information, factor, n_items)
+            identity = mix_judges(identity, factor, n_items)
             # The prior on the standardised item effects is one more observation each.
             prior = np.arange(size - n_judges * n_items, size)
             information[prior, prior] += 1.0

@@ -16,7 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.linalg import (
+    SymmetricSolver,
+    covariance_factor,
+    mix_judges,
+)
 
 __all__ = ["Structure", "fit_covariance", "inflation", "structured"]
 
@@ -28,6 +32,9 @@ and enough to keep every item's posterior invertible."""
 
 GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Candidate shares of each judge's own variance and correlations."""
+
+LONGEST = 16.0
+"""Longest extrapolation of two EM steps."""
 
 PRIOR_WEIGHT = 4.0
 """Observations that the prior of the shares is worth."""
@@ -81,8 +88,7 @@ class _Evidence:
 
     def predictive(self, covariances: Array) -> Array:
         """Log density of each item under its own prior, up to a constant."""
-        values, vectors = np.linalg.eigh(covariances)
-        roots = vectors * np.sqrt(np.maximum(values, FLOOR))[:, None, :]
+        roots = np.linalg.cholesky(covariances + FLOOR * np.eye(covariances.shape[-1]))
         turned = roots.transpose(0, 2, 1)
         inner = turned @ self.precision @ roots
         inner[:, np.arange(roots.shape[1]), np.arange(roots.shape[1])] += 1.0
@@ -131,8 +137,8 @@ def fit_covariance(
     structure: Structure,
     *,
     conservative: bool = False,
-    tol: float = 1e-4,
-    max_iter: int = 1000,
+    tol: float = 1e-3,
+    max_iter: int = 50,
 ) -> tuple[Array, Structure, Array, bool]:
     """Maximise the marginal likelihood, shrinking inside every M-step.
 
@@ -167,19 +173,17 @@ def fit_covariance(
     n_items = len(target) // n_judges
     divisor = n_items - 1 if conservative else n_items
     converged = False
-    for step in range(25):
+    for step in range(10):
         before = covariance
         evidence, means = _evidence(information, target, covariance, n_items)
-        covariance, settled = _em(
-            evidence, covariance, structure, divisor, tol, max_iter
-        )
+        covariance = _em(evidence, covariance, structure, divisor, tol, max_iter)
         # Two choices could take turns for ever.
         if n_judges > 1 and step < 5:
             structure = _choose(evidence, covariance, sensitivities)
         change = np.abs(covariance - before).max()
-        # The slow tail of EM below a tenth of a percent moves no interval.
+        # A percent of a variance is far below what so few items tell of it.
         if change <= 10 * tol * max(np.abs(covariance).max(), 1e-3):
-            converged = settled
+            converged = True
             break
     means = _evidence(information, target, covariance, n_items)[1]
     return covariance, structure, means, converged
@@ -192,11 +196,10 @@ def _evidence(
     n_judges = len(covariance)
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, FLOOR))
-    outer = np.kron(root, np.eye(n_items))
-    inner = outer.T @ information @ outer
+    inner = mix_judges(information, root, n_items)
     inner[np.diag_indices_from(inner)] += 1.0
-    spread = np.linalg.inv(inner)
-    v = spread @ (outer.T @ target)
+    spread = SymmetricSolver.factorise(inner).inverse()
+    v = spread @ (root.T @ target.reshape(n_judges, n_items)).ravel()
     shaped = spread.reshape(n_judges, n_items, n_judges, n_items)
     own = np.einsum("mini->imn", shaped)
     own_inverse = np.linalg.inv((own + own.transpose(0, 2, 1)) / 2.0)
@@ -207,7 +210,8 @@ def _evidence(
     precision = (turned * np.maximum(values, 0.0)[:, None, :]) @ turned.transpose(
         0, 2, 1
     )
-    return _Evidence(back @ precision @ back.T, linear), outer @ v
+    u = root @ v.reshape(n_judges, n_items)
+    return _Evidence(back @ precision @ back.T, linear), u.ravel()
 
 
 def _em(
@@ -217,25 +221,44 @@ def _em(
     divisor: int,
     tol: float,
     max_iter: int,
-) -> tuple[Array, bool]:
-    """EM over the items' own likelihoods, shrinking inside every M-step."""
+) -> Array:
+    """EM over the items' own likelihoods, shrinking inside every M-step.
+
+    Every two steps are followed by one along the line through them, as far as their
+    shrinkage tells (SQUAREM): plain EM is slow where the covariance is nearly singular.
+    """
     for _ in range(max_iter):
-        means, spreads = evidence.posterior(covariance_factor(covariance))
-        moments = (means.T @ means + spreads.sum(axis=0)) / divisor
-        # The moments themselves lean to the covariance they were computed with, by
-        # what the data do not show; the shares are those of the data's moments.
-        shown = float(np.mean(_shown(spreads, covariance)))
-        update = structured(
-            moments,
-            Structure(
-                _kept(structure.correlation, shown), _kept(structure.variance, shown)
-            ),
-        )
-        change = np.abs(update - covariance).max()
-        covariance = update
-        if change <= tol * max(np.abs(covariance).max(), 1e-4):
-            return covariance, True
-    return covariance, False
+        first = _em_step(evidence, covariance, structure, divisor)
+        move = first - covariance
+        if np.abs(move).max() <= tol * max(np.abs(first).max(), 1e-4):
+            return first
+        second = _em_step(evidence, first, structure, divisor)
+        bend = second - 2.0 * first + covariance
+        ratio = np.linalg.norm(move) / max(float(np.linalg.norm(bend)), 1e-300)
+        length = min(max(1.0, float(ratio)), LONGEST)
+        while length > 1.0:
+            ahead = covariance + 2.0 * length * move + length**2 * bend
+            if np.linalg.eigvalsh(ahead)[0] > FLOOR:
+                break
+            length = (length + 1.0) / 2.0 if length > 1.1 else 1.0
+        covariance = second if length == 1.0 else ahead
+    return covariance
+
+
+def _em_step(
+    evidence: _Evidence, covariance: Array, structure: Structure, divisor: int
+) -> Array:
+    means, spreads = evidence.posterior(covariance_factor(covariance))
+    moments = (means.T @ means + spreads.sum(axis=0)) / divisor
+    # The moments themselves lean to the covariance they were computed with, by what
+    # the data do not show; the shares are those of the data's moments.
+    shown = float(np.mean(_shown(spreads, covariance)))
+    return structured(
+        moments,
+        Structure(
+            _kept(structure.correlation, shown), _kept(structure.variance, shown)
+        ),
+    )
 
 
 def _kept(share: float, shown: float) -> float:
@@ -267,10 +290,12 @@ def _choose(evidence: _Evidence, covariance: Array, sensitivities: Array) -> Str
     left_out = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
     judges_alone = evidence.without(sensitivities)
     # Two judges have one correlation, which is its own mean.
+    belief = {1.0: 0.0}
     if n_judges > 2:
         belief = dict(zip(GRID, _share_prior(n_items, n_judges), strict=True))
-    else:
-        belief = {1.0: 0.0}
+    if n_judges > n_items - 3:
+        # Their own correlations alone would be singular.
+        del belief[1.0]
     best, structure = -np.inf, Structure()
     for share, variance in product(belief, GRID):
         candidate = Structure(share, variance)

@@ -6,10 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dtrtri
 
-__all__ = ["SymmetricSolver", "covariance_factor", "zero_sum_basis"]
+__all__ = [
+    "SymmetricSolver",
+    "covariance_factor",
+    "mix_judges",
+    "zero_sum_basis",
+]
 
 _RANK_TOLERANCE = 1e-11
+
+# Least pivot of a matrix of unit diagonal that is far from short rank.
+_SAFE_PIVOT = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +43,12 @@ class SymmetricSolver:
         # Rounding may leave a zero on the diagonal just below it.
         scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        values, vectors = np.linalg.eigh(
-            matrix * np.outer(inverse_scale, inverse_scale)
-        )
+        scaled = matrix * np.outer(inverse_scale, inverse_scale)
+        lower, failed = dpotrf(scaled, lower=1)
+        if not failed and np.diag(lower).min(initial=1.0) > _SAFE_PIVOT:
+            # An eighth of the time of the eigenvalues, which tell the rank.
+            return cls(inverse_scale[:, None] * dtrtri(lower, lower=1)[0].T)
+        values, vectors = np.linalg.eigh(scaled)
         keep = values > _RANK_TOLERANCE * max(values[-1], 0.0) if len(values) else []
         root = inverse_scale[:, None] * vectors[:, keep] / np.sqrt(values[keep])
         return cls(root)
@@ -59,6 +71,37 @@ def covariance_factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Square root L with L L' equal to a positive semi-definite covariance."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def mix_judges(
+    matrix: NDArray[np.float64], factor: NDArray[np.float64], n_items: int
+) -> NDArray[np.float64]:
+    """Change the last parameters u of a symmetric matrix to v with u = L v.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (size, size)
+        Its last parameters are u, the items of each judge in turn.
+    factor : ndarray of shape (n_judges, n_judges)
+        L, which mixes the judges of each item.
+    n_items : int
+        Number of items.
+
+    Returns
+    -------
+    ndarray of shape (size, size)
+    """
+    size, n_judges = len(matrix), len(factor)
+    head = size - n_judges * n_items
+    # L' (x) I from the left, by one product over the judges instead of a dense one.
+    mixed = matrix.copy()
+    tail = matrix[head:].reshape(n_judges, -1)
+    mixed[head:] = (factor.T @ tail).reshape(-1, size)
+    right = mixed[:, head:].reshape(size, n_judges, n_items)
+    mixed[:, head:] = np.einsum("smi,mp->spi", right, factor, optimize=True).reshape(
+        size, -1
+    )
+    return mixed
 
 
 def zero_sum_basis(n: int) -> NDArray[np.float64]:
