@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from skanchor.base import enter
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, Outcomes
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DiagnosticWarning
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
 
@@ -129,8 +130,13 @@ def _place(
     if "new_models" in fitted.get_params():
         fitted.set_params(new_models=[model])
     extra = {} if groups is None else {"groups": groups[at]}
-    # Outcomes go in as preferences, whatever their labels were.
-    fitted.fit(_as_named(X[at]), outcomes.values[at], sample_weight=weight[at], **extra)
+    with warnings.catch_warnings():
+        # What a diagnostic suspects, the table returned here shows.
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        # Outcomes go in as preferences, whatever their labels were.
+        fitted.fit(
+            _as_named(X[at]), outcomes.values[at], sample_weight=weight[at], **extra
+        )
 
     others = human.scores_.drop(model)
     reference = BTLRegressor()

@@ -407,6 +407,7 @@ def test_plain_pipeline_is_the_plug_in():
     assert_allclose(chain.predict_proba(data.X), anchor.predict_proba(data.X))
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_grid_search_over_a_nested_parameter():
     data = small()
     search = GridSearchCV(
