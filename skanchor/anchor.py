@@ -17,14 +17,9 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor.arrivals import ArrivalScorer
 from skanchor.base import emit, enter
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import (
-    Comparisons,
-    decide_roles,
-    source_codes,
-    usable_features,
-)
+from skanchor.comparisons import Comparisons, source_codes
 from skanchor.diagnostics import DETECTED, Diagnostics, diagnose, item_effects_check
-from skanchor.exceptions import BattlesError, ConvergenceWarning, SkanchorWarning
+from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
 from skanchor.folds import FoldPlan, SourceKFold, fold_weights, run_plan
 from skanchor.inference import RankingResult
 from skanchor.items import (
@@ -33,8 +28,8 @@ from skanchor.items import (
     estimate_item_covariance,
     fit_deviations,
 )
-from skanchor.judges import JudgeCalibrator, unused_judges
-from skanchor.ranking import RankingEstimator, check_ranking, count_rows
+from skanchor.judges import JudgeCalibrator
+from skanchor.ranking import RankingEstimator, count_rows, decide_ranking
 from skanchor.riesz import RieszDebiaser
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
@@ -281,7 +276,7 @@ class AnchorPipeline(RankingEstimator):
         entry = enter(X, y, sample_weight, groups)
         self._remember_input(X, entry)
         weight, values = entry.weight, entry.outcomes.values
-        battles, notices = self._decide(entry.X, weight)
+        battles, notices = decide_ranking(entry.X, weight, self.new_models)
         source = np.where(weight > 0, source_codes(battles), -1)
         problem = _Problem(
             *self._stages(),
@@ -327,30 +322,6 @@ class AnchorPipeline(RankingEstimator):
         self._summary = self._summarise(battles, values, weight)
         emit(notices)
         return self
-
-    def _decide(
-        self, X: Comparisons, weight: Array
-    ) -> tuple[Comparisons, list[Warning]]:
-        """Fix roles, leave out judges without history, refuse what cannot be ranked."""
-        battles = decide_roles(X, weight, self.new_models)
-        unused, notices = unused_judges(battles, weight)
-        if unused:
-            keep = np.array([j not in unused for j in battles.judges.tolist()], bool)
-            if not keep.any():
-                raise BattlesError(
-                    f"Judges {unused} have no row between two models with human votes, "
-                    "so no judge can be calibrated."
-                )
-            battles = battles.relabel(battles.models, battles.judges[keep])
-        check_ranking(battles, self.new_models)
-        used = battles.is_usable & (weight > 0)
-        for model in battles.models[battles.is_new].tolist():
-            code = battles.models.tolist().index(model)
-            if not (used & ((battles.left == code) | (battles.right == code))).any():
-                raise BattlesError(
-                    f"New model {model!r} has no comparison by a calibrated judge."
-                )
-        return usable_features(battles, used & ~battles.is_human), notices
 
     def _stages(
         self,

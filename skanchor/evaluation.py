@@ -42,7 +42,8 @@ def leave_one_model_out(
     ----------
     estimator : estimator
         Anything with ``fit``, ``scores_`` and, where it has them,
-        ``standard_errors_``, ``conf_int`` and ``rank_sets``.
+        ``standard_errors_``, ``conf_int`` and ``rank_sets``; or, without ``scores_``,
+        with ``ranks_``. What it lacks is missing from the table.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -141,12 +142,12 @@ def _place(
     others = human.scores_.drop(model)
     reference = BTLRegressor()
     reference._fit(X[at], outcomes.values[at], weight[at])
-    score = float(fitted.scores_[model])
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),
-        "score": score,
     }
+    if hasattr(fitted, "scores_"):
+        result["score"] = float(fitted.scores_[model])
     if hasattr(fitted, "standard_errors_"):
         interval = fitted.conf_int(level).loc[model]
         result["standard_error"] = fitted.standard_errors_[model]
@@ -155,7 +156,10 @@ def _place(
             result["low"] <= result["true_score"] <= result["high"]
         )
     result["true_rank"] = insertion_rank(human.scores_[model], others)
-    result["rank"] = insertion_rank(score, reference.scores_)
+    if "score" in result:
+        result["rank"] = insertion_rank(result["score"], reference.scores_)
+    else:
+        result["rank"] = int(fitted.ranks_[model])
     if hasattr(fitted, "rank_sets"):
         sets = fitted.rank_sets(level).loc[model]
         result["rank_low"], result["rank_high"] = int(sets["low"]), int(sets["high"])

@@ -12,7 +12,13 @@ from scipy.special import expit, ndtr, ndtri, stdtr, stdtrit
 
 from skanchor.base import check_level
 
-__all__ = ["RankingResult", "combine_repeats", "holm_adjust", "rank_limits"]
+__all__ = [
+    "PointResult",
+    "RankingResult",
+    "combine_repeats",
+    "holm_adjust",
+    "rank_limits",
+]
 
 Array = NDArray[np.float64]
 
@@ -117,6 +123,77 @@ def rank_limits(
     wins = holm_adjust(above.ravel()).reshape(above.shape) <= half
     n_opponents = difference.shape[1]
     return 1 + loses.sum(axis=1), n_opponents + 1 - wins.sum(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class PointResult:
+    """A value for every model, and the order that follows from it.
+
+    Attributes
+    ----------
+    models : ndarray of shape (n_models,)
+        Labels.
+    is_new : ndarray of shape (n_models,)
+        Whether the model is new.
+    estimates : ndarray of shape (n_models,)
+        Scores in logits, centred over the historical models, or win rates.
+    n_human, n_judge : ndarray of shape (n_models,)
+        Rows of each kind.
+    """
+
+    models: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    estimates: Array
+    n_human: NDArray[np.intp]
+    n_judge: NDArray[np.intp]
+
+    @property
+    def values(self) -> pd.Series:
+        """Estimates of every model."""
+        return pd.Series(self.estimates, index=self.models)
+
+    @property
+    def all_scores(self) -> pd.Series:
+        """Scores of every model."""
+        return self.values.rename("score")
+
+    @property
+    def scores(self) -> pd.Series:
+        """Scores of the new models."""
+        return self.all_scores[self.is_new]
+
+    @property
+    def ranks(self) -> pd.Series:
+        """Insertion rank of each new model among the historical ones; 1 is best."""
+        new, old = self.estimates[self.is_new], self.estimates[~self.is_new]
+        above = (old[None, :] > new[:, None]).sum(axis=1)
+        return pd.Series(1 + above, index=self.models[self.is_new], name="rank")
+
+    def leaderboard(self, name: str = "score") -> pd.DataFrame:
+        """All models, best first.
+
+        Parameters
+        ----------
+        name : str, default="score"
+            Name of the column of the estimates.
+
+        Returns
+        -------
+        DataFrame
+            The estimates, ``rank`` among all models, ``is_new``, ``n_human`` and
+            ``n_judge`` rows of the model.
+        """
+        table = pd.DataFrame(
+            {
+                name: self.estimates,
+                "rank": 1 + (self.estimates[None] > self.estimates[:, None]).sum(1),
+                "is_new": self.is_new,
+                "n_human": self.n_human,
+                "n_judge": self.n_judge,
+            },
+            index=pd.Index(self.models, name="model"),
+        )
+        return table.sort_values(name, ascending=False, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,6 +375,11 @@ class RankingResult:
         return pd.DataFrame(
             {"rank": rank, "low": low, "high": high}, index=self.models[new]
         )
+
+    @property
+    def ranks(self) -> pd.Series:
+        """Insertion rank of each new model among the historical ones; 1 is best."""
+        return self.rank_sets()["rank"]
 
     def _ranks(
         self, rows: NDArray[np.intp], among: str, level: float

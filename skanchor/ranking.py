@@ -1,4 +1,10 @@
-"""What every method that ends in a ranking offers once it is fitted."""
+"""What every method that ends in a ranking offers once it is fitted.
+
+There are three kinds: methods that know their error (:class:`RankingEstimator`), those
+that end in scores alone (:class:`ScoreEstimator`), and those whose outputs are not on
+the scale of the human scores and can only be ranked (:class:`RankOnlyEstimator`). What
+a kind does not know it does not offer.
+"""
 
 from __future__ import annotations
 
@@ -10,29 +16,98 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.base import ComparisonEstimator
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, decide_roles, usable_features
 from skanchor.exceptions import BattlesError
-from skanchor.inference import RankingResult
+from skanchor.inference import PointResult, RankingResult
+from skanchor.judges import unused_judges
 
-__all__ = ["RankingEstimator", "check_ranking", "count_rows"]
+__all__ = [
+    "RankOnlyEstimator",
+    "RankingEstimator",
+    "ScoreEstimator",
+    "check_ranking",
+    "count_rows",
+    "decide_ranking",
+]
 
 
-class RankingEstimator(ComparisonEstimator):
-    """An estimator whose fitted ``result_`` ranks new models.
+class _Ranked(ComparisonEstimator):
+    """What all three kinds share."""
 
-    The results are the attributes and methods of ``result_``, a
-    :class:`skanchor.inference.RankingResult`.
-    """
+    result_: Any
 
-    result_: RankingResult
-
-    def _result(self) -> RankingResult:
+    def _result(self) -> Any:
         if "result_" not in self.__dict__:
             # hasattr then says that an unfitted estimator has no results.
             raise AttributeError(
                 f"This {type(self).__name__} instance is not fitted yet; call fit."
             )
         return self.result_
+
+    @property
+    def ranks_(self) -> pd.Series:
+        """Insertion rank of each new model among the historical ones; 1 is best."""
+        return self._result().ranks
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return X.judge >= 0
+
+
+class ScoreEstimator(_Ranked):
+    """An estimator whose fitted ``result_`` holds scores without their error.
+
+    Intervals come from :class:`skanchor.bootstrap.Bootstrapped`.
+    """
+
+    result_: PointResult
+
+    @property
+    def scores_(self) -> pd.Series:
+        """Score of each new model, in logits."""
+        return self._result().scores
+
+    def leaderboard(self) -> pd.DataFrame:
+        """All models, best first.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`skanchor.inference.PointResult.leaderboard`, with ``score``.
+        """
+        check_is_fitted(self)
+        return self.result_.leaderboard("score")
+
+
+class RankOnlyEstimator(_Ranked):
+    """An estimator whose outputs rank the new models, on no scale of their own."""
+
+    result_: PointResult
+
+    @property
+    def win_rates_(self) -> pd.Series:
+        """Mean win rate of each model against the historical ones, in [0, 1]."""
+        return self._result().values.rename("win_rate")
+
+    def leaderboard(self) -> pd.DataFrame:
+        """All models, best first.
+
+        Returns
+        -------
+        DataFrame
+            As :meth:`skanchor.inference.PointResult.leaderboard`, with ``win_rate``.
+        """
+        check_is_fitted(self)
+        return self.result_.leaderboard("win_rate")
+
+
+class RankingEstimator(_Ranked):
+    """An estimator whose fitted ``result_`` ranks new models with intervals.
+
+    The results are the attributes and methods of ``result_``, a
+    :class:`skanchor.inference.RankingResult`.
+    """
+
+    result_: RankingResult
 
     @property
     def scores_(self) -> pd.Series:
@@ -110,9 +185,6 @@ class RankingEstimator(ComparisonEstimator):
         check_is_fitted(self)
         return self.result_.leaderboard(level)
 
-    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
-        return X.judge >= 0
-
 
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
@@ -142,3 +214,28 @@ def count_rows(
         for rows in (used & X.is_human, used & ~X.is_human)
     )
     return human, judge
+
+
+def decide_ranking(
+    X: Comparisons, weight: NDArray[np.float64], new_models: Any
+) -> tuple[Comparisons, list[Warning]]:
+    """Fix roles, leave out judges without history, refuse what cannot be ranked."""
+    battles = decide_roles(X, weight, new_models)
+    unused, notices = unused_judges(battles, weight)
+    if unused:
+        keep = np.array([j not in unused for j in battles.judges.tolist()], bool)
+        if not keep.any():
+            raise BattlesError(
+                f"Judges {unused} have no row between two models with human votes, "
+                "so no judge can be calibrated."
+            )
+        battles = battles.relabel(battles.models, battles.judges[keep])
+    check_ranking(battles, new_models)
+    used = battles.is_usable & (weight > 0)
+    for model in battles.models[battles.is_new].tolist():
+        code = battles.models.tolist().index(model)
+        if not (used & ((battles.left == code) | (battles.right == code))).any():
+            raise BattlesError(
+                f"New model {model!r} has no comparison by a calibrated judge."
+            )
+    return usable_features(battles, used & ~battles.is_human), notices

@@ -21,8 +21,8 @@ LEARNED = {
 }
 
 
-def as_battles(values, learned=None):
-    """Map rows of an array to battles."""
+def as_battles(values, learned=None, human=False):
+    """Map rows of an array to battles; ``human`` makes every row a human vote."""
     # 47 = 3k + 2 takes whole numbers to all three roles, too.
     role = np.floor(np.abs(values[:, 0]) * 47).astype(np.int64) % 3
     turned = values[:, min(1, values.shape[1] - 1)] > 0
@@ -33,7 +33,7 @@ def as_battles(values, learned=None):
         np.array(["judge"], dtype=object),
         np.where(turned, lower, upper).astype(np.intp),
         np.where(turned, upper, lower).astype(np.intp),
-        np.where(role == 0, -1, 0).astype(np.intp),
+        np.where((role == 0) | human, -1, 0).astype(np.intp),
         np.ones(len(values)),
         values,
         np.zeros_like(values),
@@ -52,15 +52,19 @@ class RowAdapter(ClassifierMixin, BaseEstimator):
         Reads battles.
     learned : bool, default=False
         Whether the battles carry the constants of earlier stages.
+    human : bool, default=False
+        Whether all rows are human votes.
     """
 
-    def __init__(self, estimator, learned=False):
+    def __init__(self, estimator, learned=False, human=False):
         self.estimator = estimator
         self.learned = learned
+        self.human = human
 
     def _battles(self, X, **options):
         values = validate_data(self, X, dtype=np.float64, **options)
-        return as_battles(values, LEARNED if self.learned else None)
+        learned = LEARNED if self.learned else None
+        return as_battles(values, learned, self.human)
 
     def _inner(self):
         return clone(self.estimator)
@@ -97,8 +101,8 @@ class RowAdapter(ClassifierMixin, BaseEstimator):
 class FoldedRowAdapter(RowAdapter):
     """The same for an estimator with folds, which stay a parameter named ``cv``."""
 
-    def __init__(self, estimator, learned=False, cv=2):
-        super().__init__(estimator, learned)
+    def __init__(self, estimator, learned=False, human=False, cv=2):
+        super().__init__(estimator, learned, human)
         self.cv = cv
 
     def _inner(self):

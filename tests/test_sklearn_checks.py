@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from adapter import FoldedRowAdapter, RowAdapter
 from sklearn.utils.estimator_checks import (
@@ -26,7 +27,7 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor.baselines import JointBTL
+from skanchor.baselines import BASELINES
 from skanchor.bias import LinearBias
 
 # The checks' tables have more features than rows of a judge: without a ridge the
@@ -35,10 +36,33 @@ RIDGED = {
     "btl": BTLRegressor(alpha=0.1, disconnected="warn"),
     "calibrator": JudgeCalibrator(LinearBias(alpha=0.1)),
 }
+LOOSE = {"btl": RIDGED["btl"]}
+
+
+def mean(features):
+    return features.mean(axis=1)
+
+
+TRUTH = {
+    "scores": pd.Series({"strong": 1.0, "weak": -1.0}),
+    "sensitivities": pd.Series({"judge": 1.0}),
+    "bias": {"judge": mean},
+}
+# What a baseline needs beside its defaults to stand tables without signal.
+SETTINGS = {
+    "HumanOnly": {**LOOSE, "new_models": ["new"]},
+    "Oracle": {"truth": TRUTH},
+    "JointBTL": LOOSE,
+    "HistoricalPPR": LOOSE,
+    "LogisticJudge": LOOSE,
+}
 ESTIMATORS = [
     BTLRegressor(disconnected="warn"),
     LinearBias(loss="squared"),
-    RowAdapter(JointBTL(BTLRegressor(disconnected="warn"))),
+    *(
+        RowAdapter(method(**SETTINGS.get(name, RIDGED)), human=name == "HumanOnly")
+        for name, method in BASELINES.items()
+    ),
     RowAdapter(RIDGED["calibrator"], learned=True),
     RowAdapter(ArrivalScorer(), learned=True),
     RowAdapter(RieszDebiaser(), learned=True),

@@ -1,9 +1,49 @@
-"""Methods to compare with, each with the same ``fit`` and the same result names."""
+"""Methods to compare with, each with the same ``fit`` and the same result names.
 
+A method that knows its error offers all that ``AnchorPipeline`` does; one that ends in
+scores offers ``scores_``, ``ranks_`` and ``leaderboard``, and gets its intervals from
+:class:`skanchor.bootstrap.Bootstrapped`; one whose outputs are not on the scale of the
+human scores offers ``ranks_``, ``win_rates_`` and ``leaderboard``.
+"""
+
+from skanchor.base import ComparisonEstimator
+from skanchor.baselines._direct_score import DirectScore
+from skanchor.baselines._historical_ppi import HistoricalPPI
+from skanchor.baselines._historical_ppr import HistoricalPPR
+from skanchor.baselines._human_only import HumanOnly
+from skanchor.baselines._ipw_only import IPWOnly
 from skanchor.baselines._joint_btl import JointBTL
-from skanchor.ranking import RankingEstimator
+from skanchor.baselines._joint_mle import JointMLE
+from skanchor.baselines._judge_arena_elo import JudgeArenaElo
+from skanchor.baselines._judge_aware_btl import JudgeAwareBTL
+from skanchor.baselines._logistic_judge import LogisticJudge
+from skanchor.baselines._mean_shift import MeanShift
+from skanchor.baselines._oracle import Oracle
+from skanchor.baselines._per_judge_btl import PerJudgeBTL
+from skanchor.baselines._pooled_llm import PooledLLM
+from skanchor.baselines._scalar_judge import ScalarJudge
 
-__all__ = ["BASELINES", "JointBTL"]
+_ALL: list[type[ComparisonEstimator]] = [
+    HumanOnly,
+    Oracle,
+    JointBTL,
+    PooledLLM,
+    ScalarJudge,
+    MeanShift,
+    PerJudgeBTL,
+    DirectScore,
+    IPWOnly,
+    HistoricalPPI,
+    HistoricalPPR,
+    LogisticJudge,
+    JointMLE,
+    JudgeArenaElo,
+    JudgeAwareBTL,
+]
 
-BASELINES: dict[str, type[RankingEstimator]] = {"JointBTL": JointBTL}
+BASELINES: dict[str, type[ComparisonEstimator]] = {
+    method.__name__: method for method in _ALL
+}
 """Baselines by name."""
+
+__all__ = ["BASELINES", *sorted(BASELINES)]

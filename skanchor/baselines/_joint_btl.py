@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, decide_roles
 from skanchor.inference import RankingResult
 from skanchor.ranking import RankingEstimator, check_ranking, count_rows
+from skanchor.refits import Fits
 
 __all__ = ["JointBTL"]
 
@@ -20,7 +22,9 @@ __all__ = ["JointBTL"]
 class JointBTL(RankingEstimator):
     """A single BTL model over human and judge rows, the new models included.
 
-    Treats every judge as one more human: no sensitivity, no bias.
+    Treats every judge as one more human: it "pools human and judge comparisons under
+    a common BTL model, ignoring judge-specific sensitivities and feature-dependent
+    bias" (the paper, Section 5). The errors take that model for granted.
 
     Parameters
     ----------
@@ -70,8 +74,7 @@ class JointBTL(RankingEstimator):
         groups: NDArray[np.intp] | None = None,
         start: Any = None,
     ) -> list[Warning]:
-        from sklearn.base import clone
-
+        weight = self._counted(X, weight)
         X = decide_roles(X, weight, self.new_models)
         check_ranking(X, self.new_models)
         alike = replace(
@@ -98,6 +101,16 @@ class JointBTL(RankingEstimator):
             *count_rows(X, weight),
         )
         return notices
+
+    def _counted(
+        self, X: Comparisons, weight: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Weights of the rows that the model reads."""
+        return weight
+
+    def _estimate(self, fits: Fits) -> NDArray[np.float64]:
+        """Scores of all models, of shape (n_replicates, n_models)."""
+        return fits.btl_scores(fits.cells)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)

@@ -1,0 +1,377 @@
+"""The same small fit for many sets of row weights at once.
+
+Arrays have a leading axis of replicates, one for each set of weights. Every fit is
+Newton's method from a common start; the replicates that have converged drop out, and
+those that do not converge are reported, not repaired: a caller refits them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+__all__ = ["JointModel", "LinearRows", "fit_judge", "fit_scores_on_cells", "newton"]
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+_CHUNK = 4096
+"""Rows whose products of columns are formed at a time."""
+
+_LONGEST_STEP = 2.0
+"""Steps beyond this many logits say separation, not distance."""
+
+
+def newton(
+    equations: Callable[[Array, Rows], tuple[Array, Array]],
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int = 20,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve a system of equations for every replicate.
+
+    Parameters
+    ----------
+    equations : callable
+        From parameters of shape (r, n_parameters) and the numbers of these replicates
+        to the left sides, of shape (r, n_parameters), and their Jacobians.
+    start : ndarray of shape (n_replicates, n_parameters)
+        First parameters.
+    tol : float
+        Accepted error of the parameters; a Newton step squares the error, so that the
+        last step may be as long as the root of it.
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    parameters : ndarray of shape (n_replicates, n_parameters)
+    converged : ndarray of shape (n_replicates,)
+    """
+    values = np.array(start, dtype=np.float64)
+    active = np.arange(len(values))
+    converged = np.zeros(len(values), dtype=bool)
+    for _ in range(max_iter):
+        left, jacobian = equations(values[active], active)
+        try:
+            step = -np.linalg.solve(jacobian, left[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            step = -(np.linalg.pinv(jacobian) @ left[..., None])[..., 0]
+            # Where the rank is short, the least solution depends on the units.
+            short = np.linalg.matrix_rank(jacobian) < jacobian.shape[-1]
+            step[short] = np.nan
+        size = np.abs(step).max(axis=1, initial=0.0)
+        good = np.isfinite(size)
+        active, step, size = active[good], step[good], size[good]
+        step *= np.minimum(1.0, _LONGEST_STEP / np.maximum(size, 1e-300))[:, None]
+        values[active] += step
+        settled = size <= np.sqrt(tol)
+        converged[active[settled]] = True
+        active = active[~settled]
+        if not len(active):
+            break
+    return values, converged
+
+
+def fit_scores_on_cells(
+    incidence: Array,
+    weight: Array,
+    first: Array,
+    start: Array,
+    *,
+    slope: Array | None = None,
+    alpha: float = 0.0,
+    tol: float,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Zero-sum BTL scores from cells of alike comparisons.
+
+    Parameters
+    ----------
+    incidence : ndarray of shape (n_cells, n_models)
+        +1 at the first model, -1 at the second.
+    weight, first : ndarray of shape (n_replicates, n_cells)
+        Sum of weights, and of weights times outcomes.
+    start : ndarray of shape (n_models,)
+        First scores.
+    slope : ndarray of shape (n_replicates, n_cells), optional
+        Factor of the score difference in the logit, one by default.
+    alpha : float
+        Ridge: half the squared norm of the scores beside the mean loss.
+    tol : float
+        Accepted error of the scores.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_replicates, n_models)
+    converged : ndarray of shape (n_replicates,)
+        False also where some model cannot be both beaten and beating.
+    """
+    n_models = incidence.shape[1]
+    outer = (incidence[:, :, None] * incidence[:, None, :]).reshape(len(incidence), -1)
+    total = weight.sum(axis=1, keepdims=True)
+    weight, first = weight / total, first / total
+    # A constant added to all scores changes nothing: any positive curvature will do.
+    level = np.full((n_models, n_models), 1.0 / n_models**2) + alpha * np.eye(n_models)
+
+    def equations(scores: Array, at: Rows) -> tuple[Array, Array]:
+        factor = 1.0 if slope is None else slope[at]
+        p = expit(factor * (scores @ incidence.T))
+        left = -(factor * (first[at] - weight[at] * p)) @ incidence + alpha * scores
+        curvature = (factor * factor * weight[at] * p * (1.0 - p)) @ outer
+        return left, curvature.reshape(-1, n_models, n_models) + level
+
+    values, converged = newton(equations, np.tile(start, (len(weight), 1)), tol=tol)
+    return values - values.mean(axis=1, keepdims=True), converged
+
+
+def fit_judge(
+    delta: Array,
+    columns: Array,
+    weight: Array,
+    first: Array,
+    start: Array,
+    *,
+    ridge: Array | None = None,
+    tol: float,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Sensitivity and linear bias of one judge.
+
+    Minimises the mean logistic loss of ``c delta + columns @ b`` plus half the ridge.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_replicates, n_rows)
+        Score differences, which differ between replicates.
+    columns : ndarray of shape (n_rows, n_columns)
+        Display order and feature contrasts, which do not.
+    weight, first : ndarray of shape (n_replicates, n_rows)
+        Weights, and weights times outcomes.
+    start : ndarray of shape (1 + n_columns,)
+        First c and b.
+    ridge : ndarray of shape (n_replicates, n_columns), optional
+        Diagonal of the penalty of b.
+    tol : float
+        Accepted error of the logits of a row of unit contrast.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_replicates, 1 + n_columns)
+    converged : ndarray of shape (n_replicates,)
+    """
+    n_columns = columns.shape[1]
+    upper = np.triu_indices(n_columns)
+    products = columns[:, upper[0]] * columns[:, upper[1]]
+    total = weight.sum(axis=1)
+    inner = np.arange(1, n_columns + 1)
+
+    def equations(coef: Array, at: Rows) -> tuple[Array, Array]:
+        # All replicates, most often: then there is nothing to copy.
+        whole = len(at) == len(weight)
+        d, w, f = (a if whole else a[at] for a in (delta, weight, first))
+        p = d * coef[:, :1]
+        if n_columns:
+            p += coef[:, 1:] @ columns.T
+        expit(p, out=p)
+        curvature = w * p
+        rest = f - curvature
+        # w p (1 - p), in place.
+        np.subtract(1.0, p, out=p)
+        curvature *= p
+        left = np.empty((len(at), 1 + n_columns))
+        left[:, 0] = -np.einsum("rn,rn->r", rest, d)
+        left[:, 1:] = -(rest @ columns)
+        second = np.empty((len(at), 1 + n_columns, 1 + n_columns))
+        block = np.empty((len(at), n_columns, n_columns))
+        block[:, upper[0], upper[1]] = block[:, upper[1], upper[0]] = (
+            curvature @ products
+        )
+        second[:, 1:, 1:] = block
+        curvature *= d
+        second[:, 0, 1:] = second[:, 1:, 0] = curvature @ columns
+        second[:, 0, 0] = np.einsum("rn,rn->r", curvature, d)
+        scale = 1.0 / total[at]
+        left *= scale[:, None]
+        second *= scale[:, None, None]
+        if ridge is not None:
+            left[:, 1:] += ridge[at] * coef[:, 1:]
+            second[:, inner, inner] += ridge[at]
+        return left, second
+
+    return newton(equations, np.tile(start, (len(weight), 1)), tol=tol)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows:
+    """Rows of one source whose logits are linear in columns that never change.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_rows, n_columns)
+        Incidence of the items first, then display order and feature contrasts.
+    weight, first : ndarray of shape (n_replicates, n_rows)
+        Weights, and weights times outcomes.
+    ridge : ndarray of shape (n_replicates, n_columns) or None
+        Diagonal of a quadratic penalty beside the summed loss.
+    """
+
+    columns: Array
+    weight: Array
+    first: Array
+    ridge: Array | None = None
+
+    def moments(self, coef: Array, at: Rows) -> tuple[Array, Array]:
+        """Score vectors and information matrices at given coefficients.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (r, n_columns)
+            Coefficients of the columns.
+        at : ndarray of shape (r,)
+            Numbers of the replicates.
+
+        Returns
+        -------
+        score : ndarray of shape (r, n_columns)
+        information : ndarray of shape (r, n_columns, n_columns)
+        """
+        n_rows, n_columns = self.columns.shape
+        upper = np.triu_indices(n_columns)
+        score = np.zeros((len(at), n_columns))
+        half = np.zeros((len(at), len(upper[0])))
+        for begin in range(0, n_rows, _CHUNK):
+            rows = slice(begin, begin + _CHUNK)
+            columns = self.columns[rows]
+            weight, first = self.weight[at, rows], self.first[at, rows]
+            p = expit(coef @ columns.T)
+            score += (first - weight * p) @ columns
+            half += (weight * p * (1.0 - p)) @ (
+                columns[:, upper[0]] * columns[:, upper[1]]
+            )
+        information = np.empty((len(at), n_columns, n_columns))
+        information[:, upper[0], upper[1]] = half
+        information[:, upper[1], upper[0]] = half
+        if self.ridge is not None:
+            diagonal = np.arange(n_columns)
+            score -= self.ridge[at] * coef
+            information[:, diagonal, diagonal] += self.ridge[at]
+        return score, information
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """Likelihood of human and judge rows together, in the linear class.
+
+    The parameters are the free scores, then for each judge its sensitivity and the
+    coefficients of its own columns.
+
+    Attributes
+    ----------
+    selectors : ndarray of shape (n_models, n_scores)
+        Scores of the models from the free ones.
+    human : LinearRows or None
+        Human rows, whose columns are the incidence of the models.
+    judges : list of LinearRows
+        Rows of each judge: incidence, then its own columns.
+    unit_scale : bool
+        Whether the mean sensitivity is held at one, for want of human rows.
+    """
+
+    selectors: Array
+    human: LinearRows | None
+    judges: list[LinearRows]
+    unit_scale: bool = False
+
+    def parts(self) -> list[slice]:
+        """Parameters of each judge: its sensitivity, then its own coefficients."""
+        n_models, begin = self.selectors.shape
+        result = []
+        for rows in self.judges:
+            end = begin + 1 + rows.columns.shape[1] - n_models
+            result.append(slice(begin, end))
+            begin = end
+        return result
+
+    def gradient_map(self, values: Array, part: slice) -> Array:
+        """Derivative of a judge's column coefficients by the parameters.
+
+        Parameters
+        ----------
+        values : ndarray of shape (r, n_parameters)
+            Parameters.
+        part : slice
+            The judge's parameters.
+
+        Returns
+        -------
+        ndarray of shape (r, n_columns, n_parameters)
+        """
+        n_models, n_scores = self.selectors.shape
+        n_own = part.stop - part.start - 1
+        result = np.zeros((len(values), n_models + n_own, values.shape[1]))
+        slope = values[:, part.start, None, None]
+        result[:, :n_models, :n_scores] = slope * self.selectors
+        result[:, :n_models, part.start] = values[:, :n_scores] @ self.selectors.T
+        own = np.arange(n_own)
+        result[:, n_models + own, part.start + 1 + own] = 1.0
+        return result
+
+    def equations(self, values: Array, at: Rows) -> tuple[Array, Array]:
+        """Minus score vector, and minus second derivative, of the log likelihood."""
+        n_models, n_scores = self.selectors.shape
+        score = np.zeros_like(values)
+        second = np.zeros((*values.shape, values.shape[1]))
+        theta = values[:, :n_scores] @ self.selectors.T
+        free = slice(0, n_scores)
+        total = 0.0
+        if self.human is not None:
+            first, information = self.human.moments(theta, at)
+            score[:, free] += first @ self.selectors
+            second[:, free, free] += self.selectors.T @ information @ self.selectors
+            total = total + self.human.weight[at].sum(axis=1)
+        for rows, part in zip(self.judges, self.parts(), strict=True):
+            slope, own = values[:, [part.start]], values[:, part.start + 1 : part.stop]
+            first, information = rows.moments(np.hstack([slope * theta, own]), at)
+            turn = self.gradient_map(values, part)
+            score += np.einsum("rqp,rq->rp", turn, first)
+            second += turn.transpose(0, 2, 1) @ information @ turn
+            # The sensitivity multiplies the scores.
+            mixed = first[:, :n_models] @ self.selectors
+            second[:, free, part.start] -= mixed
+            second[:, part.start, free] -= mixed
+            total = total + rows.weight[at].sum(axis=1)
+        total = np.maximum(total, 1e-300)
+        left, second = -score / total[:, None], second / total[:, None, None]
+        if self.unit_scale:
+            # The likelihood is flat along the scale, so that any pull fixes it.
+            slopes = np.array([part.start for part in self.parts()])
+            left[:, slopes] += (values[:, slopes].mean(axis=1, keepdims=True) - 1.0) / (
+                len(slopes)
+            )
+            second[:, slopes[:, None], slopes] += 1.0 / len(slopes) ** 2
+        return left, second
+
+    def fit(
+        self, start: Array, n_replicates: int, *, tol: float
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Maximise the likelihood of every replicate.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_parameters,)
+            First parameters.
+        n_replicates : int
+            Number of replicates.
+        tol : float
+            Accepted error of the parameters.
+
+        Returns
+        -------
+        values : ndarray of shape (n_replicates, n_parameters)
+        converged : ndarray of shape (n_replicates,)
+        """
+        return newton(self.equations, np.tile(start, (n_replicates, 1)), tol=tol)

@@ -1,0 +1,52 @@
+"""The plug-in with the plain arrival equation."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.baselines._base import PlugIn
+from skanchor.refits import Arrivals, Fits
+
+__all__ = ["DirectScore"]
+
+
+class DirectScore(PlugIn):
+    """Plug-in score from the unweighted arrival equation, without correction.
+
+    With sensitivities c and biases h from the historical rows, the score t of a new
+    model solves ``sum [Y - sigma(c (t - theta_J) + h)] = 0`` over its arrival rows,
+    each seen from its side. In the paper's words (Section 5), a "plug-in arrival
+    equation, without joint orthogonal correction".
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    btl_, calibrator_ : estimators
+        The stages fitted on all rows.
+    result_ : PointResult
+        Scores in logits, centred over the historical models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> DirectScore().fit(data.X, data.y).scores_.index.tolist()
+    ['new-model']
+    """
+
+    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+        return arrivals.root("equal")

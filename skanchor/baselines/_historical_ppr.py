@@ -1,0 +1,66 @@
+"""Prediction-powered ranking from win rates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.baselines._rank_only import RankOnly
+from skanchor.refits import Fits
+
+__all__ = ["HistoricalPPR"]
+
+
+class HistoricalPPR(RankOnly):
+    """Win rate of the new model at the judges, rectified on the historical models.
+
+    The mean over historical models j of the new model's win rate against j at the
+    judges, plus the mean human residual minus the mean judge residual of the historical
+    rows, ``Y - sigma(theta_i - theta_j)`` as recorded. It is compared with the
+    historical models' mean over k of ``sigma(theta_j - theta_k)``, k = j included.
+    Opponents that the new model has not met are left out of its mean. "Adapts
+    prediction-powered ranking (Chatzi et al., 2024)" (the paper, Section 5).
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a rank.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    win_rates_ : Series
+        Mean win rate by model.
+    ranks_ : Series
+        Insertion rank by new model; 1 is best.
+    btl_ : BTLRegressor
+        The fitted model of the human rows.
+    result_ : PointResult
+        Win rates of all models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import HistoricalPPR
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> HistoricalPPR().fit(data.X, data.y).ranks_.index.tolist()
+    ['new-model']
+    """
+
+    def _new_rates(self, fits: Fits) -> NDArray[np.float64]:
+        theta = fits.human_scores()
+        games, wins = fits.cells.arrivals.tables()
+        box = np.ix_(np.arange(len(games)), fits.new, fits.historical)
+        games, wins = games[box], wins[box]
+        met = games > 0
+        rate = np.divide(wins, games, out=np.zeros_like(wins), where=met)
+        rectifier = fits.cells.human.mean_residual(theta)
+        rectifier = rectifier - fits.cells.judges.mean_residual(theta)
+        with np.errstate(invalid="ignore"):
+            mean = rate.sum(axis=2) / met.sum(axis=2)
+        return np.asarray(mean + rectifier[:, None])

@@ -1,0 +1,151 @@
+"""The plug-in after a refit of the judges on reweighted history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from skanchor.baselines._base import PlugIn
+from skanchor.btl import BTLRegressor
+from skanchor.judges import JudgeCalibrator
+from skanchor.refits import Arrivals, Fits
+
+__all__ = ["IPWOnly"]
+
+Array = NDArray[np.float64]
+
+
+class IPWOnly(PlugIn):
+    """Plug-in with the judges refitted on history weighted to look like the arrivals.
+
+    For each judge a classifier tells pairs of responses ``(x_new, x_j)`` of arrival
+    rows from pairs of historical rows, which enter in both orders. Its odds, clipped at
+    ``clip`` times their mean and rescaled to mean one, weigh the historical rows (a
+    row by the mean of its two orders) in a refit of sensitivities and biases; the new
+    scores then solve the equation of :class:`DirectScore`. It "adds a density-weighted
+    historical refit to examine whether reweighting for feature shift improves plug-in
+    estimation" (the paper, Section 5). Several new models share one refit.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+    classifier : classifier, optional
+        Any scikit-learn classifier with ``predict_proba``; None stands for a logistic
+        regression. It must take ``sample_weight`` if rows are weighted.
+    clip : float, default=20.0
+        Largest odds, in multiples of their mean.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    effective_sample_sizes_ : Series
+        ``(sum w)^2 / sum w^2`` of each judge's reweighted historical rows.
+    btl_, calibrator_ : estimators
+        The stages fitted on all rows.
+    result_ : PointResult
+        Scores in logits, centred over the historical models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import IPWOnly
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> ipw = IPWOnly().fit(data.X, data.y)
+    >>> bool((ipw.effective_sample_sizes_ < 2500).all())
+    True
+    """
+
+    def __init__(
+        self,
+        btl: BTLRegressor | None = None,
+        calibrator: JudgeCalibrator | None = None,
+        *,
+        classifier: Any = None,
+        clip: float = 20.0,
+        new_models: Sequence[Any] | None = None,
+        unseen: str = "warn",
+    ):
+        super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
+        self.classifier = classifier
+        self.clip = clip
+
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+        return arrivals.root("equal")
+
+    def _emphasis(self, fits: Fits) -> Array:
+        if not self.clip > 0:
+            raise ValueError(f"clip must be positive, got {self.clip!r}.")
+        X, layout = fits.X, fits.layout
+        emphasis = np.ones_like(fits.weights)
+        if not X.features_left.shape[1]:
+            return emphasis
+        rows = layout.arrival_rows
+        # The new model's response first; a row of two new models enters as it is.
+        turned = (layout.arrival_signs.sum(axis=1) < 0)[:, None]
+        left, right = (side[rows] for side in layout.features)
+        arrived = np.hstack(
+            [np.where(turned, right, left), np.where(turned, left, right)]
+        )
+        for m in np.unique(X.judge[rows][X.judge[rows] >= 0]):
+            mine = X.judge[rows] == m
+            history = layout.cut(int(m)).rows
+            both = tuple(side[history] for side in layout.features)
+            pairs = np.vstack([arrived[mine], np.hstack(both), np.hstack(both[::-1])])
+            label = np.repeat([1, 0], [mine.sum(), 2 * len(history)])
+            for r, weight in enumerate(fits.weights):
+                whole = np.concatenate(
+                    [weight[rows[mine]], weight[history], weight[history]]
+                )
+                odds = self._odds(pairs, label, whole)[mine.sum() :]
+                emphasis[r, history] = self._clipped(odds, weight[history])
+        return emphasis
+
+    def _odds(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
+        """Odds that a pair is an arrival."""
+        classifier: Any = LogisticRegression(solver="newton-cholesky", tol=1e-8)
+        if self.classifier is not None:
+            classifier = clone(self.classifier)
+        used = weight > 0
+        if len(np.unique(label[used])) < 2:
+            return np.ones(len(pairs))
+        options = {}
+        if (weight[used] != weight[used][0]).any():
+            options["sample_weight"] = weight[used]
+        classifier.fit(pairs[used], label[used], **options)
+        p = classifier.predict_proba(pairs)[:, 1]
+        if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():
+            raise ValueError(
+                f"{classifier!r} gave probabilities outside [0, 1] or of wrong shape."
+            )
+        return np.asarray(p / np.maximum(1.0 - p, 1e-12))
+
+    def _clipped(self, odds: Array, weight: Array) -> Array:
+        """Mean of the two orders of each row, clipped and rescaled to mean one."""
+        both = odds.reshape(2, -1)
+        total = 2.0 * weight.sum()
+        both = np.minimum(both, self.clip * (both @ weight).sum() / total)
+        mean = (both @ weight).sum() / total
+        return np.asarray(both.mean(axis=0) / mean)
+
+    def _remember(self, fits: Fits) -> None:
+        assert fits.emphasis is not None
+        sizes = {}
+        for m, judge in enumerate(fits.X.judges.tolist()):
+            rows = fits.layout.cut(m).rows
+            w = fits.weights[0, rows] * fits.emphasis[0, rows]
+            sizes[judge] = w.sum() ** 2 / (w**2).sum() if len(rows) else np.nan
+        self.effective_sample_sizes_ = pd.Series(sizes, name="effective_sample_size")

@@ -1,0 +1,187 @@
+"""Maximum likelihood of all rows together, in the linear class."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._numerics.batched import JointModel, LinearRows
+from skanchor._numerics.information import selectors
+from skanchor._numerics.linalg import zero_sum_basis
+from skanchor.baselines._base import TwoStages, check_scores
+from skanchor.comparisons import Comparisons, FeaturePairs
+from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.inference import RankingResult
+from skanchor.ranking import RankingEstimator, count_rows, decide_ranking
+from skanchor.refits import SCORE_BOUND, Fits, without_features
+
+__all__ = ["JointLikelihood"]
+
+Array = NDArray[np.float64]
+
+
+class JointLikelihood(TwoStages, RankingEstimator):
+    """Scores, sensitivities and biases fitted at once, with the sandwich covariance."""
+
+    _features: ClassVar[bool] = True
+    _pooled: ClassVar[bool] = False
+    _human: ClassVar[bool] = True
+
+    # ---------------------------------------------------------------------- definition
+    def _model(self, fits: Fits) -> JointModel:
+        """The likelihood of the rows."""
+        X, layout = fits.X, fits.layout
+        human = None
+        if self._human:
+            votes = fits.cells[fits.cells.judge == -1]
+            human = LinearRows(votes.incidence, votes.weight, votes.first)
+        judges = []
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = layout.cut(m, arrivals=True)
+            n_rows = len(cut.rows)
+            incidence = np.zeros((n_rows, len(X.models)))
+            incidence[np.arange(n_rows), cut.left] = 1.0
+            incidence[np.arange(n_rows), cut.right] = -1.0
+            blocks = [incidence]
+            if self.calibrator_.position_effect:
+                blocks.append(cut.order[:, None])
+            weight, ridge = fits.weights[:, cut.rows], None
+            if self._features:
+                learner: Any = self.calibrator_.biases_[judge]
+                left, right = np.split(cut.responses, 2)
+                pairs = FeaturePairs(left, right)
+                blocks.append(learner.span(pairs))
+                if learner.alpha:
+                    ridge = np.zeros((len(weight), sum(b.shape[1] for b in blocks)))
+                    ridge[:, -blocks[-1].shape[1] :] = [
+                        w.sum() * learner.ridge(pairs, w) for w in weight
+                    ]
+            judges.append(
+                LinearRows(np.hstack(blocks), weight, weight * fits.y[cut.rows], ridge)
+            )
+        chosen = selectors(X.is_new, zero_sum_basis(len(fits.historical)))
+        return JointModel(chosen, human, judges, unit_scale=not self._human)
+
+    def _estimate(self, fits: Fits) -> Array:
+        """Scores of all models, of shape (n_replicates, n_models)."""
+        model = self._model(fits)
+        values, converged = model.fit(self._values, len(fits.weights), tol=fits.tol)
+        fits.mark(converged)
+        return np.asarray(values[:, : model.selectors.shape[1]] @ model.selectors.T)
+
+    # ----------------------------------------------------------------------------- fit
+    def _fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None = None,
+        start: Any = None,
+    ) -> list[Warning]:
+        X = X if self._features else without_features(X)
+        X, notices = decide_ranking(X, weight, self.new_models)
+        fits = self._stage_fits(X, y, weight, groups)
+        plug_in = fits.human_scores().copy()
+        arrivals = fits.arrivals(fits.judges(features=self._features))
+        plug_in[:, fits.new] = arrivals.root("sensitivity")
+        assert fits.calibrator_ is not None
+        self.btl_, self.calibrator_ = fits.btl_, fits.calibrator_
+        notices += fits.notices + check_scores(X, plug_in[0])
+        model = self._model(fits)
+        first = self._first_values(model, plug_in[0])
+        values, converged = model.fit(first, 1, tol=fits.tol)
+        if not converged[0]:
+            notices.append(
+                ConvergenceWarning(
+                    "The joint likelihood did not converge; a model or a feature may "
+                    "be separated."
+                )
+            )
+        self._values: Array = np.clip(np.nan_to_num(values[0]), -100.0, 100.0)
+        self._update_calibrator(model)
+        self.models_, self.judges_ = X.models, X.judges
+        self.new_models_ = X.models[X.is_new]
+        scores = model.selectors @ self._values[: model.selectors.shape[1]]
+        covariance = self._sandwich(model, fits, groups)
+        unbounded = np.abs(scores) >= SCORE_BOUND
+        self.result_ = RankingResult(
+            X.models,
+            X.is_new,
+            np.clip(scores, -SCORE_BOUND, SCORE_BOUND)[None],
+            covariance[None],
+            unbounded | ~converged[0],
+            *count_rows(X, weight),
+        )
+        return notices
+
+    def _first_values(self, model: JointModel, scores: Array) -> Array:
+        free = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
+        parts = [free]
+        for learner in self.calibrator_.biases_.values():
+            if self._features and not hasattr(learner, "span"):
+                raise BattlesError(
+                    f"{type(self).__name__} needs biases that are linear in their "
+                    f"coefficients, such as LinearBias, got {learner!r}."
+                )
+            known: Any = learner
+            parts += [known.parametric_coef_, known.coef_]
+        first = np.concatenate(parts)
+        if model.unit_scale:
+            at = [part.start for part in model.parts()]
+            scale = max(first[at].mean(), 0.1)
+            first[: len(free)] *= scale
+            first[at] /= scale
+        return first
+
+    def _update_calibrator(self, model: JointModel) -> None:
+        """Let predictions use the joint fit."""
+        fitted = self.calibrator_
+        for judge, part in zip(fitted.biases_, model.parts(), strict=True):
+            own = self._values[part]
+            n_parametric = 1 + int(fitted.position_effect)
+            learner: Any = fitted.biases_[judge]
+            learner.parametric_coef_ = own[:n_parametric]
+            learner.coef_ = own[n_parametric:]
+            fitted.sensitivities_[judge] = own[0]
+            if fitted.position_effect:
+                fitted.position_effects_[judge] = own[1]
+
+    def _sandwich(
+        self, model: JointModel, fits: Fits, groups: NDArray[np.intp] | None
+    ) -> Array:
+        """Covariance of all scores from the influence of each row, or group."""
+        X, weight = fits.X, fits.weights[0]
+        values = self._values[None]
+        n_models, n_scores = model.selectors.shape
+        only = np.zeros(1, dtype=np.intp)
+        _, second = model.equations(values, only)
+        parts = [model.human, *model.judges] if model.human else model.judges
+        total = sum(float(rows.weight.sum()) for rows in parts)
+        targets = np.zeros((second.shape[1], n_models))
+        targets[:n_scores] = model.selectors.T
+        solved = np.linalg.pinv(second[0], hermitian=True) @ targets / total
+        theta = model.selectors @ self._values[:n_scores]
+        influence = np.zeros((len(X), n_models))
+        if model.human is not None:
+            rows = np.flatnonzero(fits.layout.used & X.is_human)
+            left, right = X.left[rows], X.right[rows]
+            rest = weight[rows] * (fits.y[rows] - expit(theta[left] - theta[right]))
+            lever = model.selectors @ solved[:n_scores]
+            influence[rows] = rest[:, None] * (lever[left] - lever[right])
+        for m, (part, columns) in enumerate(
+            zip(model.parts(), model.judges, strict=True)
+        ):
+            rows = fits.layout.cut(m, arrivals=True).rows
+            own = self._values[part]
+            eta = columns.columns @ np.append(own[0] * theta, own[1:])
+            rest = weight[rows] * (fits.y[rows] - expit(eta))
+            turn = model.gradient_map(values, part)[0]
+            influence[rows] = rest[:, None] * (columns.columns @ (turn @ solved))
+        if groups is not None:
+            sums = np.zeros((int(groups.max()) + 1, n_models))
+            np.add.at(sums, groups, influence)
+            influence = sums
+        return influence.T @ influence

@@ -1,0 +1,54 @@
+"""BTL with a sensitivity for each judge, and no human anchor."""
+
+from __future__ import annotations
+
+from skanchor.baselines._joint import JointLikelihood
+
+__all__ = ["JudgeAwareBTL"]
+
+
+class JudgeAwareBTL(JointLikelihood):
+    """One ranking of all models by the judges, each with its own sensitivity.
+
+    Fits ``sigma(c_m (theta_a - theta_b))`` to all judge rows by maximum likelihood.
+    Human rows tell the historical models from the new ones, and nothing else: the scale
+    is that on which the mean sensitivity is one. In the manner of the judge-aware
+    rankings that the paper's introduction cites (Xu et al., 2026). Features are not
+    read.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Gives first scores; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Its position effect (its bias is not used); None stands for
+        ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    btl_ : BTLRegressor
+        The human rows alone, from which the likelihood was climbed.
+    calibrator_ : JudgeCalibrator
+        Sensitivities of the joint fit, of mean one.
+    result_ : RankingResult
+        Scores in logits of the mean judge, centred over the historical models, with
+        the sandwich covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JudgeAwareBTL
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> aware = JudgeAwareBTL().fit(data.X, data.y)
+    >>> float(aware.calibrator_.sensitivities_.mean().round(6))
+    1.0
+    """
+
+    _features = False
+    _human = False

@@ -1,0 +1,119 @@
+"""Judges' win tables, recalibrated to human votes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from skanchor._numerics.batched import fit_judge
+from skanchor.baselines._rank_only import RankOnly
+from skanchor.comparisons import Comparisons
+from skanchor.refits import Cells, Fits
+
+__all__ = ["LogisticJudge"]
+
+Array = NDArray[np.float64]
+
+
+class LogisticJudge(RankOnly):
+    """Sigmoid recalibration of each judge's win rates, averaged.
+
+    Human and judge rows share no comparison, so that a judge's verdict on a pair is its
+    smoothed win rate ``p_mij = (wins + 1/2) / (n + 1)`` over all its rows of the pair.
+    Each judge's slope comes from human rows, ``P(Y = 1 | i, j) = sigma(b_m logit
+    p_mij)`` without an intercept; the new model's value is the mean over judges m and
+    historical models j that it has met there of ``sigma(b_m logit p_m,new,j)``. It is
+    compared with the historical models' mean over k of ``sigma(theta_j - theta_k)``,
+    k = j included. "Adapts sigmoid recalibration (Guo et al., 2017)" (the paper,
+    Section 5).
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a rank.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    slopes_ : Series
+        Slope b by judge.
+    win_rates_ : Series
+        Mean win rate by model.
+    ranks_ : Series
+        Insertion rank by new model; 1 is best.
+    btl_ : BTLRegressor
+        The fitted model of the human rows.
+    result_ : PointResult
+        Win rates of all models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import LogisticJudge
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> LogisticJudge().fit(data.X, data.y).ranks_.index.tolist()
+    ['new-model']
+    """
+
+    def _new_rates(self, fits: Fits) -> Array:
+        box = np.ix_(np.arange(len(fits.weights)), fits.new, fits.historical)
+        total = np.zeros((len(fits.weights), len(fits.new)))
+        count = np.zeros_like(total)
+        for m in range(len(fits.X.judges)):
+            games, verdict = judge_logits(fits.cells.of_judge(m))
+            slope = human_slope(fits.cells.human, verdict, fits.tol)
+            met = games[box] > 0
+            total += (met * expit(slope[:, None, None] * verdict[box])).sum(axis=2)
+            count += met.sum(axis=2)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / count)
+
+    def _remember(self, fits: Fits) -> None:
+        slopes, logits = {}, []
+        for m, judge in enumerate(fits.X.judges.tolist()):
+            _, verdict = judge_logits(fits.cells.of_judge(m))
+            slopes[judge] = human_slope(fits.cells.human, verdict, fits.tol)[0]
+            logits.append(verdict[0])
+        self.slopes_ = pd.Series(slopes, name="slope")
+        self._verdicts = np.array(logits)
+
+    def _row_logits(self, X: Comparisons) -> Array:
+        """A judge's verdict on judge rows; the mean recalibrated one on human rows."""
+        place = {model: i for i, model in enumerate(self.models_.tolist())}
+        code = np.array([place.get(model, -1) for model in X.models.tolist()] + [-1])
+        left, right = code[X.left], code[X.right]
+        known = (left >= 0) & (right >= 0)
+        slopes = self.slopes_.to_numpy()[:, None, None]
+        rate = expit(slopes * self._verdicts).mean(axis=0)
+        tables = [logit(rate)]
+        for judge in X.judges.tolist():
+            at = np.flatnonzero(self.judges_ == judge)
+            tables.append(
+                self._verdicts[at[0]] if len(at) else np.full_like(tables[0], np.nan)
+            )
+        tables.append(np.full_like(tables[0], np.nan))
+        # Codes -1 (human) and -2 (unknown judge) come first and last.
+        which = np.where(X.judge >= -1, X.judge + 1, len(tables) - 1)
+        return np.where(known, np.array(tables)[which, left, right], np.nan)
+
+
+def judge_logits(cells: Cells) -> tuple[Array, Array]:
+    """Games, and logits of the smoothed win rates, by pair of models."""
+    games, wins = cells.tables()
+    return games, logit((wins + 0.5) / (games + 1.0))
+
+
+def human_slope(human: Cells, verdict: Array, tol: float) -> Array:
+    """Slope of the human votes on a judge's logits, of shape (n_replicates,)."""
+    x = verdict[:, human.left, human.right]
+    start = np.zeros(1)
+    none = np.empty((x.shape[1], 0))
+    slope, _ = fit_judge(x, none, human.weight, human.first, start, tol=tol)
+    return slope[:, 0]

@@ -1,0 +1,181 @@
+"""The arrival rows with every nuisance known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import clone
+
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor.arrivals import ArrivalScorer
+from skanchor.comparisons import Comparisons, decide_roles
+from skanchor.exceptions import BattlesError
+from skanchor.inference import RankingResult
+from skanchor.ranking import RankingEstimator, check_ranking, count_rows
+
+__all__ = ["Oracle"]
+
+Array = NDArray[np.float64]
+
+
+class Oracle(RankingEstimator):
+    """Likelihood of the arrival rows with the true scores, sensitivities and biases.
+
+    An information reference, which "uses the true nuisance functions" and "its arrival
+    sandwich variance" (the paper, Section 5).
+
+    Parameters
+    ----------
+    truth : mapping, optional
+        ``scores`` (Series by historical model), ``sensitivities`` (Series by judge),
+        ``bias`` (mapping from judge to a function of features, of shape (n, n_features)
+        to (n,)) and, where given, ``item_effects`` (DataFrame models x judges): what
+        ``simulate_battles`` returns as ``truth``. Must be given.
+    arrival : ArrivalScorer, optional
+        The likelihood; None stands for ``ArrivalScorer()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    arrival_ : ArrivalScorer
+        The fitted likelihood.
+    result_ : RankingResult
+        True scores of the historical models, without error, and scores of the new ones
+        with the sandwich covariance.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import Oracle
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> oracle = Oracle(truth=data.truth).fit(data.X, data.y)
+    >>> bool(abs(oracle.scores_["new-model"] - 0.5) < 0.4)
+    True
+    """
+
+    _stands_for = {"arrival": lambda value: ArrivalScorer()}  # noqa: RUF012
+
+    def __init__(
+        self,
+        truth: Any = None,
+        arrival: ArrivalScorer | None = None,
+        *,
+        new_models: Sequence[Any] | None = None,
+        unseen: str = "warn",
+    ):
+        self.truth = truth
+        self.arrival = arrival
+        self.new_models = new_models
+        self.unseen = unseen
+
+    def _fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None = None,
+        start: Any = None,
+    ) -> list[Warning]:
+        self._check_truth()
+        X = decide_roles(X, weight, self.new_models)
+        check_ranking(X, self.new_models)
+        old = X.models[~X.is_new]
+        unknown = [model for model in old.tolist() if model not in self.truth["scores"]]
+        unknown += [j for j in X.judges.tolist() if j not in self.truth["bias"]]
+        if unknown:
+            raise BattlesError(f"The truth does not tell of {unknown[:5]}.")
+        self.models_, self.judges_ = X.models, X.judges
+        self.new_models_ = X.models[X.is_new]
+        known = self._nuisances(X)
+        self.arrival_ = clone(self.arrival) if self.arrival else ArrivalScorer()
+        notices = self.arrival_._fit(known, y, weight, groups)
+        placed = self.arrival_._annotate(known)
+        covariance = np.zeros((len(X.models),) * 2)
+        box = np.ix_(X.is_new, X.is_new)
+        covariance[box] = self._sandwich(placed, y, weight, groups)
+        unbounded = np.zeros(len(X.models), dtype=bool)
+        unbounded[X.is_new] = self.arrival_.at_bound_
+        assert placed.scores is not None
+        self.result_ = RankingResult(
+            X.models,
+            X.is_new,
+            placed.scores[None],
+            covariance[None],
+            unbounded,
+            *count_rows(X, weight),
+        )
+        return notices
+
+    def _check_truth(self) -> None:
+        names = ("scores", "sensitivities", "bias")
+        if self.truth is None or any(name not in self.truth for name in names):
+            raise BattlesError(
+                "Oracle needs truth= with 'scores', 'sensitivities' and 'bias', as in "
+                "simulate_battles(...).truth."
+            )
+
+    def _nuisances(self, X: Comparisons) -> Comparisons:
+        """Write the true nuisances into the rows."""
+        truth = self.truth
+        scores = (
+            truth["scores"]
+            - truth["scores"]
+            .reindex(self.models_[~np.isin(self.models_, self.new_models_)])
+            .mean()
+        )
+        biases = np.zeros(len(X))
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = X.by_judge(m)
+            if judge in truth["bias"] and len(cut):
+                psi = truth["bias"][judge]
+                biases[cut.rows] = psi(cut.pairs.left) - psi(cut.pairs.right)
+        deviations = None
+        if truth.get("item_effects") is not None:
+            table = truth["item_effects"].reindex(index=X.models, columns=X.judges)
+            deviations = table.to_numpy(dtype=np.float64).T
+        return X.with_columns(
+            scores=scores.reindex(X.models).to_numpy(dtype=np.float64),
+            new_models=tuple(self.new_models_.tolist()),
+            sensitivities=truth["sensitivities"].reindex(X.judges).to_numpy(float),
+            biases=biases,
+            deviations=deviations,
+        )
+
+    def _sandwich(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None,
+    ) -> Array:
+        rows = np.flatnonzero(X.involves_new & X.is_usable & (weight > 0))
+        assert X.sensitivities is not None
+        slope = np.append(X.sensitivities, 1.0)[X.judge[rows]]
+        at = np.arange(len(rows))
+        signs = np.zeros((len(rows), len(X.models)))
+        signs[at, X.left[rows]], signs[at, X.right[rows]] = 1.0, -1.0
+        design = (signs * slope[:, None])[:, X.is_new]
+        p = expit(X.logits()[rows])
+        bread = design.T @ (design * (weight[rows] * p * (1.0 - p))[:, None])
+        terms = design * (weight[rows] * (y[rows] - p))[:, None]
+        if groups is not None:
+            _, code = np.unique(groups[rows], return_inverse=True)
+            sums = np.zeros((code.max() + 1, terms.shape[1]))
+            np.add.at(sums, code, terms)
+            terms = sums
+        inverse = SymmetricSolver.factorise(bread).inverse()
+        return np.asarray(inverse @ (terms.T @ terms) @ inverse)
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        known = self._nuisances(X)
+        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        return known.with_columns(scores=scores)

@@ -1,0 +1,53 @@
+"""All judges read as one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.baselines._base import PlugIn
+from skanchor.refits import Arrivals, Fits
+
+__all__ = ["PooledLLM"]
+
+
+class PooledLLM(PlugIn):
+    """Plug-in that reads all judges as one judge.
+
+    Fits one sensitivity c and one bias h to the historical rows of all judges, then the
+    new scores by the likelihood of the arrival rows. Compared in the paper's
+    Supplementary Section A.2.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    btl_, calibrator_ : estimators
+        The stages fitted on all rows.
+    result_ : PointResult
+        Scores in logits, centred over the historical models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import PooledLLM
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> PooledLLM().fit(data.X, data.y).scores_.index.tolist()
+    ['new-model']
+    """
+
+    _pooled = True
+
+    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+        return arrivals.root("sensitivity")

@@ -1,0 +1,115 @@
+"""What the two methods share whose outputs are win rates, not scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons
+from skanchor.exceptions import BattlesError
+from skanchor.inference import PointResult
+from skanchor.ranking import RankOnlyEstimator, count_rows, decide_ranking
+from skanchor.refits import Fits, StageFits, without_features
+
+__all__ = ["RankOnly"]
+
+Array = NDArray[np.float64]
+
+
+class RankOnly(RankOnlyEstimator):
+    """Win rates of the new models beside those that the human scores imply."""
+
+    _stands_for: ClassVar = {"btl": lambda value: BTLRegressor()}
+
+    def __init__(
+        self,
+        btl: BTLRegressor | None = None,
+        *,
+        new_models: Sequence[Any] | None = None,
+        unseen: str = "warn",
+    ):
+        self.btl = btl
+        self.new_models = new_models
+        self.unseen = unseen
+
+    # ---------------------------------------------------------------------- definition
+    def _new_rates(self, fits: Fits) -> Array:
+        """Win rates of the new models, of shape (n_replicates, n_new)."""
+        raise NotImplementedError
+
+    def _remember(self, fits: Fits) -> None:
+        """Keep what else the definition has found."""
+
+    def _estimate(self, fits: Fits) -> Array:
+        """Win rates of all models, of shape (n_replicates, n_models)."""
+        theta = fits.human_scores()[:, fits.historical]
+        rates = np.empty((len(theta), len(fits.X.models)))
+        rates[:, fits.historical] = expit(theta[:, :, None] - theta[:, None, :]).mean(2)
+        rates[:, fits.new] = self._new_rates(fits)
+        return rates
+
+    # ----------------------------------------------------------------------------- fit
+    def _fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None = None,
+        start: Any = None,
+    ) -> list[Warning]:
+        X, notices = decide_ranking(without_features(X), weight, self.new_models)
+        btl = self.btl if self.btl is not None else BTLRegressor()
+        fits = StageFits(X, y, weight, groups, btl)
+        rates = self._estimate(fits)[0]
+        lost = X.models[~np.isfinite(rates)].tolist()
+        if lost:
+            raise BattlesError(
+                f"New models {lost} have no judge row against a historical model; "
+                "nothing places them."
+            )
+        self.btl_ = fits.btl_
+        self.models_, self.judges_ = X.models, X.judges
+        self.new_models_ = X.models[X.is_new]
+        self.result_ = PointResult(X.models, X.is_new, rates, *count_rows(X, weight))
+        self._remember(fits)
+        return notices + fits.notices
+
+    def _implied_scores(self) -> Array:
+        """Scores whose mean win rates against the historical models are the fitted."""
+        scores = np.array(self.btl_._scores_of(self.models_))
+        old = scores[np.isfinite(scores)]
+        for i in np.flatnonzero(~np.isfinite(scores)):
+            rate = np.clip(self.result_.estimates[i], 1e-6, 1.0 - 1e-6)
+            t = logit(rate) + old.mean()
+            low, high = -40.0, 40.0
+            # The mean win rate rises with the score: Newton within a bracket.
+            for _ in range(100):
+                p = expit(t - old)
+                gap = p.mean() - rate
+                low, high = (t, high) if gap < 0 else (low, t)
+                step = t - gap / max((p * (1.0 - p)).mean(), 1e-12)
+                new = step if low < step < high else 0.5 * (low + high)
+                if abs(new - t) < 1e-12:
+                    break
+                t = new
+            scores[i] = t
+        return scores
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        place = {model: i for i, model in enumerate(self.models_.tolist())}
+        code = np.array([place.get(m, -1) for m in X.models.tolist()], dtype=np.intp)
+        scores = np.append(self._implied_scores(), np.nan)[code]
+        known = X.with_columns(
+            scores=scores, new_models=tuple(self.new_models_.tolist())
+        )
+        eta = self._row_logits(known)
+        return known.with_columns(biases=eta - known.score_differences)
+
+    def _row_logits(self, X: Comparisons) -> Array:
+        """Logit of each row: the difference of the implied scores."""
+        return X.score_differences

@@ -1,0 +1,54 @@
+"""Judges with a sensitivity and no bias."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.baselines._base import PlugIn
+from skanchor.refits import Arrivals, Fits
+
+__all__ = ["ScalarJudge"]
+
+
+class ScalarJudge(PlugIn):
+    """Plug-in with a sensitivity for each judge and no feature-dependent bias.
+
+    Fits ``eta = c_m (theta_a - theta_b)`` to each judge's historical rows, then the new
+    scores by the likelihood of the arrival rows. Features are not read. Compared in
+    the paper's Supplementary Section A.2.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Sensitivities (and position effects; its bias is not used); None stands for
+        ``JudgeCalibrator()``.
+    new_models : sequence of labels, optional
+        Models to place; None means those without human rows.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels.
+    btl_, calibrator_ : estimators
+        The stages fitted on all rows.
+    result_ : PointResult
+        Scores in logits, centred over the historical models.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import ScalarJudge
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> ScalarJudge().fit(data.X, data.y).scores_.index.tolist()
+    ['new-model']
+    """
+
+    _features = False
+
+    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+        return arrivals.root("sensitivity")
