@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._numerics.logistic import log_loss_terms
@@ -14,16 +15,19 @@ from skanchor.comparisons import Comparisons, Outcomes
 __all__ = [
     "brier_scorer",
     "coverage",
+    "exact_insertion_rate",
     "insertion_mae",
     "insertion_rank",
     "interval_width",
     "log_loss_scorer",
+    "rank_set_size",
     "rmse",
+    "spearman",
 ]
 
 
 def rmse(true: ArrayLike, estimate: ArrayLike) -> float:
-    """Root mean squared error.
+    """Root mean squared error of scores.
 
     Parameters
     ----------
@@ -40,12 +44,15 @@ def rmse(true: ArrayLike, estimate: ArrayLike) -> float:
     >>> rmse([0.0, 1.0], [0.3, 1.4])
     0.3535533905932738
     """
-    check_consistent_length(true, estimate)
-    return float(np.sqrt(np.mean((np.asarray(estimate) - np.asarray(true)) ** 2)))
+    true, estimate = _pair("true", true, "estimate", estimate)
+    return float(np.sqrt(np.mean((estimate - true) ** 2)))
 
 
 def insertion_rank(score: float, historical_scores: ArrayLike) -> int:
-    """Rank of a score among historical ones: 1 + the number above it.
+    """Rank at which a score would be inserted among historical ones.
+
+    ``1 + #{j : theta_j > score}``: 1 is best, one more than the number of historical
+    models is worst; a model of exactly the same score does not push it down.
 
     Parameters
     ----------
@@ -65,11 +72,13 @@ def insertion_rank(score: float, historical_scores: ArrayLike) -> int:
     >>> insertion_rank(0.5, [1.0, 0.0, -1.0])
     2
     """
-    return 1 + int(np.sum(np.asarray(historical_scores) > score))
+    _finite("score", score)
+    others = _finite("historical_scores", historical_scores)
+    return 1 + int(np.sum(others > score))
 
 
 def insertion_mae(true_rank: ArrayLike, rank: ArrayLike) -> float:
-    """Mean absolute difference of insertion ranks.
+    """Mean absolute difference of insertion ranks, in places.
 
     Parameters
     ----------
@@ -86,21 +95,74 @@ def insertion_mae(true_rank: ArrayLike, rank: ArrayLike) -> float:
     >>> insertion_mae([1, 2, 3], [1, 3, 5])
     1.0
     """
-    check_consistent_length(true_rank, rank)
-    return float(np.mean(np.abs(np.asarray(true_rank) - np.asarray(rank))))
+    true, found = _pair("true_rank", true_rank, "rank", rank)
+    return float(np.mean(np.abs(true - found)))
 
 
-def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """Share of intervals that hold the true value.
+def exact_insertion_rate(true_rank: ArrayLike, rank: ArrayLike) -> float:
+    """Share of insertion ranks that are exactly right.
 
     Parameters
     ----------
-    true, low, high : array-like of shape (n,)
-        True values and interval limits, limits included.
+    true_rank, rank : array-like of shape (n,)
+        Insertion ranks.
 
     Returns
     -------
     float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> from skanchor.metrics import exact_insertion_rate
+    >>> exact_insertion_rate([1, 2, 3, 4], [1, 3, 3, 4])
+    0.75
+    """
+    true, found = _pair("true_rank", true_rank, "rank", rank)
+    return float(np.mean(true == found))
+
+
+def spearman(true: ArrayLike, estimate: ArrayLike) -> float:
+    """Spearman's rank correlation: Pearson's correlation of mid-ranks.
+
+    It says whether the order is kept, not whether the models stand in the right place
+    among others: a common shift of all estimates leaves it at one.
+
+    Parameters
+    ----------
+    true, estimate : array-like of shape (n,)
+        Scores (higher is better in both), or ranks (in both).
+
+    Returns
+    -------
+    float
+        Between -1 and 1; NaN where all values of a side are equal.
+
+    Examples
+    --------
+    >>> from skanchor.metrics import spearman
+    >>> spearman([0.0, 1.0, 2.0], [0.1, 0.9, 0.8])
+    0.5
+    """
+    true, estimate = _pair("true", true, "estimate", estimate)
+    ranks = np.array([rankdata(true), rankdata(estimate)])
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    spread = np.sqrt((ranks**2).sum(axis=1).prod())
+    return float(ranks[0] @ ranks[1] / spread) if spread > 0 else float("nan")
+
+
+def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
+    """Share of intervals, or rank sets, that hold the true value.
+
+    Parameters
+    ----------
+    true, low, high : array-like of shape (n,)
+        True values and limits, limits included; limits may be infinite.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
 
     Examples
     --------
@@ -109,12 +171,13 @@ def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     0.5
     """
     check_consistent_length(true, low, high)
-    true = np.asarray(true)
-    return float(np.mean((np.asarray(low) <= true) & (true <= np.asarray(high))))
+    true = _finite("true", true)
+    low, high = _limits(low, high)
+    return float(np.mean((low <= true) & (true <= high)))
 
 
 def interval_width(low: ArrayLike, high: ArrayLike) -> float:
-    """Mean width of intervals.
+    """Mean width of intervals; infinite where one of them is.
 
     Parameters
     ----------
@@ -132,7 +195,64 @@ def interval_width(low: ArrayLike, high: ArrayLike) -> float:
     1.5
     """
     check_consistent_length(low, high)
-    return float(np.mean(np.asarray(high) - np.asarray(low)))
+    low, high = _limits(low, high)
+    return float(np.mean(high - low))
+
+
+def rank_set_size(low: ArrayLike, high: ArrayLike) -> float:
+    """Mean number of ranks in the rank sets ``{low, ..., high}``.
+
+    Parameters
+    ----------
+    low, high : array-like of shape (n,)
+        Smallest and largest rank of each set, as ``rank_sets`` gives them.
+
+    Returns
+    -------
+    float
+        At least one.
+
+    Examples
+    --------
+    >>> from skanchor.metrics import rank_set_size
+    >>> rank_set_size([1, 3], [1, 5])
+    2.0
+    """
+    low, high = _pair("low", low, "high", high)
+    low, high = _limits(low, high)
+    return float(np.mean(high - low + 1))
+
+
+def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Numbers without NaN, which would make any of the measures silently wrong."""
+    result = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(result).all():
+        raise ValueError(
+            f"{name} has {np.sum(~np.isfinite(result))} values that are NaN or "
+            "infinite."
+        )
+    return result
+
+
+def _pair(
+    first: str, a: ArrayLike, second: str, b: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    check_consistent_length(a, b)
+    return _finite(first, a), _finite(second, b)
+
+
+def _limits(
+    low: ArrayLike, high: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    lower, upper = (np.asarray(x, dtype=np.float64) for x in (low, high))
+    bad = ~(lower <= upper)
+    if bad.any():
+        at = int(np.argmax(bad))
+        raise ValueError(
+            f"{bad.sum()} of {bad.size} limits are NaN or out of order, the first "
+            f"({lower.flat[at]}, {upper.flat[at]})."
+        )
+    return lower, upper
 
 
 def _judge_rows(

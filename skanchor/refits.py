@@ -256,8 +256,8 @@ class Cells:
         first = csr_array((ones, (self.left * size + self.right, at)), shape)
         second = csr_array((ones, (self.right * size + self.left, at)), shape)
         lost = self.weight - self.first
-        games: Array = first @ self.weight.T + second @ self.weight.T
-        wins: Array = first @ self.first.T + second @ lost.T
+        games = np.asarray(first @ self.weight.T + second @ self.weight.T)
+        wins = np.asarray(first @ self.first.T + second @ lost.T)
         return games.T.reshape(-1, size, size), wins.T.reshape(-1, size, size)
 
 

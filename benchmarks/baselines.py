@@ -1,0 +1,163 @@
+"""All methods on the default simulation, and on a real table with models left out.
+
+``python benchmarks/baselines.py simulation [--replications 500]`` prints the error of
+every method; ``python benchmarks/baselines.py table BATTLES`` leaves each model of a
+battles table out in turn (``--drop-ties`` without its ties, ``--position-effect`` with
+one for the methods that have a calibrator). Run with ``OMP_NUM_THREADS=1``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+
+from skanchor import (
+    AnchorPipeline,
+    BTLRegressor,
+    Comparisons,
+    JudgeCalibrator,
+    split_battles,
+)
+from skanchor.baselines import BASELINES, HumanOnly, Oracle, PerJudgeBTL
+from skanchor.evaluation import leave_one_model_out
+from skanchor.io import read_battles
+from skanchor.metrics import (
+    exact_insertion_rate,
+    insertion_mae,
+    insertion_rank,
+    rmse,
+    spearman,
+)
+from skanchor.simulation import simulate_battles
+
+# Root mean squared errors of independent code on the same design.
+REFERENCE = {
+    "AnchorPipeline": "0.094",
+    "HumanOnly": "0.174-0.186",
+    "Oracle": "0.084",
+    "JointBTL": "0.243",
+    "PooledLLM": "0.113",
+    "ScalarJudge": "0.230",
+    "MeanShift": "0.106",
+    "PerJudgeBTL": "0.245",
+    "PerJudgeBTL(plug_in_average=True)": "0.11-0.12",
+    "DirectScore": "0.104-0.107",
+    "IPWOnly": "0.117",
+    "HistoricalPPI": "0.111-0.116",
+}
+
+
+def methods() -> dict[str, Any]:
+    """Every method that needs neither the truth nor votes on the new model."""
+    known = {
+        name: method()
+        for name, method in BASELINES.items()
+        if method not in (HumanOnly, Oracle)
+    }
+    twin = {"PerJudgeBTL(plug_in_average=True)": PerJudgeBTL(plug_in_average=True)}
+    return {"AnchorPipeline": AnchorPipeline(random_state=0)} | known | twin
+
+
+def replicate(seed: int) -> pd.DataFrame:
+    data = simulate_battles(random_state=seed)
+    X = Comparisons.from_battles(data.X)
+    true, old = data.truth.new_scores.iloc[0], data.truth.scores
+    reference = BTLRegressor().fit(X, data.y).scores_
+    fits = {
+        name: method.fit(X, data.y)
+        for name, method in ({"Oracle": Oracle(truth=data.truth)} | methods()).items()
+    }
+    fits["HumanOnly"] = HumanOnly(new_models=data.truth.new_models).fit(
+        pd.concat([data.X, data.extra_X], ignore_index=True),
+        np.append(data.y, data.extra_y),
+    )
+    rows = {}
+    for name, fit in fits.items():
+        score = fit.scores_.iloc[0] if hasattr(fit, "scores_") else np.nan
+        rank = fit.ranks_.iloc[0]
+        if np.isfinite(score):
+            rank = insertion_rank(score, reference)
+        rows[name] = {
+            "true_score": true,
+            "score": score,
+            "true_rank": insertion_rank(true, old),
+            "rank": rank,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+
+
+def describe(table: pd.DataFrame) -> dict[str, str]:
+    result = {"RMSE": "", "bias": "", "Spearman": ""}
+    if "score" in table and table.score.notna().all():
+        error = (table.score - table.true_score).to_numpy()
+        value = rmse(table.true_score, table.score)
+        spread = (error**2).std() / (2 * value * np.sqrt(len(error)))
+        result["RMSE"] = f"{value:.3f} ({spread:.3f})"
+        result["bias"] = f"{error.mean():+.3f}"
+        result["Spearman"] = f"{spearman(table.true_score, table.score):.3f}"
+    result["insertion MAE"] = f"{insertion_mae(table.true_rank, table['rank']):.3f}"
+    result["exact"] = f"{exact_insertion_rate(table.true_rank, table['rank']):.3f}"
+    return result
+
+
+def show(rows: dict[str, dict[str, str]], drop: list[str]) -> None:
+    table = pd.DataFrame.from_dict(rows, orient="index").drop(columns=drop)
+    print("| method | " + " | ".join(table.columns) + " |")
+    print("|---" * (1 + table.shape[1]) + "|")
+    for name, row in table.iterrows():
+        print(f"| `{name}` | " + " | ".join(row.fillna("")) + " |", flush=True)
+
+
+def run_simulation(replications: int, jobs: int) -> None:
+    done = Parallel(jobs)(delayed(replicate)(seed) for seed in range(replications))
+    table = pd.concat(done)
+    rows = {
+        name: {"reference": REFERENCE.get(str(name), "")} | describe(part)
+        for name, part in table.groupby("method", sort=False)
+    }
+    # One true score throughout: an order has no meaning.
+    show(rows, ["Spearman"])
+
+
+def run_table(path: str, drop_ties: bool, position: bool, jobs: int) -> None:
+    table = read_battles(path)
+    if drop_ties:
+        table = table[~table["winner"].astype(str).str.startswith("tie")]
+    X, y = split_battles(table)
+    rows = {}
+    for name, method in methods().items():
+        if position and "calibrator" in method.get_params(deep=False):
+            method.set_params(calibrator=JudgeCalibrator(position_effect=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            left_out = leave_one_model_out(method, X, y, n_jobs=jobs)
+        rows[name] = describe(left_out)
+    show(rows, [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["simulation", "table"])
+    parser.add_argument("path", nargs="?")
+    parser.add_argument("--replications", type=int, default=500)
+    parser.add_argument("--drop-ties", action="store_true")
+    parser.add_argument("--position-effect", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    if options.what == "simulation":
+        run_simulation(options.replications, options.jobs)
+    elif options.path is None:
+        parser.error("table needs the path of a battles table")
+    else:
+        run_table(
+            options.path, options.drop_ties, options.position_effect, options.jobs
+        )
+
+
+if __name__ == "__main__":
+    main()
