@@ -11,7 +11,7 @@ from scipy.special import expit
 from skanchor._numerics.btl import PairCounts, fit_scores, laplacian, pair_sums
 from skanchor._numerics.graph import describe_connectivity
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
-from skanchor._numerics.logistic import fit_logistic, log_loss_terms
+from skanchor._numerics.logistic import fit_logistic, log_loss_terms, sigmoid
 
 
 def make_rows(seed, n=250, d=3):
@@ -108,6 +108,31 @@ def test_fit_logistic_starts_anywhere():
     assert warm.n_iter <= cold.n_iter
     assert_allclose(warm.coef, cold.coef, atol=1e-9)
     assert_allclose(far.coef, cold.coef, atol=1e-9)
+
+
+def test_fit_logistic_takes_any_hessian_for_the_first_step():
+    design, y, weight, offset = make_rows(0, n=4000)
+    cold = fit_logistic(design, y, weight, offset=offset)
+    again = fit_logistic(
+        design, y, weight, offset=offset, start=cold.coef, hessian=cold.hessian
+    )
+    assert again.converged
+    assert again.n_iter == 1
+    # Rows left out and scaled up, as in a fold.
+    kept = weight * (np.arange(4000) % 10 > 0) / 0.9
+    fold = fit_logistic(design, y, kept, offset=offset)
+    for hessian in (cold.hessian, np.eye(3), 1e-6 * np.eye(3), 1e6 * np.eye(3)):
+        warm = fit_logistic(
+            design, y, kept, offset=offset, start=cold.coef, hessian=hessian
+        )
+        assert warm.converged
+        assert_allclose(warm.coef, fold.coef, atol=1e-11)
+
+
+def test_sigmoid_over_the_whole_range():
+    eta = np.array([-np.inf, -1000.0, -40.0, -1e-20, 0.0, 3.0, 40.0, 1000.0, np.inf])
+    assert_allclose(sigmoid(eta), expit(eta), rtol=1e-15)
+    assert np.isnan(sigmoid(np.array([np.nan])))[0]
 
 
 def test_fit_logistic_minimum_norm_for_a_repeated_column():

@@ -17,9 +17,6 @@ __all__ = [
 
 _RANK_TOLERANCE = 1e-11
 
-# Least pivot of a matrix of unit diagonal that is far from short rank.
-_SAFE_PIVOT = 1e-4
-
 
 @dataclass(frozen=True, slots=True)
 class SymmetricSolver:
@@ -43,12 +40,11 @@ class SymmetricSolver:
         # Rounding may leave a zero on the diagonal just below it.
         scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
         inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        scaled = matrix * np.outer(inverse_scale, inverse_scale)
-        lower, failed = dpotrf(scaled, lower=1)
-        if not failed and np.diag(lower).min(initial=1.0) > _SAFE_PIVOT:
-            # An eighth of the time of the eigenvalues, which tell the rank.
-            return cls(inverse_scale[:, None] * dtrtri(lower, lower=1)[0].T)
-        values, vectors = np.linalg.eigh(scaled)
+        unit = matrix * np.outer(inverse_scale, inverse_scale)
+        root = _full_rank_root(unit)
+        if root is not None:
+            return cls(inverse_scale[:, None] * root)
+        values, vectors = np.linalg.eigh(unit)
         keep = values > _RANK_TOLERANCE * max(values[-1], 0.0) if len(values) else []
         root = inverse_scale[:, None] * vectors[:, keep] / np.sqrt(values[keep])
         return cls(root)
@@ -65,6 +61,18 @@ class SymmetricSolver:
     def inverse(self) -> NDArray[np.float64]:
         """Pseudo-inverse."""
         return self.root @ self.root.T
+
+
+def _full_rank_root(unit: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Root of the inverse of a matrix of unit diagonal, None where rank is in doubt."""
+    lower, failed = dpotrf(unit, lower=1)
+    if failed:
+        return None
+    root: NDArray[np.float64] = dtrtri(lower, lower=1)[0].T
+    # The largest eigenvalue is at most the trace, the smallest at least one over that
+    # of the inverse.
+    certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
+    return root if certain else None
 
 
 def covariance_factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -67,6 +67,8 @@ class LinearBias(ContrastMixin, BaseEstimator):
     array([0.9])
     """
 
+    _hessian: Array
+
     def __init__(
         self, feature_map: Any = None, *, alpha: float = 0.0, loss: str = "logistic"
     ):
@@ -128,9 +130,10 @@ class LinearBias(ContrastMixin, BaseEstimator):
         lower, upper = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
         if bounds is not None:
             lower[:n_parametric], upper[:n_parametric] = bounds
-        first = None
+        first, hessian = None, None
         if start is not None and len(start.coef_) == span.shape[1]:
             first = np.concatenate([start.parametric_coef_, start.coef_])
+            hessian = start._hessian
         fit = fit_logistic(
             np.hstack([parametric, span]),
             y,
@@ -139,7 +142,9 @@ class LinearBias(ContrastMixin, BaseEstimator):
             lower=lower,
             upper=upper,
             start=first,
+            hessian=hessian,
         )
+        self._hessian = fit.hessian
         self.parametric_coef_ = fit.coef[:n_parametric]
         self.coef_ = fit.coef[n_parametric:]
         self.converged_ = fit.converged
