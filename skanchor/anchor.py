@@ -20,7 +20,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, source_codes
 from skanchor.diagnostics import DETECTED, Diagnostics, diagnose, item_effects_check
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
-from skanchor.folds import FoldPlan, SourceKFold, fold_weights, run_plan
+from skanchor.folds import FoldPlan, SourceKFold, fold_weights, stream_plan
 from skanchor.inference import RankingResult
 from skanchor.items import (
     MIN_HISTORICAL,
@@ -35,6 +35,9 @@ from skanchor.riesz import RieszDebiaser
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
 Array = NDArray[np.float64]
+
+_STEP = 4096
+"""Rows of a step in sums over influence values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,18 @@ class _Fold:
     influence: Array
     prior_score: Array
     item_covariance: Array
+    undetermined: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """What the folds of one repeat add up to."""
+
+    plug_in: Array
+    estimate: Array
+    covariance: Array
+    item_part: Array
+    parts: Array
     undetermined: NDArray[np.bool_]
 
 
@@ -369,7 +384,8 @@ class AnchorPipeline(RankingEstimator):
                 splitter = SourceKFold(int(cv), random_state=int(seed))
                 codes = None if groups is None else groups[counted]
                 fold = np.full(len(X), -1)
-                for k, (_, test) in enumerate(splitter.split(X[counted], groups=codes)):
+                part = X.without_features()[counted]
+                for k, (_, test) in enumerate(splitter.split(part, groups=codes)):
                     fold[counted[test]] = k
                 plans.append(
                     [
@@ -463,11 +479,32 @@ class AnchorPipeline(RankingEstimator):
             for plan in plans
             for number, (train, test) in enumerate(plan)
         ]
-        done = run_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
-        notices = [notice for folds in done for notice in folds["notices"]]
+        done = stream_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
+        notices: list[Warning] = []
+        repeats: dict[str, list[_Repeat]] = {name: [] for name in treatments}
+        influence: dict[str, Array] = {}
+        shape = (len(problem.X), len(problem.X.models))
+        for plan in plans:
+            once = {name: np.zeros(shape) for name in treatments}
+            folds: dict[str, list[_Fold]] = {name: [] for name in treatments}
+            for _, test in plan:
+                readings, found = next(done)
+                notices += found
+                for name, fold in readings.items():
+                    once[name][test] = fold.influence
+                    # The rows need room once, not once more in the folds.
+                    folds[name].append(replace(fold, influence=np.empty((0, 0))))
+            for name, items in treatments.items():
+                inflation = 1.0 if items is None else items.inflation
+                repeats[name].append(
+                    _repeat(problem, once[name], folds[name], inflation)
+                )
+                share = once[name] if len(plans) == 1 else once[name] / len(plans)
+                known = influence.get(name)
+                influence[name] = share if known is None else known + share
         results = {
             name: self._assemble(
-                problem, full[name], items, [folds[name] for folds in done], check
+                problem, full[name], items, repeats[name], influence[name], check
             )
             for name, items in treatments.items()
         }
@@ -478,48 +515,29 @@ class AnchorPipeline(RankingEstimator):
         problem: _Problem,
         full: _Chain,
         items: ItemCovariance | None,
-        done: list[_Fold],
+        repeats: list[_Repeat],
+        influence: Array,
         check: tuple[pd.DataFrame, float],
     ) -> AnchorResult:
-        """Turn what the folds handed back into a result."""
-        X, plans = problem.X, self.fold_plan_
-        n_models = len(X.models)
-        influence = np.zeros((len(X), n_models))
-        estimates, plug_in, covariances, item_parts, parts = [], [], [], [], []
-        undetermined = np.zeros(n_models, dtype=bool)
-        inflation = 1.0 if items is None else items.inflation
-        for plan in plans:
-            folds, done = done[: len(plan)], done[len(plan) :]
-            once = np.zeros((len(X), n_models))
-            for (_, test), fold in zip(plan, folds, strict=True):
-                once[test] = fold.influence
-                undetermined |= fold.undetermined
-            plug_in.append(np.mean([fold.scores for fold in folds], axis=0))
-            prior = np.mean([fold.prior_score for fold in folds], axis=0)
-            estimates.append(plug_in[-1] + once.sum(axis=0) + prior)
-            sampling, split = _covariance(once, X.is_human, problem.groups)
-            item_part = inflation * np.mean(
-                [fold.item_covariance for fold in folds], axis=0
-            )
-            item_parts.append(item_part)
-            covariances.append(sampling + item_part)
-            parts.append([*split, np.diag(item_part)])
-            influence = once if len(plans) == 1 else influence + once / len(plans)
+        """Turn the repeats of one treatment into a result."""
+        X = problem.X
         assert full.debiaser is not None
+        undetermined = np.any([repeat.undetermined for repeat in repeats], axis=0)
+        plug_in = np.array([repeat.plug_in for repeat in repeats])
         result = AnchorResult(
             X.models,
             X.is_new,
-            np.array(estimates),
-            np.array(covariances),
+            np.array([repeat.estimate for repeat in repeats]),
+            np.array([repeat.covariance for repeat in repeats]),
             undetermined | self._unbounded(X),
             *count_rows(X, problem.weight),
-            None if items is None else np.array(item_parts),
+            None if items is None else np.array([r.item_part for r in repeats]),
             np.inf if items is None else items.df,
             influence=influence,
-            parts=np.array(parts),
+            parts=np.array([repeat.parts for repeat in repeats]),
             lower_bound=full.debiaser._lower_bound(full.X),
-            plug_in=np.array(plug_in),
-            fold_plan=plans,
+            plug_in=plug_in,
+            fold_plan=self.fold_plan_,
         )
         diagnostics = diagnose(
             full.X,
@@ -591,8 +609,8 @@ class AnchorPipeline(RankingEstimator):
         return self._summary.copy()
 
     def _summarise(self, X: Comparisons, y: Array, weight: Array) -> pd.DataFrame:
-        known = self._annotate(X)
-        delta = known.score_differences
+        scores = self.result_.all_scores.to_numpy(dtype=np.float64)
+        delta = X.with_columns(scores=scores).score_differences
         table = {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
@@ -694,11 +712,10 @@ def _fit_fold(
     treatments: dict[str, ItemCovariance | None],
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-) -> dict[str, Any]:
+) -> tuple[dict[str, _Fold], list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows."""
     weight, source = problem.weight, problem.source
-    counted = (source[test] >= 0) & (weight[test] > 0)
-    folds: dict[str, Any] = {}
+    folds: dict[str, _Fold] = {}
     try:
         train_weight = fold_weights(weight, source, train, problem.source_names)
         plugged, notices = _fit_stages(problem, train_weight, start=stages)
@@ -709,7 +726,7 @@ def _fit_fold(
             notices += found
             debiaser = chain.debiaser
             assert debiaser is not None
-            terms = debiaser._influence(chain.X[test], problem.y[test], counted)
+            terms = debiaser._influence(chain.X, problem.y, test)
             folds[name] = _Fold(
                 chain.scores,
                 terms * weight[test, None],
@@ -719,22 +736,50 @@ def _fit_fold(
             )
     except ValueError as error:
         raise type(error)(f"Fold {number}: {error}") from error
-    return {**folds, "notices": notices}
+    return folds, notices
+
+
+def _repeat(
+    problem: _Problem, influence: Array, folds: list[_Fold], inflation: float
+) -> _Repeat:
+    """Sum up one cross-fit."""
+    plug_in = np.mean([fold.scores for fold in folds], axis=0)
+    prior = np.mean([fold.prior_score for fold in folds], axis=0)
+    sampling, parts = _covariance(influence, problem.X.is_human, problem.groups)
+    item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
+    return _Repeat(
+        plug_in,
+        plug_in + influence.sum(axis=0) + prior,
+        sampling + item_part,
+        item_part,
+        np.vstack([parts, np.diag(item_part)]),
+        np.any([fold.undetermined for fold in folds], axis=0),
+    )
 
 
 def _covariance(
     influence: Array, is_human: NDArray[np.bool_], groups: NDArray[np.intp] | None
 ) -> tuple[Array, Array]:
     """Covariance of the scores and its human, judge and cross parts."""
-    human, judge = influence[is_human], influence[~is_human]
-    cross = np.zeros((influence.shape[1],) * 2)
+    size = influence.shape[1]
+    human, judge, cross = np.zeros((3, size, size))
     if groups is not None:
-        size = int(groups.max()) + 1
-        human = _group_totals(human, groups[is_human], size)
-        judge = _group_totals(judge, groups[~is_human], size)
-        cross = human.T @ judge
+        n_groups = int(groups.max()) + 1
+        by_kind = [
+            _group_totals(influence[rows], groups[rows], n_groups)
+            for rows in (is_human, ~is_human)
+        ]
+        human, judge = (totals.T @ totals for totals in by_kind)
+        cross = by_kind[0].T @ by_kind[1]
         cross = cross + cross.T
-    human, judge = human.T @ human, judge.T @ judge
+    else:
+        # In steps that stay in the cache, where a copy costs nothing.
+        for start in range(0, len(influence), _STEP):
+            part = slice(start, start + _STEP)
+            votes = influence[part][is_human[part]]
+            verdicts = influence[part][~is_human[part]]
+            human += votes.T @ votes
+            judge += verdicts.T @ verdicts
     parts = np.array([np.diag(part) for part in (human, judge, cross)])
     return human + judge + cross, parts
 

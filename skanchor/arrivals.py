@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -10,7 +12,7 @@ from scipy.special import expit
 
 from skanchor._numerics.logistic import fit_logistic
 from skanchor.base import ComparisonEstimator
-from skanchor.comparisons import Comparisons, usable_features
+from skanchor.comparisons import Comparisons, align, usable_features
 from skanchor.exceptions import BattlesError, BoundWarning
 
 __all__ = ["ArrivalScorer"]
@@ -118,17 +120,18 @@ class ArrivalScorer(ComparisonEstimator):
             )
         # With the new scores at zero the logit is the known part of the row.
         scores = np.where(X.is_new, 0.0, _known_scores(X))
-        offset = X.with_columns(scores=scores).logits()[rows]
+        known = X.without_features()[rows].with_columns(scores=scores)
+        offset = known.logits()
         if not np.isfinite(offset).all():
-            bad = rows[~np.isfinite(offset)]
-            names = X.with_columns(scores=scores)[bad].unscored_models()
+            bad = np.flatnonzero(~np.isfinite(offset))
+            names = known[bad].unscored_models()
             raise BattlesError(
                 f"New models meet opponents without a score: {names[:5]} "
                 f"({len(bad)} rows)."
             )
         first = None
         if start is not None:
-            first = start.scores_.reindex(self.new_models_).to_numpy(float)
+            first = start._scores_of(self.new_models_)
             first = None if np.isnan(first).any() else first
         design = signs * slope[rows, None]
         if not len(new):
@@ -162,9 +165,12 @@ class ArrivalScorer(ComparisonEstimator):
             ]
         return []
 
+    def _scores_of(self, models: NDArray[Any]) -> Array:
+        return np.asarray(align(self.scores_.to_numpy(), self.new_models_, models))
+
     def _annotate(self, X: Comparisons) -> Comparisons:
         known = _known_scores(X)
-        fitted = self.scores_.reindex(X.models).to_numpy(dtype=np.float64)
+        fitted = self._scores_of(X.models)
         return X.with_columns(scores=np.where(np.isnan(fitted), known, fitted))
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:

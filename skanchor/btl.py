@@ -17,7 +17,7 @@ from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor.base import ComparisonEstimator, check_level
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
@@ -409,7 +409,7 @@ class BTLRegressor(ComparisonEstimator):
         return rating + ELO_SCALE * table
 
     def _scores_of(self, models: NDArray[Any]) -> Array:
-        return np.asarray(self.scores_.reindex(models), dtype=np.float64)
+        return align(self.scores_.to_numpy(), self.models_, models)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         scores = self._scores_of(X.models)

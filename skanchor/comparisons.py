@@ -140,21 +140,32 @@ class Outcomes:
 
 
 # ------------------------------------------------------------------------ row records
-@dataclass(frozen=True, eq=False)
 class FeaturePairs:
     """Features of the two responses of each comparison: what a bias learner sees.
 
-    Attributes
+    Chosen rows are copied out of the table when they are first read, since most
+    learners read the contrast alone.
+
+    Parameters
     ----------
-    left, right : ndarray of shape (n_rows, n_features)
+    left, right : ndarray of shape (n_table, n_features)
         Features of the first and of the second response.
     names : tuple of str
         Names of the features.
+    rows : ndarray of shape (n_rows,), optional
+        Row numbers; None means all.
     """
 
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    names: tuple[str, ...] = ()
+    def __init__(
+        self,
+        left: NDArray[np.float64],
+        right: NDArray[np.float64],
+        names: tuple[str, ...] = (),
+        rows: NDArray[np.intp] | None = None,
+    ):
+        self.names = names
+        self._table = left, right
+        self._rows = rows
 
     @classmethod
     def of(cls, X: Any) -> FeaturePairs:
@@ -164,15 +175,38 @@ class FeaturePairs:
         return cls(X, np.zeros_like(X))
 
     def __len__(self) -> int:
-        return len(self.left)
+        return len(self._table[0] if self._rows is None else self._rows)
 
     def __getitem__(self, rows: Any) -> FeaturePairs:
-        return FeaturePairs(self.left[rows], self.right[rows], self.names)
+        inside = np.arange(len(self)) if self._rows is None else self._rows
+        part = FeaturePairs(*self._table, self.names, inside[rows])
+        if "contrast" in self.__dict__:
+            part.__dict__["contrast"] = self.contrast[rows]
+        return part
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a response."""
+        return self._table[0].shape[1]
+
+    def _side(self, side: int) -> NDArray[np.float64]:
+        table = self._table[side]
+        return table if self._rows is None else table.take(self._rows, axis=0)
+
+    @cached_property
+    def left(self) -> NDArray[np.float64]:
+        """Features of the first response, of shape (n_rows, n_features)."""
+        return self._side(0)
+
+    @cached_property
+    def right(self) -> NDArray[np.float64]:
+        """Features of the second response, of shape (n_rows, n_features)."""
+        return self._side(1)
 
     @cached_property
     def contrast(self) -> NDArray[np.float64]:
         """Features of the first response minus those of the second."""
-        return self.left - self.right
+        return self._side(0) - self._side(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,11 +239,32 @@ class JudgeRows:
     def incidence(self) -> csr_array:
         """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
         n = len(self.rows)
-        columns = np.column_stack([self.left, self.right]).ravel()
+        columns = np.empty((n, 2), dtype=np.int32)
+        columns[:, 0], columns[:, 1] = self.left, self.right
+        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
         values = np.tile([1.0, -1.0], n)
-        return csr_array(
-            (values, columns, np.arange(0, 2 * n + 1, 2)), shape=(n, self.n_models)
-        )
+        return csr_array((values, columns.ravel(), starts), shape=(n, self.n_models))
+
+    def item_sums(
+        self, values: NDArray[np.float64], factor: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum of factor times values of the rows of each model, minus where second.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_columns)
+            Values of the rows.
+        factor : ndarray of shape (n,)
+            Factors of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_columns)
+        """
+        signs = self.incidence
+        entries = signs.data * np.repeat(factor, 2)
+        weighted = csr_array((entries, signs.indices, signs.indptr), signs.shape)
+        return np.asarray(weighted.T @ values)
 
 
 # ----------------------------------------------------------------------- comparisons
@@ -370,11 +425,14 @@ class Comparisons:
         """Models with free scores, aligned with ``models``."""
         return _isin(self.models, self.new_models or ())
 
-    @cached_property
+    @property
     def involves_new(self) -> NDArray[np.bool_]:
         """Rows in which at least one side is a new model."""
-        padded = np.append(self.is_new, False)
-        return padded[self.left] | padded[self.right]
+        if "involves new" not in self._cache:
+            padded = np.append(self.is_new, False)
+            self._cache["involves new"] = padded[self.left] | padded[self.right]
+        involves: NDArray[np.bool_] = self._cache["involves new"]
+        return involves
 
     @property
     def is_usable(self) -> NDArray[np.bool_]:
@@ -400,9 +458,7 @@ class Comparisons:
                 self.right[rows],
                 self.order[rows],
                 FeaturePairs(
-                    self.features_left[rows],
-                    self.features_right[rows],
-                    self.feature_names,
+                    self.features_left, self.features_right, self.feature_names, rows
                 ),
                 len(self.models),
             )
@@ -418,8 +474,10 @@ class Comparisons:
                 "BTLRegressor first."
             )
         padded = np.append(self.scores, np.nan)
-        delta = padded[self.left] - padded[self.right]
-        delta[(self.left == self.right) & (self.left >= 0)] = 0.0
+        delta: NDArray[np.float64] = padded.take(self.left)
+        delta -= padded.take(self.right)
+        if np.isnan(self.scores).any():
+            delta[(self.left == self.right) & (self.left >= 0)] = 0.0
         return delta
 
     def logits(self) -> NDArray[np.float64]:
@@ -438,15 +496,18 @@ class Comparisons:
             slope[: len(self.judges)] = self.sensitivities
         if self.position_effects is not None:
             position[: len(self.judges)] = self.position_effects
-        eta = slope[self.judge] * delta
+        eta: NDArray[np.float64] = slope.take(self.judge)
+        eta *= delta
         if self.biases is not None:
-            eta = eta + self.biases
+            eta += self.biases
         if self.deviations is not None:
             # Zero for humans and for what no stage has learned.
             u = np.zeros((len(self.judges) + 2, len(self.models) + 1))
             u[: len(self.judges), : len(self.models)] = np.nan_to_num(self.deviations)
-            eta = eta + u[self.judge, self.left] - u[self.judge, self.right]
-        return eta + position[self.judge] * self.order
+            eta += u[self.judge, self.left] - u[self.judge, self.right]
+        if self.position_effects is not None:
+            eta += position.take(self.judge) * self.order
+        return eta
 
     def unscored_models(self) -> list[str]:
         """Names of the models in these rows that carry no score."""
@@ -473,20 +534,20 @@ class Comparisons:
             left=model_map[self.left],
             right=model_map[self.right],
             judge=judge_map[self.judge],
-            scores=_realign(self.scores, self.models, models),
-            sensitivities=_realign(self.sensitivities, self.judges, judges),
-            position_effects=_realign(self.position_effects, self.judges, judges),
+            scores=align(self.scores, self.models, models),
+            sensitivities=align(self.sensitivities, self.judges, judges),
+            position_effects=align(self.position_effects, self.judges, judges),
             deviations=None
             if self.deviations is None
-            else _realign(
-                _realign(self.deviations.T, self.models, models).T,
+            else align(
+                align(self.deviations.T, self.models, models).T,
                 self.judges,
                 judges,
             ),
             item_covariance=None
             if self.item_covariance is None
-            else _realign(
-                _realign(self.item_covariance, self.judges, judges).T,
+            else align(
+                align(self.item_covariance, self.judges, judges).T,
                 self.judges,
                 judges,
             ),
@@ -509,7 +570,17 @@ class Comparisons:
         # The cache holds what depends on the rows and their roles alone.
         if learned.get("new_models", self.new_models) != self.new_models:
             learned["_cache"] = {}
-        return replace(self, **learned)
+        annotated = replace(self, **learned)
+        if "scores" not in learned and "score_differences" in self.__dict__:
+            annotated.__dict__["score_differences"] = self.score_differences
+        return annotated
+
+    def without_features(self) -> Comparisons:
+        """Return the rows without their features, so that slicing is cheap."""
+        none = np.empty((len(self), 0))
+        return replace(
+            self, features_left=none, features_right=none, feature_names=(), _cache={}
+        )
 
 
 # ------------------------------------------------------------------------------ roles
@@ -601,9 +672,18 @@ def source_codes(X: Comparisons) -> NDArray[np.intp]:
     low, high = np.minimum(left, right), np.maximum(left, right)
     label = ((X.judge + 2) * width + low) * width + high
     label = np.where(X.is_usable, label, -1)
-    values, codes = np.unique(label, return_inverse=True)
-    X._cache["sources"] = codes - 1 if values[0] == -1 else codes
-    return X._cache["sources"]
+    size = int(label.max(initial=0)) + 2
+    if size <= 4 * len(label):
+        # Counting numbers the labels in use much faster than sorting.
+        used = np.bincount(label + 1, minlength=size) > 0
+        used[0] = False
+        codes = (np.cumsum(used) - 1).take(label + 1)
+        codes[label == -1] = -1
+    else:
+        values, codes = np.unique(label, return_inverse=True)
+        codes -= int(values[0] == -1)
+    X._cache["sources"] = codes
+    return codes
 
 
 # ------------------------------------------------------------------------------- door
@@ -961,10 +1041,10 @@ def _positions(
     return np.array([place.get(label, missing) for label in labels], dtype=np.intp)
 
 
-def _realign(values: Any, old: NDArray[Any], new: NDArray[Any]) -> Any:
+def align(values: Any, old: NDArray[Any], new: NDArray[Any]) -> Any:
     """Move rows of ``values`` with their labels; NaN where a label is new."""
-    if values is None:
-        return None
+    if values is None or _same(old, new):
+        return values
     missing = np.full((1, *values.shape[1:]), np.nan)
     return np.concatenate([values, missing])[_positions(new, old)]
 
@@ -974,12 +1054,9 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
 
     Rows without weight then add exactly zero to every sum.
     """
-    if "finite" in X._cache:
+    if all_finite(X):
         return X
     finite = np.isfinite(X.features_left) & np.isfinite(X.features_right)
-    if finite.all():
-        X._cache["finite"] = True
-        return X
     bad = used & ~finite.all(axis=1)
     if bad.any():
         row = int(np.argmax(bad))
@@ -994,3 +1071,13 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
         features_right=np.where(finite, X.features_right, 0.0),
         _cache={},
     )
+
+
+def all_finite(X: Comparisons) -> bool:
+    """Whether no feature of any row is missing."""
+    if "finite" not in X._cache:
+        X._cache["finite"] = bool(
+            np.isfinite(X.features_left).all() and np.isfinite(X.features_right).all()
+        )
+    finite: bool = X._cache["finite"]
+    return finite

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from skanchor.base import resolve_groups
 from skanchor.comparisons import Comparisons, decide_roles, source_codes
 
-__all__ = ["FoldPlan", "SourceKFold", "fold_weights", "run_plan"]
+__all__ = ["FoldPlan", "SourceKFold", "fold_weights", "run_plan", "stream_plan"]
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 FoldPlan = list[Split]
@@ -129,8 +129,10 @@ def deal_folds(
     """
     source = source_codes(X)
     if groups is None:
+        n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
-        order = np.lexsort((random.permutation(len(X)), high, low, source))
+        kind = ((source + 1) * n_models + low + 1) * n_models + high + 1
+        order = _sorted_within(kind, random)
         fold = np.empty(len(X), dtype=np.intp)
         fold[order] = np.arange(len(X)) % n_splits
         return fold
@@ -140,10 +142,21 @@ def deal_folds(
     known = source >= 0
     np.add.at(table, (groups[known], source[known]), 1)
     _, kind = np.unique(table, axis=0, return_inverse=True)
-    order = np.lexsort((random.permutation(n_groups), kind.ravel()))
+    order = _sorted_within(kind.ravel(), random)
     dealt = np.empty(n_groups, dtype=np.intp)
     dealt[order] = np.arange(n_groups) % n_splits
     return dealt[groups]
+
+
+def _sorted_within(
+    kind: NDArray[np.intp], random: np.random.RandomState
+) -> NDArray[np.intp]:
+    """Order that sorts by kind, at random within a kind."""
+    shuffled = np.empty(len(kind), dtype=np.intp)
+    shuffled[random.permutation(len(kind))] = np.arange(len(kind))
+    # numpy sorts integers of 16 bits in linear time.
+    small = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
+    return shuffled[np.argsort(small[shuffled], kind="stable")]
 
 
 def fold_weights(
@@ -173,10 +186,11 @@ def fold_weights(
     """
     inside = np.zeros(len(weight))
     inside[train] = weight[train]
-    counted = source >= 0
     size = len(names)
-    whole = np.bincount(source[counted], weight[counted], size)
-    kept = np.bincount(source[counted], inside[counted], size)
+    # Rows that count for nothing fall into the first bin.
+    bins = source + 1
+    whole = np.bincount(bins, weight, size + 1)[1:]
+    kept = np.bincount(bins, inside, size + 1)[1:]
     empty = (whole > 0) & (kept == 0)
     if empty.any():
         lost = [names[i] for i in np.flatnonzero(empty).tolist()]
@@ -185,18 +199,23 @@ def fold_weights(
             "add rows."
         )
     omega = np.divide(whole, kept, out=np.zeros(size), where=kept > 0)
-    return np.asarray(inside * np.append(omega, 0.0)[source])
+    return np.asarray(inside * np.append(0.0, omega).take(bins))
 
 
-def run_plan(
+def run_plan(*args: Any, **kwargs: Any) -> list[Any]:
+    """Return the list of what :func:`stream_plan` yields."""
+    return list(stream_plan(*args, **kwargs))
+
+
+def stream_plan(
     task: Callable[..., Any],
     jobs: Sequence[tuple[Any, ...]],
     *,
     n_jobs: int | None = None,
     verbose: int = 0,
     description: str = "folds",
-) -> list[Any]:
-    """Run ``task(*job)`` for every job, in order, possibly in parallel.
+) -> Iterator[Any]:
+    """Run ``task(*job)`` for every job, possibly in parallel; yield in order.
 
     Parameters
     ----------
@@ -211,17 +230,18 @@ def run_plan(
     description : str
         What the bar counts.
 
-    Returns
-    -------
-    list
+    Yields
+    ------
+    object
+        What each call returns.
     """
-    results = Parallel(n_jobs=n_jobs, return_as="generator")(
+    results: Iterator[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(task)(*job) for job in jobs
     )
     if verbose <= 0:
-        return list(results)
+        return results
     from rich.console import Console
     from rich.progress import track
 
     console = Console(stderr=True)
-    return list(track(results, description, len(jobs), console=console, transient=True))
+    return iter(track(results, description, len(jobs), console=console, transient=True))

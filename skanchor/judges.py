@@ -11,7 +11,13 @@ from sklearn.base import clone
 
 from skanchor.base import ComparisonEstimator
 from skanchor.bias._base import BiasLearner, learner_for, make_learner
-from skanchor.comparisons import Comparisons, JudgeRows, usable_features
+from skanchor.comparisons import (
+    Comparisons,
+    JudgeRows,
+    align,
+    all_finite,
+    usable_features,
+)
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
@@ -123,7 +129,8 @@ class JudgeCalibrator(ComparisonEstimator):
             row_weight = weight[cut.rows]
             if not row_weight.any():
                 continue
-            columns = [np.where(np.isfinite(delta[cut.rows]), delta[cut.rows], 0.0)]
+            difference = delta[cut.rows]
+            columns = [np.where(np.isfinite(difference), difference, 0.0)]
             if self.position_effect:
                 self._check_position(judge, X, cut, row_weight > 0)
                 columns.append(cut.order)
@@ -220,22 +227,25 @@ class JudgeCalibrator(ComparisonEstimator):
             if judge in known and X.features_left.shape[1]:
                 cut = X.by_judge(m)
                 if len(cut):
-                    biases[cut.rows] = self._contrast(judge, cut)
+                    biases[cut.rows] = self._contrast(judge, cut, all_finite(X))
         return X.with_columns(
-            sensitivities=self.sensitivities_.reindex(X.judges).to_numpy(float),
-            position_effects=self.position_effects_.reindex(X.judges).to_numpy(float)
+            sensitivities=self._by_judge(self.sensitivities_, X),
+            position_effects=self._by_judge(self.position_effects_, X)
             if self.position_effect
             else None,
             biases=biases,
         )
 
-    def _contrast(self, judge: Any, cut: JudgeRows) -> Array:
+    def _by_judge(self, values: pd.Series, X: Comparisons) -> Array:
+        return np.asarray(align(values.to_numpy(float), self.judges_, X.judges))
+
+    def _contrast(self, judge: Any, cut: JudgeRows, complete: bool) -> Array:
         pairs = cut.pairs
+        if complete:
+            return np.asarray(self.biases_[judge].contrast(pairs))
         finite = np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(
             axis=1
         )
-        if finite.all():
-            return np.asarray(self.biases_[judge].contrast(pairs))
         values = np.full(len(cut), np.nan)
         if finite.any():
             values[finite] = self.biases_[judge].contrast(pairs[finite])

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor._numerics.btl import laplacian, pair_sums
@@ -18,6 +17,7 @@ from skanchor._numerics.linalg import (
     mix_judges,
     zero_sum_basis,
 )
+from skanchor._numerics.logistic import sigmoid
 from skanchor.base import ComparisonEstimator, check_weight
 from skanchor.bias._base import learner_for, make_learner
 from skanchor.comparisons import Comparisons, source_codes, usable_features
@@ -172,7 +172,7 @@ class RieszDebiaser(ComparisonEstimator):
         used = X.is_usable & (weight > 0) & np.isfinite(eta)
         X = usable_features(X, used & ~X.is_human)
         weight = np.where(used, weight, 0.0)
-        p = expit(np.where(used, eta, 0.0))
+        p = sigmoid(np.where(used, eta, 0.0))
         curvature = p * (1.0 - p)
         # Separated verdicts say nothing: their inverse would be rounding noise.
         curvature = np.where(curvature > SEPARATED, weight * curvature, 0.0)
@@ -184,7 +184,7 @@ class RieszDebiaser(ComparisonEstimator):
         self.identity_error_ = float(np.abs(self._system.gap).max())
         codes = source_codes(X)
         keys = self._source_keys(X, codes)
-        totals = np.bincount(codes[used], weight[used], minlength=len(keys))
+        totals = np.bincount(codes + 1, weight, minlength=len(keys) + 1)[1:]
         self._source_totals = dict(zip(keys, totals.tolist(), strict=True))
         notices: list[Warning] = []
         lost = np.abs(missing - self._system.targets).max(axis=0) > 1e-5
@@ -264,31 +264,41 @@ class RieszDebiaser(ComparisonEstimator):
             solver,
         )
 
-    def _row_weights(self, X: Comparisons, rows: NDArray[np.bool_]) -> Array:
-        """Riesz weights of the chosen rows, zero elsewhere; (n_rows, n_targets)."""
+    def _row_weights(self, X: Comparisons, rows: NDArray[np.intp]) -> Array:
+        """Riesz weights of the chosen rows, of shape (n_chosen, n_targets).
+
+        Zero for rows that cannot be used.
+        """
         system = self._system
         n_items = len(X.models)
-        weights = np.zeros((len(X), n_items))
-        delta = X.score_differences
+        weights = np.zeros((len(rows), n_items))
+        place = np.full(len(X), -1)
+        place[rows] = np.arange(len(rows))
+        scores = X.scores
+        assert scores is not None
         n_scores = system.items.shape[1]
         item_weights = system.items @ system.weights[:n_scores]
         human = X.by_judge(-1)
-        at = rows[human.rows]
-        weights[human.rows[at]] = (
-            item_weights[human.left[at]] - item_weights[human.right[at]]
+        at = place[human.rows]
+        chosen = np.flatnonzero(at >= 0)
+        weights[at[chosen]] = (
+            item_weights[human.left[chosen]] - item_weights[human.right[chosen]]
         )
         for m, block in enumerate(system.blocks):
             cut = X.by_judge(m)
-            chosen = np.flatnonzero(rows[cut.rows])
+            at = place[cut.rows]
+            chosen = np.flatnonzero(at >= 0)
             if block is None or not len(chosen):
                 continue
+            left, right = cut.left[chosen], cut.right[chosen]
             columns = system.columns(m, X) @ system.weights
-            values = columns[cut.left[chosen]] - columns[cut.right[chosen]]
-            values += np.outer(delta[cut.rows[chosen]], columns[n_items])
+            # What a row says of its two models and of the sensitivity, by model.
+            by_item = columns[:n_items] + np.outer(scores, columns[n_items])
+            values = by_item[left] - by_item[right]
             if X.position_effects is not None:
                 values += np.outer(cut.order[chosen], columns[n_items + 1])
             values -= block.correction(cut.pairs[chosen], columns)
-            weights[cut.rows[chosen]] = values
+            weights[at[chosen]] = values
         return weights
 
     def _aligned(self, X: Any) -> Comparisons:
@@ -318,7 +328,10 @@ class RieszDebiaser(ComparisonEstimator):
             logits; zero for rows that cannot be used.
         """
         aligned = self._aligned(X)
-        return self._row_weights(aligned, self._valid(aligned))
+        rows = np.flatnonzero(self._valid(aligned))
+        weights = np.zeros((len(aligned), len(self.models_)))
+        weights[rows] = self._row_weights(aligned, rows)
+        return weights
 
     def influence(self, X: Any, y: Any) -> Array:
         """Weight times residual of each row, the terms of the correction.
@@ -337,11 +350,17 @@ class RieszDebiaser(ComparisonEstimator):
         """
         aligned = self._aligned(X)
         values = self._outcome_values(aligned, y)
-        return self._influence(aligned, values, self._valid(aligned))
+        return self._influence(aligned, values, np.arange(len(aligned)))
 
-    def _influence(self, X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> Array:
-        residual = np.where(rows, y - expit(np.where(rows, X.logits(), 0.0)), 0.0)
-        return self._row_weights(X, rows) * residual[:, None]
+    def _influence(self, X: Comparisons, y: Array, rows: NDArray[np.intp]) -> Array:
+        """Influence of the chosen rows, zero where they cannot be used."""
+        part = X.without_features()[rows]
+        eta = part.logits()
+        valid = part.is_usable & np.isfinite(eta)
+        influence = self._row_weights(X, rows)
+        influence *= np.where(valid, y[rows] - sigmoid(eta), 0.0)[:, None]
+        influence[~valid] = 0.0
+        return influence
 
     def _lower_bound(self, X: Comparisons) -> Array:
         """Part of each score's variance that judge rows cannot lower.
@@ -371,16 +390,17 @@ class RieszDebiaser(ComparisonEstimator):
     @staticmethod
     def _source_keys(X: Comparisons, codes: NDArray[np.intp]) -> list[Any]:
         """Name each source by its judge and its new models."""
-        keys: list[Any] = [None] * (int(codes.max(initial=-1)) + 1)
+        if "source keys" in X._cache:
+            known: list[Any] = X._cache["source keys"]
+            return known
+        keys: list[Any] = []
         judges = [*X.judges.tolist(), None, "human"]
         new = np.append(X.is_new, False)
-        for code in range(len(keys)):
-            row = int(np.argmax(codes == code))
+        values, rows = np.unique(codes, return_index=True)
+        for row in rows[values >= 0].tolist():
             sides = [s for s in (X.left[row], X.right[row]) if new[s]]
-            keys[code] = (
-                judges[X.judge[row]],
-                frozenset(X.models[sides].tolist()),
-            )
+            keys.append((judges[X.judge[row]], frozenset(X.models[sides].tolist())))
+        X._cache["source keys"] = keys
         return keys
 
     def _annotate(self, X: Comparisons) -> Comparisons:
@@ -414,12 +434,12 @@ class RieszDebiaser(ComparisonEstimator):
         rows = self._valid(aligned) & (weight > 0)
         if not rows.any():
             raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
-        a = self._row_weights(aligned, rows)
-        p = expit(np.where(rows, aligned.logits(), 0.0))
-        squares = weight * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
+        a = self._row_weights(aligned, np.flatnonzero(rows))
+        p = sigmoid(aligned.logits()[rows])
+        squares = weight[rows] * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
         codes = source_codes(aligned)
         keys = self._source_keys(aligned, codes)
-        sums = np.bincount(codes[rows], squares[rows], minlength=len(keys))
+        sums = np.bincount(codes[rows], squares, minlength=len(keys))
         counts = np.bincount(codes[rows], weight[rows], minlength=len(keys))
         total = sum(
             self._source_totals.get(key, 0.0) * s / c

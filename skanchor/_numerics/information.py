@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor.comparisons import FeaturePairs, JudgeRows
 
 __all__ = ["JudgeBlock", "judge_block", "local_gram", "selectors"]
@@ -65,17 +65,18 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
     return rows
 
 
-def local_gram(cut: JudgeRows, extra: Array, weight: Array) -> Array:
+def local_gram(cut: JudgeRows, extra: Array | Columns, weight: Array) -> Array:
     """Weighted Gram matrix of a judge's columns (items, extra), in one pass."""
     n_items = cut.n_models
-    weighted = extra * weight[:, None]
-    gram = np.empty((n_items + extra.shape[1],) * 2)
+    root = np.sqrt(weight)
+    scaled = Columns.of(extra).scaled(root)
+    gram = np.empty((n_items + scaled.shape[1],) * 2)
     gram[:n_items, :n_items] = laplacian(
         pair_sums(cut.left, cut.right, weight, n_items)
     )
-    gram[:n_items, n_items:] = cut.incidence.T @ weighted
+    gram[:n_items, n_items:] = cut.item_sums(scaled, root)
     gram[n_items:, :n_items] = gram[:n_items, n_items:].T
-    gram[n_items:, n_items:] = extra.T @ weighted
+    gram[n_items:, n_items:] = scaled.T @ scaled
     return gram
 
 
@@ -103,16 +104,15 @@ def judge_block(
     JudgeBlock
     """
     n_items = cut.n_models
-    extra = np.column_stack([delta, cut.order])
     if learner is not None and not hasattr(learner, "span"):
+        extra = np.column_stack([delta, cut.order])
         return _fitted_block(cut, extra, weight, learner)
-    span = None
+    blocks = [delta[:, None], cut.order[:, None]]
     if learner is not None:
         learner.fit_span(cut.pairs, weight)
-        span = learner.span(cut.pairs)
-        extra = np.hstack([extra, span])
-    gram = local_gram(cut, extra, weight)
-    if span is None:
+        blocks.append(learner.span(cut.pairs))
+    gram = local_gram(cut, Columns(*blocks), weight)
+    if learner is None:
         return JudgeBlock(gram, gram, None, None)
     head, tail = slice(n_items + 2), slice(n_items + 2, None)
     inner = gram[tail, tail].copy()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 __all__ = [
+    "Columns",
     "SymmetricSolver",
     "covariance_factor",
     "mix_judges",
@@ -16,6 +17,52 @@ __all__ = [
 ]
 
 _RANK_TOLERANCE = 1e-11
+
+
+class Columns:
+    """Blocks of columns side by side, without a copy of them.
+
+    Parameters
+    ----------
+    *blocks : ndarray of shape (n_rows, n_block_columns)
+        The blocks, from left to right.
+    """
+
+    def __init__(self, *blocks: NDArray[np.float64]):
+        stops = np.cumsum([block.shape[1] for block in blocks]).tolist()
+        starts = [0, *stops[:-1]]
+        self._blocks = [
+            (block, slice(start, stop))
+            for block, start, stop in zip(blocks, starts, stops, strict=True)
+            if stop > start
+        ]
+        self.shape = len(blocks[0]), stops[-1]
+
+    @classmethod
+    def of(cls, design: NDArray[np.float64] | Columns) -> Columns:
+        """Take columns as they are, and an array as one block."""
+        return design if isinstance(design, Columns) else cls(design)
+
+    def dot(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Linear combination of the columns, of shape (n_rows,)."""
+        total = np.zeros(self.shape[0])
+        for block, at in self._blocks:
+            total += block @ coef[at]
+        return total
+
+    def sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weighted sum of each column, of shape (n_columns,)."""
+        result = np.empty(self.shape[1])
+        for block, at in self._blocks:
+            result[at] = weight @ block
+        return result
+
+    def scaled(self, factor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One array of the columns with each row times its factor."""
+        result = np.empty(self.shape)
+        for block, at in self._blocks:
+            np.multiply(block, factor[:, None], out=result[:, at])
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +85,9 @@ class SymmetricSolver:
     def factorise(cls, matrix: NDArray[np.float64]) -> SymmetricSolver:
         """Factorise ``matrix`` of shape (n, n)."""
         # Rounding may leave a zero on the diagonal just below it.
-        scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
         inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        unit = matrix * np.outer(inverse_scale, inverse_scale)
+        unit = inverse_scale[:, None] * matrix * inverse_scale
         root = _full_rank_root(unit)
         if root is not None:
             return cls(inverse_scale[:, None] * root)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import Columns, SymmetricSolver
 
 __all__ = ["LogisticFit", "fit_logistic", "log_loss_terms", "sigmoid"]
 
@@ -64,7 +64,7 @@ def log_loss_terms(
 
 
 def fit_logistic(
-    design: NDArray[np.float64],
+    design: NDArray[np.float64] | Columns,
     y: NDArray[np.float64],
     weight: NDArray[np.float64],
     *,
@@ -81,7 +81,7 @@ def fit_logistic(
 
     Parameters
     ----------
-    design : ndarray of shape (n_rows, n_columns)
+    design : ndarray or Columns of shape (n_rows, n_columns)
         Columns.
     y : ndarray of shape (n_rows,)
         Outcomes in [0, 1].
@@ -107,20 +107,20 @@ def fit_logistic(
     -------
     LogisticFit
     """
-    n_columns = design.shape[1]
+    columns = Columns.of(design)
+    n_columns = columns.shape[1]
     penalty = np.zeros(n_columns) if penalty is None else penalty
     lower = np.full(n_columns, -np.inf) if lower is None else lower
     upper = np.full(n_columns, np.inf) if upper is None else upper
     coef = np.zeros(n_columns) if start is None else np.clip(start, lower, upper)
     weight = weight / weight.sum()
     weighted_y = weight * y
-    target = design.T @ weighted_y
+    target = columns.sums(weighted_y)
 
-    eta = design @ coef
+    eta = columns.dot(coef)
     if offset is not None:
         eta += offset
     counted = (weight > 0).astype(np.float64)
-    buffer = np.empty_like(design)
     loss: float | None = None
     converged, n_iter = False, 0
     inherited = hessian is not None
@@ -129,29 +129,30 @@ def fit_logistic(
     while n_iter < max_iter:
         n_iter += 1
         mean = sigmoid(eta)
-        gradient = design.T @ (weight * mean) - target + penalty * coef
+        gradient = columns.sums(weight * mean) - target + penalty * coef
         # A coefficient on its bound moves only inwards.
         free = ~(
             ((coef <= lower) & (gradient > 0)) | ((coef >= upper) & (gradient < 0))
         )
         if hessian is None or drift > _STALE_MOVE:
-            root = np.sqrt(weight * mean * (1.0 - mean))
-            np.multiply(design, root[:, None], out=buffer)
             # The product of a matrix with itself costs half of another one.
-            hessian = buffer.T @ buffer
+            scaled = columns.scaled(np.sqrt(weight * mean * (1.0 - mean)))
+            hessian = scaled.T @ scaled
             hessian[np.diag_indices(n_columns)] += penalty
             drift, inherited = 0.0, False
-        step = np.zeros(n_columns)
-        step[free] = -SymmetricSolver.factorise(hessian[np.ix_(free, free)]).solve(
-            gradient[free]
-        )
+        if free.all():
+            step = -SymmetricSolver.factorise(hessian).solve(gradient)
+        else:
+            inner = SymmetricSolver.factorise(hessian[np.ix_(free, free)])
+            step = np.zeros(n_columns)
+            step[free] = -inner.solve(gradient[free])
         decrement = -float(gradient @ step)
         length = 1.0
         while True:
             whole = coef + length * step
             trial = np.clip(whole, lower, upper)
             moved = trial - coef
-            shift = design @ moved
+            shift = columns.dot(moved)
             trial_eta = eta + shift
             change = float(np.abs(shift * counted).max(initial=0.0))
             inside = length == 1.0 and np.array_equal(trial, whole)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
 from skanchor.bias._base import ContrastMixin
 from skanchor.comparisons import FeaturePairs
@@ -135,7 +135,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
             first = np.concatenate([start.parametric_coef_, start.coef_])
             hessian = start._hessian
         fit = fit_logistic(
-            np.hstack([parametric, span]),
+            Columns(parametric, span),
             y,
             weight,
             penalty=np.concatenate([np.zeros(n_parametric), ridge]),
@@ -156,7 +156,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
     ) -> tuple[FeaturePairs, Array, Array]:
         """Take encoded pairs as they are; validate arrays."""
         if isinstance(X, FeaturePairs):
-            self.n_features_in_ = X.left.shape[1]
+            self.n_features_in_ = X.n_features
             weight = np.ones(len(X)) if sample_weight is None else sample_weight
             return X, np.asarray(y, dtype=np.float64), weight
         squared = self.loss == "squared"
