@@ -8,22 +8,15 @@ has one thread, so that the figures do not depend on the number of free cores.
 
 from __future__ import annotations
 
-import csv
 import statistics
-import time
-import tracemalloc
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from report import peak_bytes, timed, write_rows
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from skanchor import AnchorPipeline, Comparisons
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def make_table(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -53,35 +46,6 @@ def make_table(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     for side, block in (("a", left), ("b", right)):
         table |= {f"x{j}_{side}": block[:, j] for j in range(n_features)}
     return pd.DataFrame(table), y
-
-
-def timed(function: Callable[[], Any], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def write_rows(
-    name: str, header: Sequence[str], rows: Sequence[Sequence[object]]
-) -> None:
-    """Print a table and write it to ``results/<name>.csv``."""
-    RESULTS.mkdir(exist_ok=True)
-    with open(RESULTS / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
-    print(pd.DataFrame(rows, columns=list(header)).to_string(index=False))
-
-
-def peak_bytes(function: Callable[[], Any]) -> int:
-    """Most memory that a call holds beyond what was there before."""
-    tracemalloc.start()
-    try:
-        function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 @threadpool_limits.wrap(limits=1)

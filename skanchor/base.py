@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._numerics.logistic import log_loss_terms
-from skanchor.comparisons import Comparisons, Outcomes, is_named
+from skanchor.comparisons import Comparisons, Outcomes, constant, is_named
 from skanchor.exceptions import BattlesError, DataWarning
 
 __all__ = ["ComparisonEstimator", "Entry", "check_level", "enter"]
@@ -77,7 +77,7 @@ def enter(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Entr
 def check_weight(sample_weight: Any, X: Comparisons) -> Array:
     """Validate row weights; None is one for each row."""
     if sample_weight is None:
-        return np.ones(len(X))
+        return constant(1.0, len(X))
     weight: Array = _check_sample_weight(
         sample_weight, X, dtype=np.float64, ensure_non_negative=True
     )

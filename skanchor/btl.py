@@ -17,7 +17,7 @@ from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor.base import ComparisonEstimator, check_level
-from skanchor.comparisons import Comparisons, align
+from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
@@ -133,23 +133,25 @@ class BTLRegressor(ComparisonEstimator):
         # The chain calls _fit without fit.
         self._validate_params()
         notices: list[Warning] = []
-        votes = X.is_human & ~X.involves_new & (weight > 0)
-        rows = np.flatnonzero(votes & X.is_usable)
-        if not len(rows):
-            if self.disconnected == "warn" and (votes & (X.left >= 0)).any():
+        size = len(X.models)
+        rows = self._counted(X, weight)
+        left, right, y, share = X.left[rows], X.right[rows], y[rows], weight[rows]
+        if is_constant(share):
+            share = share[:1]
+        # Squares of tiny or huge weights leave the range of floats.
+        unit = share.max() if share.size else 1.0
+        share = share / unit
+        counts = PairCounts.from_rows(left, right, y, share, size)
+        games = counts.weight + counts.weight.T
+        present = np.flatnonzero(games.sum(axis=1) > 0)
+        if not len(present):
+            votes = X.is_human & ~X.involves_new & (weight > 0) & (X.left >= 0)
+            if self.disconnected == "warn" and votes.any():
                 return self._fit_nothing()
             raise BattlesError(
                 "No human row compares two historical models; human rows carry the "
                 "label 'human' in column 'judge'."
             )
-        size = len(X.models)
-        left, right, y = X.left[rows], X.right[rows], y[rows]
-        # Squares of tiny or huge weights leave the range of floats.
-        unit = weight[rows].max()
-        weight = weight[rows] / unit
-        counts = PairCounts.from_rows(left, right, y, weight, size)
-        games = counts.weight + counts.weight.T
-        present = np.flatnonzero(games.sum(axis=1) > 0)
         box = np.ix_(present, present)
         counts = PairCounts(
             counts.weight[box],
@@ -195,7 +197,7 @@ class BTLRegressor(ComparisonEstimator):
             place = np.full(size, -1)
             place[present] = np.arange(len(present))
             meat = _clustered_meat(
-                place[left], place[right], y, weight, groups[rows], scores
+                place[left], place[right], y, share, groups[rows], scores
             )
         elif self.covariance == "sandwich":
             meat = counts.meat(scores)
@@ -203,6 +205,21 @@ class BTLRegressor(ComparisonEstimator):
         if meat is None:
             self.covariance_ /= unit
         return notices
+
+    def _counted(self, X: Comparisons, weight: Array) -> NDArray[np.intp] | slice:
+        """Rows that count: human votes of positive weight on historical models."""
+        if (
+            self.covariance != "clustered"
+            and all(map(is_constant, (weight, X.judge, X.involves_new)))
+            and len(X)
+            and X.judge[0] == -1
+            and X.all_known
+        ):
+            # Nothing tells rows apart, and there is no need to look at each; models
+            # against themselves fall on the diagonal of the counts.
+            return slice(None)
+        votes = X.is_human & ~X.involves_new & (weight > 0)
+        return np.flatnonzero(votes & X.is_usable)
 
     def _fit_nothing(self) -> list[Warning]:
         """Score no model: every vote compares a model with itself."""

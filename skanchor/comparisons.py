@@ -38,6 +38,9 @@ WINNER_VALUES = {
 
 _SIDES = {"model_a": 1.0, "model_b": -1.0}
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
+# Rows beyond which a column of objects is worth a look at their addresses, and rows
+# of a step that stays in the cache.
+_MANY, _STEP = 10_000, 1 << 16
 
 
 # --------------------------------------------------------------------------- outcomes
@@ -62,6 +65,9 @@ class Outcomes:
     @classmethod
     def encode(cls, y: ArrayLike, *, named: bool) -> Outcomes:
         """Read outcomes: names and preferences of a named table, else two labels."""
+        column = nw.from_native(y, series_only=True, pass_through=True)
+        if named and isinstance(column, nw.Series) and _is_text(column):
+            return cls._of_labels(*_text_codes(column))
         values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
@@ -81,38 +87,40 @@ class Outcomes:
     @classmethod
     def _named(cls, y: NDArray[Any]) -> Outcomes:
         if y.dtype.kind in "OUST":
-            missing = pd.isna(y)
-            if missing.any():
-                raise BattlesError(
-                    f"y has {missing.sum()} missing outcomes, the first in row "
-                    f"{int(np.argmax(missing))}; drop those battles."
-                )
-            if all(isinstance(value, str) for value in y):
-                codes, labels = pd.factorize(np.asarray(y, dtype=object))
-                unknown = [label for label in labels if label not in WINNER_VALUES]
-                if unknown:
-                    row = int(np.argmax(codes == list(labels).index(unknown[0])))
-                    raise BattlesError(
-                        f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
-                        f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
-                    )
-                lookup = np.array([WINNER_VALUES[label] for label in labels])
-                return cls(lookup[codes], np.array(["model_a", "model_b"]), 0)
+            codes, labels = _factorize(y.astype(object, copy=False))
+            if all(isinstance(label, str) for label in labels):
+                return cls._of_labels(codes, labels)
+            _refuse_missing_outcomes(codes)
         try:
-            values = y.astype(np.float64)
+            values = y.astype(np.float64, copy=False)
         except (TypeError, ValueError):
             raise BattlesError(
                 "Outcomes must be all labels or all numbers in [0, 1], got "
                 f"{sorted({type(value).__name__ for value in y})}."
             ) from None
-        bad = ~((values >= 0) & (values <= 1))
-        if bad.any():
+        # A comparison with NaN is false.
+        low, high = _range(values)
+        if len(values) and not (low >= 0.0 and high <= 1.0):
+            bad = ~((values >= 0) & (values <= 1))
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
                 f"{values[np.argmax(bad)]!r}."
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)
+
+    @classmethod
+    def _of_labels(cls, codes: NDArray[np.intp], labels: NDArray[Any]) -> Outcomes:
+        _refuse_missing_outcomes(codes)
+        unknown = [label for label in labels if label not in WINNER_VALUES]
+        if unknown:
+            row = int(np.argmax(codes == list(labels).index(unknown[0])))
+            raise BattlesError(
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
+                f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
+            )
+        values = np.array([WINNER_VALUES[label] for label in labels])
+        return cls(values[codes], np.array(["model_a", "model_b"]), 0)
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
@@ -137,6 +145,15 @@ class Outcomes:
                 f"{classes[0]!r}; both sides must win at least once."
             )
         return cls(codes.astype(np.float64), classes, 1)
+
+
+def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
+    missing = codes < 0
+    if missing.any():
+        raise BattlesError(
+            f"y has {missing.sum()} missing outcomes, the first in row "
+            f"{int(np.argmax(missing))}; drop those battles."
+        )
 
 
 # ------------------------------------------------------------------------ row records
@@ -371,7 +388,9 @@ class Comparisons:
             else:
                 encoded = _from_array(table)
         if new_models is not None:
-            encoded = replace(encoded, new_models=tuple(new_models))
+            encoded = replace(encoded, new_models=tuple(new_models), _cache={})
+        if encoded is not table:
+            encoded._cache["all known"] = True
         return encoded
 
     def __len__(self) -> int:
@@ -430,7 +449,11 @@ class Comparisons:
         """Rows in which at least one side is a new model."""
         if "involves new" not in self._cache:
             padded = np.append(self.is_new, False)
-            self._cache["involves new"] = padded[self.left] | padded[self.right]
+            self._cache["involves new"] = (
+                padded[self.left] | padded[self.right]
+                if padded.any()
+                else constant(False, len(self))
+            )
         involves: NDArray[np.bool_] = self._cache["involves new"]
         return involves
 
@@ -446,6 +469,17 @@ class Comparisons:
             )
         usable: NDArray[np.bool_] = self._cache["usable"]
         return usable
+
+    @property
+    def all_known(self) -> bool:
+        """Whether every model of the rows is in the vocabulary."""
+        if "all known" not in self._cache:
+            self._cache["all known"] = all(
+                len(side) == 0 or int(side.min()) >= 0
+                for side in (self.left, self.right)
+            )
+        known: bool = self._cache["all known"]
+        return known
 
     def by_judge(self, judge: int) -> JudgeRows:
         """Return the usable rows of one judge (-1: human), cut out once."""
@@ -801,8 +835,8 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Comparisons:
         position[np.flatnonzero(keep)[rank]] = np.arange(len(judges))
         judges, judge = judges[rank], position[codes]
     else:
-        judges, judge = np.array([], dtype=object), np.full(len(frame), -1)
-    order = np.ones(len(frame))
+        judges, judge = np.array([], dtype=object), constant(-1, len(frame))
+    order = constant(1.0, len(frame))
     if "shown_first" in names:
         order = _display_order(_to_numpy(frame["shown_first"]))
     left_block, right_block = (
@@ -814,7 +848,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Comparisons:
         for side in ("_a", "_b")
     )
     return Comparisons(
-        models, judges, left, right, judge.astype(np.intp), order,
+        models, judges, left, right, judge.astype(np.intp, copy=False), order,
         left_block, right_block, feature_names=tuple(features),
     )  # fmt: skip
 
@@ -851,8 +885,8 @@ def _from_columns(
         np.array([], dtype=object),
         left,
         right,
-        np.full(len(left), -1),
-        np.ones(len(left)),
+        constant(-1, len(left)),
+        constant(1.0, len(left)),
         block,
         # A bare array states features of the battle, read as a contrast.
         np.zeros_like(block),
@@ -952,29 +986,32 @@ def _labels(
     column: nw.Series[Any] | NDArray[Any], name: str
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Codes and distinct labels of an id column."""
-    if isinstance(column, nw.Series) and isinstance(
-        column.dtype, (nw.String, nw.Categorical, nw.Enum)
-    ):
-        array = column.to_arrow()
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        if array.null_count:
-            row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+    if isinstance(column, nw.Series) and _is_text(column):
+        codes, labels = _text_codes(column)
+        missing = codes < 0
+        if missing.any():
             raise BattlesError(
-                f"Column {name!r} has {array.null_count} missing ids, the first in "
-                f"row {row}."
+                f"Column {name!r} has {missing.sum()} missing ids, the first in "
+                f"row {int(np.argmax(missing))}."
             )
-        codes = array.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-        labels = np.array(array.dictionary.to_pylist(), dtype=object)
-        # A category that no row uses is not a model.
-        used = np.bincount(codes, minlength=len(labels)) > 0
-        return (np.cumsum(used) - 1)[codes], labels[used]
+        return codes, labels
     values = _to_numpy(column) if isinstance(column, nw.Series) else column
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
-    missing = pd.isna(values)
+    if values.dtype.kind in "iu":
+        return _integer_codes(values)
+    if values.dtype.kind == "U":
+        values = values.astype(object)
+    if values.dtype.kind == "O":
+        for value in values[:1]:
+            known = isinstance(value, (str, int, float, np.generic))
+            if not known and not pd.api.types.is_scalar(value):
+                raise TypeError(
+                    f"Ids in column {name!r} must be strings or numbers: argument must "
+                    f"be a string or a real number, got {type(value).__name__}."
+                )
+    codes, labels = _factorize(values)
+    missing = codes < 0
     if missing.any():
         raise BattlesError(
             f"Column {name!r} contains NaN or null ids ({missing.sum()} rows, the "
@@ -982,17 +1019,87 @@ def _labels(
         )
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise BattlesError(f"Column {name!r} contains infinity.")
-    if values.dtype.kind == "O":
-        for value in values[:1]:
-            if not isinstance(value, (str, int, float, np.generic)):
-                raise TypeError(
-                    f"Ids in column {name!r} must be strings or numbers: argument must "
-                    f"be a string or a real number, got {type(value).__name__}."
-                )
-    if values.dtype.kind == "U":
-        values = values.astype(object)
+    return codes, labels
+
+
+def constant(value: float, size: int) -> NDArray[Any]:
+    """Column of one value that takes no room."""
+    return np.broadcast_to(np.asarray(value), size)
+
+
+def is_constant(column: NDArray[Any]) -> bool:
+    """Whether a column repeats one value by the way it is stored."""
+    return column.strides == (0,)
+
+
+def _is_text(column: nw.Series[Any]) -> bool:
+    if str(getattr(column.to_native(), "dtype", None)) == "object":
+        return False
+    return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum))
+
+
+def _text_codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes, -1 where null, and the labels in use of a text or categorical column."""
+    array = column.to_arrow()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    indices = array.indices.fill_null(-1) if array.null_count else array.indices
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.intp)
+    labels = np.array(array.dictionary.to_pylist(), dtype=object)
+    # A category that no row uses is not a model.
+    return _drop_unused(codes, labels)
+
+
+def _integer_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    low, high = _range(values)
+    if high - low >= len(values):
+        codes, labels = pd.factorize(values)
+        return codes.astype(np.intp), labels
+    # Numbers of a narrow range need no table of hashes.
+    codes = values.astype(np.intp, copy=False)
+    codes = codes - low if low else codes
+    return _drop_unused(codes, np.arange(low, high + 1).astype(values.dtype))
+
+
+def _range(values: NDArray[Any]) -> tuple[Any, Any]:
+    """Smallest and largest value, read once from memory; NaN if any is."""
+    parts = [values[start : start + _STEP] for start in range(0, len(values), _STEP)]
+    if not parts:
+        return 0, -1
+    limits = [(part.min(), part.max()) for part in parts]
+    low, high = np.array(limits).T
+    return low.min().item(), high.max().item()
+
+
+def _drop_unused(
+    codes: NDArray[np.intp], labels: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    used = np.zeros(len(labels) + 1, dtype=bool)
+    for start in range(0, len(codes), _STEP):
+        # Code -1 marks the last entry, which is no label.
+        used[codes[start : start + _STEP]] = True
+        if used[:-1].all():
+            return codes, labels
+    place = np.append(np.cumsum(used[:-1]) - 1, -1)
+    return place.take(codes), labels[used[:-1]]
+
+
+def _factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes, -1 where missing, and labels of a column of any kind."""
+    if values.dtype.kind == "O" and len(values) > _MANY:
+        # Equal strings of a column that was read from a file mostly are one object,
+        # and addresses are told apart much faster than texts.
+        address = np.frombuffer(values.tobytes(), dtype=np.intp)
+        if len(set(address[:_MANY].tolist())) < _MANY // 2:
+            at, distinct = pd.factorize(address)
+            example = np.empty(len(distinct), dtype=np.intp)
+            example[at] = np.arange(len(at))
+            codes, labels = pd.factorize(values[example])
+            return codes.take(at), np.asarray(labels)
     codes, labels = pd.factorize(values)
-    return codes.astype(np.intp), np.asarray(labels)
+    return codes.astype(np.intp, copy=False), np.asarray(labels)
 
 
 def _merge(
@@ -1007,7 +1114,9 @@ def _merge(
     start, result = 0, []
     for column_codes, column_labels in columns:
         stop = start + len(column_labels)
-        result.append(place[codes[start:stop]][column_codes])
+        moved = place[codes[start:stop]]
+        same = np.array_equal(moved, np.arange(len(moved)))
+        result.append(column_codes if same else moved.take(column_codes))
         start = stop
     return np.asarray(labels)[rank], result
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from skanchor import Comparisons, split_battles
-from skanchor.comparisons import Outcomes, decide_roles
+from skanchor.comparisons import Outcomes, decide_roles, is_constant
 from skanchor.exceptions import BattlesError
 
 KINDS = {
@@ -531,3 +531,81 @@ def test_a_judge_called_human_is_not_merged_into_the_humans():
                 columns={"model_a": "left", "model_b": "right"}
             )
         )
+
+
+# ------------------------------------------------------------- columns of many kinds
+def test_long_columns_are_coded_alike_however_they_are_stored():
+    rng = np.random.default_rng(0)
+    n = 30_000
+    names = np.array(["fox", "elk", "owl", "yak"], dtype=object)
+    a = rng.integers(0, 4, n)
+    b = (a + rng.integers(1, 4, n)) % 4
+    verdicts = np.array(["model_b", "model_a", "tie"], dtype=object)[
+        rng.integers(0, 3, n)
+    ]
+    one_object = pd.DataFrame({"model_a": names[a], "model_b": names[b]}, dtype=object)
+    copies = one_object.map(lambda name: "".join(list(name)))
+    tables = [
+        one_object,
+        copies.astype(object),
+        one_object.astype("string[pyarrow]"),
+        one_object.astype("category"),
+        pl.from_pandas(one_object),
+        pa.Table.from_pandas(one_object),
+    ]
+    first = Comparisons.from_battles(one_object)
+    assert_array_equal(first.models[first.left], names[a])
+    for table in tables:
+        X = Comparisons.from_battles(table)
+        assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
+        assert_array_equal(X.left, first.left)
+        assert_array_equal(X.right, first.right)
+    wanted = np.select([verdicts == "model_a", verdicts == "tie"], [1.0, 0.5], 0.0)
+    series = pd.Series(verdicts, dtype=object)
+    for y in (
+        verdicts,
+        verdicts.astype(str),
+        verdicts.tolist(),
+        series,
+        series.astype("string[pyarrow]"),
+        series.astype("category"),
+        pl.Series(verdicts.tolist()),
+    ):
+        assert_array_equal(Outcomes.encode(y, named=True).values, wanted)
+
+
+def test_missing_values_in_long_columns_are_named_by_row():
+    names = np.array(["fox", "elk"] * 20_000, dtype=object)
+    other = names[::-1].copy()
+    for missing in (None, np.nan, pd.NA):
+        broken = names.copy()
+        broken[[70, 90]] = missing
+        table = pd.DataFrame({"model_a": broken, "model_b": other}, dtype=object)
+        for kind in (object, "string[pyarrow]"):
+            with pytest.raises(BattlesError, match=r"2 .*first in row 70"):
+                Comparisons.from_battles(table.astype(kind))
+        verdicts = np.array(["model_a"] * 40_000, dtype=object)
+        verdicts[[5, 6]] = missing
+        for y in (verdicts, pd.Series(verdicts, dtype="string[pyarrow]")):
+            with pytest.raises(BattlesError, match="2 missing outcomes, the first in"):
+                Outcomes.encode(y, named=True)
+
+
+@pytest.mark.parametrize("shift", [0, -3, 1000, 10**12])
+def test_integer_ids_keep_their_numbers(shift):
+    a = np.array([4, 0, 9, 4, 0]) + shift
+    b = np.array([0, 9, 4, 9, 4]) + shift
+    X = Comparisons.from_battles(pd.DataFrame({"model_a": a, "model_b": b}))
+    assert_array_equal(X.models, np.array([0, 4, 9]) + shift)
+    assert_array_equal(X.models[X.left], a)
+    assert_array_equal(X.models[X.right], b)
+
+
+def test_constant_columns_take_no_room_and_slice_like_others():
+    table = pd.DataFrame({"model_a": ["x", "y", "x"], "model_b": ["y", "z", "z"]})
+    X = Comparisons.from_battles(table)
+    assert is_constant(X.judge) and is_constant(X.order)
+    assert X[[0, 2]].judge.tolist() == [-1, -1]
+    assert X[1:].is_human.tolist() == [True, True]
+    again = pickle.loads(pickle.dumps(X))
+    assert again.order.tolist() == [1.0, 1.0, 1.0]

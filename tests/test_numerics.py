@@ -10,7 +10,12 @@ from scipy.special import expit
 
 from skanchor._numerics.btl import PairCounts, fit_scores, laplacian, pair_sums
 from skanchor._numerics.graph import describe_connectivity
-from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+from skanchor._numerics.linalg import (
+    Columns,
+    SymmetricSolver,
+    solve_zero_sum,
+    zero_sum_basis,
+)
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms, sigmoid
 
 
@@ -263,3 +268,52 @@ def test_connectivity():
     assert graph.never_won == ("e",)
     assert graph.never_lost == ("d",)
     assert not graph.is_connected and not graph.is_strongly_connected
+
+
+@pytest.mark.parametrize("outcomes", [[0.0, 1.0], [0.0, 0.5, 1.0], [0.2, 1.0]])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pair_counts_in_steps(outcomes, weighted, seed=0):
+    rng = np.random.default_rng(seed)
+    n, size = 150_000, 3
+    left, right = rng.integers(0, size, (2, n))
+    y = rng.choice(outcomes, n)
+    # Ties in the second step alone.
+    y[: 1 << 16] = np.round(y[: 1 << 16])
+    weight = rng.exponential(size=n) if weighted else np.array([0.5])
+    counts = PairCounts.from_rows(left, right, y, weight, size)
+    square = weight**2
+    found = (counts.weight, counts.first, *counts.squares)
+    wanted = (weight, weight * y, square, square * y, square * y**2)
+    for table, values in zip(found, wanted, strict=True):
+        sums = pair_sums(left, right, np.broadcast_to(values, n), size)
+        np.fill_diagonal(sums, 0.0)
+        assert_allclose(table, sums, rtol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_solve_zero_sum(alpha):
+    rng = np.random.default_rng(0)
+    matrix = laplacian(rng.exponential(size=(6, 6))) + alpha * np.eye(6)
+    right = rng.normal(size=6)
+    right -= right.mean()
+    assert_allclose(
+        solve_zero_sum(matrix, right), np.linalg.pinv(matrix) @ right, atol=1e-12
+    )
+    # Two groups without a game between them have no common scale.
+    apart = np.kron(np.eye(2), laplacian(rng.exponential(size=(3, 3))))
+    right = apart @ rng.normal(size=6)
+    found = solve_zero_sum(apart, right)
+    assert_allclose(apart @ found, right, atol=1e-10)
+    assert abs(found.sum()) < 1e-12
+
+
+def test_columns_are_their_blocks_side_by_side():
+    rng = np.random.default_rng(0)
+    blocks = [rng.normal(size=(7, width)) for width in (1, 0, 3)]
+    columns, whole = Columns(*blocks), np.hstack(blocks)
+    coef, weight = rng.normal(size=4), rng.normal(size=7)
+    assert columns.shape == whole.shape
+    assert_allclose(columns.dot(coef), whole @ coef)
+    assert_allclose(columns.sums(weight), weight @ whole)
+    assert_allclose(columns.scaled(weight), whole * weight[:, None])
+    assert Columns(np.empty((7, 0))).dot(np.empty(0)).tolist() == [0.0] * 7

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit
 
-from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+from skanchor._numerics.linalg import solve_zero_sum
+from skanchor._numerics.logistic import sigmoid
 
 __all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
+
+# Change of the differences of scores up to which a Newton step needs no check.
+_SAFE_MOVE = 0.5
+
+_PACKED = 2.0**26
+"""Worth of a win where wins and rows share one sum, below 2**53 in all."""
 
 
 def pair_sums(
@@ -53,12 +59,31 @@ class PairCounts:
         weight: NDArray[np.float64],
         size: int,
     ) -> PairCounts:
-        """Aggregate rows."""
-        terms = [weight, weight * y]
-        square = weight * weight
-        terms += [square, square * y, square * y * y]
-        sums = [pair_sums(left, right, term, size) for term in terms]
-        return cls(sums[0], sums[1], (sums[2], sums[3], sums[4]))
+        """Aggregate rows; those of a model against itself count for nothing.
+
+        A weight of size one holds for every row.
+        """
+        equal = weight.size == 1
+        totals = np.zeros((3 if equal else 5, size * size))
+        # In steps that stay in the cache, yet outweigh a table of pairs.
+        rows_of_step = min(max(1 << 16, 4 * size * size), 1 << 24)
+        for start in range(0, len(left), rows_of_step):
+            part = slice(start, start + rows_of_step)
+            pair = left[part] * size
+            pair += right[part]
+            if equal:
+                sums = _count(pair, y[part], size * size)
+            else:
+                sums = _weigh(pair, y[part], weight[part], size * size)
+            for total, term in zip(totals, sums, strict=True):
+                total += term
+        if equal:
+            unit = float(weight[0])
+            totals = np.vstack([unit * totals[:2], unit**2 * totals])
+        tables = totals.reshape(5, size, size)
+        diagonal = np.arange(size)
+        tables[:, diagonal, diagonal] = 0.0
+        return cls(tables[0], tables[1], (tables[2], tables[3], tables[4]))
 
     @property
     def wins(self) -> NDArray[np.float64]:
@@ -67,7 +92,7 @@ class PairCounts:
 
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(row model beats column model)."""
-        return expit(scores[:, None] - scores[None, :])
+        return sigmoid(scores[:, None] - scores[None, :])
 
     def information(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Fisher information of the scores, a Laplacian of shape (K, K)."""
@@ -81,6 +106,31 @@ class PairCounts:
         return laplacian(y2 - 2.0 * p * y + p * p * one)
 
 
+def _count(pair: NDArray[np.intp], y: NDArray[np.float64], size: int) -> list[NDArray]:
+    """Sums of 1, y and y squared by pair."""
+    if ((y > 0.0) & (y < 1.0)).any():
+        return [np.bincount(pair, term, size) for term in (None, y, y * y)]
+    # Without ties one sum holds both numbers: wins in its high bits, rows in its low
+    # ones. A step has far fewer rows than either has room for.
+    packed = y * _PACKED
+    packed += 1.0
+    both = np.bincount(pair, packed, size)
+    wins = np.floor(both / _PACKED)
+    return [both - _PACKED * wins, wins, wins]
+
+
+def _weigh(
+    pair: NDArray[np.intp],
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    size: int,
+) -> list[NDArray]:
+    """Sums by pair of w, w y, and of squared w times 1, y and y squared."""
+    square = weight * weight
+    terms = (weight, weight * y, square, square * y, square * y * y)
+    return [np.bincount(pair, term, size) for term in terms]
+
+
 def fit_scores(
     wins: NDArray[np.float64],
     *,
@@ -92,8 +142,8 @@ def fit_scores(
 ) -> tuple[NDArray[np.float64], bool, int]:
     """Zero-sum scores that maximise the BTL likelihood of a win matrix.
 
-    Newton's method in an orthonormal basis of the zero-sum vectors, with step
-    halving; where the maximum lies beyond the bound, a bounded solver takes over.
+    Newton's method on the zero-sum vectors, with step halving; where the maximum
+    lies beyond the bound, a bounded solver takes over.
 
     Parameters
     ----------
@@ -123,7 +173,6 @@ def fit_scores(
     wins = wins / total
     games = wins + wins.T
     won = wins.sum(axis=1)
-    basis = zero_sum_basis(size)
 
     def objective(scores: NDArray[np.float64]) -> float:
         # Each unordered pair appears twice in the matrix of log(1 + e^-d).
@@ -131,12 +180,12 @@ def fit_scores(
         return float((wins * losses).sum() + 0.5 * alpha * scores @ scores)
 
     def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        expected = games * expit(scores[:, None] - scores[None, :])
+        expected = games * sigmoid(scores[:, None] - scores[None, :])
         slope: NDArray[np.float64] = expected.sum(axis=1) - won + alpha * scores
         return slope
 
     scores = np.zeros(size) if start is None else start - start.mean()
-    value = objective(scores)
+    value: float | None = None
     converged = False
     n_iter = 0
     while n_iter < max_iter:
@@ -145,13 +194,19 @@ def fit_scores(
         if np.abs(slope).max() <= tol:
             converged = True
             break
-        p = expit(scores[:, None] - scores[None, :])
+        p = sigmoid(scores[:, None] - scores[None, :])
         curvature = laplacian(games * p * (1.0 - p) / 2.0)
         curvature[np.diag_indices(size)] += alpha
-        solver = SymmetricSolver.factorise(basis.T @ curvature @ basis)
-        step = basis @ -solver.solve(basis.T @ slope)
+        step = -solve_zero_sum(curvature, slope)
         # Beyond twenty logits a step says separation, not distance.
         length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
+        if np.ptp(step) <= _SAFE_MOVE:
+            # The curvature changes by less than a factor of exp(1/2), so that the
+            # whole step lowers the loss: no need to look.
+            scores, value = scores + step, None
+            continue
+        if value is None:
+            value = objective(scores)
         while length > 1e-10:
             trial = scores + length * step
             trial_value = objective(trial)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "SymmetricSolver",
     "covariance_factor",
     "mix_judges",
+    "solve_zero_sum",
     "zero_sum_basis",
 ]
 
@@ -120,6 +122,29 @@ def _full_rank_root(unit: NDArray[np.float64]) -> NDArray[np.float64] | None:
     # of the inverse.
     certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
     return root if certain else None
+
+
+def solve_zero_sum(
+    matrix: NDArray[np.float64], right: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Zero-sum solution of a semi-definite system whose null space holds the ones.
+
+    Any of them where the null space is larger.
+    """
+    size = len(matrix)
+    # A positive weight on the ones fills the null space and moves no solution.
+    filled = matrix + matrix.diagonal().mean() / size
+    scale = np.sqrt(filled.diagonal())
+    if (scale > 0).all():
+        try:
+            factor = np.linalg.cholesky(filled / np.outer(scale, scale))
+        except np.linalg.LinAlgError:
+            factor = np.zeros((1, 1))
+        if factor.diagonal().min() > 1e-3:
+            return cho_solve((factor, True), right / scale) / scale
+    basis = zero_sum_basis(size)
+    solver = SymmetricSolver.factorise(basis.T @ matrix @ basis)
+    return basis @ solver.solve(basis.T @ right)
 
 
 def covariance_factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
