@@ -172,12 +172,15 @@ class AnchorPipeline(RankingEstimator):
     new_models : sequence of labels, optional
         Models with free scores; None means those without human rows. ``[]`` asks for
         the historical leaderboard.
-    item_effects : None, "random", "conservative" or array, default=None
-        How to treat deviations of judges from models that no feature shows. None
-        leaves them out; ``"random"`` takes them as random with a covariance between
-        judges that is estimated on the historical rows; ``"conservative"`` keeps that
+    item_effects : "auto", None, "random", "conservative" or array, default="auto"
+        How to treat what each judge thinks of a model beyond score and features.
+        ``"random"`` takes such deviations as random, with a covariance between judges
+        that is estimated on the historical rows; ``"conservative"`` keeps that
         covariance away from zero; an array of shape (n_judges, n_judges), in the order
-        of ``judges_``, gives it in squared judge logits.
+        of ``judges_``, gives it in squared judge logits. None leaves them out, which is
+        the interval of the paper. ``"auto"`` computes both and reports the former when
+        a chi-square test on the historical verdicts sees deviations, the latter
+        otherwise or with fewer than five historical models.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -200,8 +203,12 @@ class AnchorPipeline(RankingEstimator):
         Influence of each row on each score of ``models_``.
     item_covariance_ : ndarray of shape (n_judges, n_judges) or None
         Covariance of the item effects, in squared judge logits.
+    item_effects_ : {"none", "random", "conservative", "given"}
+        The treatment that is reported.
+    results_ : dict
+        Result by treatment; two of them with ``item_effects="auto"``.
     result_ : AnchorResult
-        All of the above, frozen.
+        The one reported: all of the above, frozen, with ``diagnostics``.
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
     btl_, calibrator_, arrival_, debiaser_ : estimators
@@ -247,7 +254,7 @@ class AnchorPipeline(RankingEstimator):
         cv: Any = 10,
         n_repeats: int = 1,
         new_models: Sequence[Any] | None = None,
-        item_effects: Any = None,
+        item_effects: Any = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -603,10 +610,48 @@ class AnchorPipeline(RankingEstimator):
             By judge: ``rows``, ``ties``, ``first_side_rate`` (how often the side shown
             first is preferred), ``agreement`` (how often the judge's verdict on
             historical rows points to the model with the higher human score),
-            ``sensitivity``, ``position_effect``.
+            ``sensitivity``, ``position_effect``, and the columns of
+            :attr:`skanchor.diagnostics.Diagnostics.judges`.
         """
         check_is_fitted(self)
-        return self._summary.copy()
+        diagnostics = self._result().diagnostics
+        if diagnostics is None:
+            return self._summary.copy()
+        return self._summary.join(diagnostics.judges)
+
+    def check_coverage(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+    ) -> float:
+        """Share of historical models whose interval holds their human score.
+
+        Fits the pipeline once for each historical model, as if it were new. The share
+        is also recorded in ``result_.diagnostics.coverage``.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        float
+            See :func:`skanchor.evaluation.leave_one_model_out` for the whole table.
+        """
+        from skanchor.evaluation import leave_one_model_out
+
+        check_is_fitted(self)
+        result = self._result()
+        known = result.models[~result.is_new].tolist()
+        table = leave_one_model_out(
+            self, X, y, sample_weight=sample_weight, groups=groups, models=known,
+            n_jobs=self.n_jobs, verbose=self.verbose,
+        )  # fmt: skip
+        coverage = float(table["covered"].mean())
+        if result.diagnostics is not None:
+            told = replace(result.diagnostics, coverage=coverage)
+            self.result_ = replace(result, diagnostics=told)
+            self.results_[self.item_effects_] = self.result_
+        return coverage
 
     def _summarise(self, X: Comparisons, y: Array, weight: Array) -> pd.DataFrame:
         scores = self.result_.all_scores.to_numpy(dtype=np.float64)

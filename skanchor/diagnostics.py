@@ -47,7 +47,7 @@ BEYOND = 0.5
 """Distance beyond the historical scores, as a share of their range."""
 
 OUTSIDE = 0.1
-"""Share of arrival rows with a feature that no historical row reaches."""
+"""Share of arrival rows in which one feature leaves the range of history."""
 
 EFFECTIVE_SHARE = 0.1
 """Effective share of the historical rows after weighting them like arrivals."""
@@ -60,16 +60,16 @@ class Diagnostics:
     Attributes
     ----------
     judges : DataFrame
-        By judge. ``sensitivity_error`` and ``sensitivity_z``, the standard error of the
-        sensitivity and the sensitivity over it (warns below 3). ``residual_share`` of
+        By judge. ``sensitivity_error`` and ``sensitivity_z``: standard error of the
+        sensitivity, and the sensitivity over it (warns below 3). ``residual_share`` of
         the sensitivity's gradient that the bias functions cannot imitate (warns below
         .05). ``pearson``, ``pearson_df``, ``pearson_p``: chi-square of the verdicts
         summed by pair of historical models. ``item_chi2``, ``item_df``, ``item_p``:
-        the same summed by model, which sees item effects best. ``outside_features``,
-        share of arrival rows with a feature outside the range of the historical rows
-        (warns above .1). ``effective_share`` and ``largest_ratio``: effective sample
-        size, as a share, and largest weight of the historical rows weighted towards
-        the arrivals (warns below .1).
+        the same summed by model, which sees item effects best. ``outside_features``:
+        share of arrival rows in which the worst feature lies outside the range of the
+        historical rows (warns above .1). ``effective_share``, ``largest_ratio``:
+        effective sample size, as a share, and largest weight of the historical rows
+        when weighted towards the arrivals (warns below .1).
     models : DataFrame
         By new model. ``residual_share`` of the score's gradient (warns below .05);
         ``largest_influence``, share of the variance from one row (warns above .1);
@@ -94,6 +94,13 @@ class Diagnostics:
     item_p: float
     coverage: float | None = None
 
+    def __repr__(self) -> str:
+        said = self.messages()
+        lines = [f"item effects: p = {self.item_p:.3g}"]
+        if self.coverage is not None:
+            lines.append(f"coverage of the models left out: {self.coverage:.0%}")
+        return "\n".join([*lines, *(said or ["no threshold is crossed"])])
+
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
         said = []
@@ -114,9 +121,9 @@ class Diagnostics:
         for judge, share in judges["outside_features"].items():
             if share > OUTSIDE:
                 said.append(
-                    f"Judge {judge!r}: {share:.0%} of the rows with new models have a "
-                    "feature outside the range of its historical rows; its bias is "
-                    "extrapolated there."
+                    f"Judge {judge!r}: a feature of the new models lies outside the "
+                    f"range of its historical rows in {share:.0%} of the rows; its "
+                    "bias is extrapolated there."
                 )
         for judge, share in judges["effective_share"].items():
             if share < EFFECTIVE_SHARE:
@@ -200,8 +207,10 @@ def item_effects_check(
         if not curvature.any():
             rows[judge] = {}
             continue
-        # Ties and weights make residuals smaller or larger than votes would be.
-        dispersion = float(residual @ residual / curvature.sum())
+        # Ties make residuals smaller than those of votes. A weight stands for as many
+        # equal rows.
+        used_weight = np.where(row_weight > 0, row_weight, 1.0)
+        dispersion = float(residual @ (residual / used_weight) / curvature.sum())
         assert X.sensitivities is not None and X.scores is not None
         slope = X.sensitivities[m]
         extra = [np.where(used, X.score_differences[cut.rows], 0.0)]
@@ -333,7 +342,9 @@ def diagnose(
     ):
         error = np.sqrt(inverse_diagonal[n_scores + m])
         judges.loc[judge, "sensitivity_error"] = error
-        judges.loc[judge, "sensitivity_z"] = X.sensitivities[m] / error
+        judges.loc[judge, "sensitivity_z"] = (
+            X.sensitivities[m] / error if error > 0 else np.nan
+        )
         if block is None:
             continue
         cut = X.by_judge(m)
@@ -388,7 +399,7 @@ def _overlap(X: Comparisons, m: int, used: NDArray[np.bool_]) -> list[float]:
     high = np.maximum(left[historical].max(axis=0), right[historical].max(axis=0))
     first = new[cut.left[arrival]][:, None]
     fresh = np.where(first, left[arrival], right[arrival])
-    outside = ((fresh < low) | (fresh > high)).any(axis=1).mean()
+    outside = ((fresh < low) | (fresh > high)).mean(axis=0).max()
     # The ratio of two normal densities with one covariance: a linear discriminant.
     # Historical pairs have no direction, so that they enter in both orders.
     contrast = cut.pairs.contrast

@@ -315,6 +315,12 @@ class _Model:
             parameters, value = trial, trial_value
         return parameters, False
 
+    def rescale(self, parameters: Array, factor: Array) -> None:
+        """Multiply the deviations of each item by a factor, in place."""
+        tail = self.at["deviation"]
+        by_judge = parameters[tail].reshape(self.n_judges, self.n_items)
+        parameters[tail] = (factor @ by_judge).ravel()
+
     def masks(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which parameters the historical and the arrival rows decide."""
         historical, arrival = (np.zeros(self.size, dtype=bool) for _ in range(2))
@@ -459,6 +465,11 @@ def estimate_item_covariance(
     prior = model.prior(None)
     converged = False
     for _ in range(10):
+        # The mode under the current covariance exists where votes are separated too.
+        factor = covariance_factor(covariance)
+        model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
+        parameters, _ = model.newton(parameters, factor, rows, free, tol=1e-2)
+        model.rescale(parameters, factor)
         _, gradient, hessian = model.derivatives(parameters, identity, rows)
         hessian[np.diag_indices(model.size)] += prior
         right = (
@@ -469,7 +480,7 @@ def estimate_item_covariance(
         information = hessian[np.ix_(at_u, at_u)] - cross @ solver.solve(cross.T)
         target = right[at_u] - cross @ solver.solve(right[fixed])
         before = covariance
-        covariance, structure, u, settled = fit_covariance(
+        covariance, structure, settled = fit_covariance(
             information,
             target,
             parameters[model.at["sensitivity"]],
@@ -478,15 +489,11 @@ def estimate_item_covariance(
             conservative=conservative,
             tol=tol,
         )
-        moved = parameters.copy()
-        moved[at_u] = u
-        moved[fixed] = solver.solve(right[fixed] - cross.T @ u)
-        parameters = moved
         change = np.abs(covariance - before).max()
         if settled and change <= 20 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
-    factor, df = inflation(
+    inflated, df = inflation(
         covariance, structure, parameters[model.at["sensitivity"]], n_historical - 2
     )
-    return ItemCovariance(covariance, structure, factor, df, converged)
+    return ItemCovariance(covariance, structure, inflated, df, converged)

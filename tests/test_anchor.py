@@ -138,7 +138,7 @@ def test_lower_bound_is_the_formula():
 @pytest.mark.parametrize("seed", range(3))
 def test_close_to_joint_maximum_likelihood(seed):
     data = simulate_battles(random_state=seed)
-    anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    anchor = AnchorPipeline(item_effects=None, random_state=0).fit(data.X, data.y)
     dense = Dense(data.X, data.y, anchor.models_, anchor.judges_, anchor.new_models_)
     weight = np.ones(len(data.y))
     v = dense.joint(weight)

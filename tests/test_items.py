@@ -1,5 +1,7 @@
 """Item effects: the mixed model against dense algebra, and its boundary."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +9,17 @@ from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.optimize import minimize
 from scipy.special import expit
+from scipy.stats import kstest
 
 from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor._numerics.item_covariance import Structure, structured
-from skanchor.exceptions import BattlesError
+from skanchor._numerics.item_covariance import (
+    Structure,
+    fit_covariance,
+    inflation,
+    structured,
+)
+from skanchor.diagnostics import item_effects_check
+from skanchor.exceptions import BattlesError, DiagnosticWarning, SkanchorWarning
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
 from skanchor.simulation import simulate_battles
 
@@ -126,7 +135,8 @@ def test_equals_the_dense_mixed_model(position, n_new_models):
 
 def test_zero_covariance_is_the_paper_s_interval():
     data = small(item_sd=0.0)
-    paper = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
+    paper = AnchorPipeline(cv=4, random_state=0, item_effects=None)
+    paper.fit(data.X, data.y)
     zero = AnchorPipeline(cv=4, random_state=0, item_effects=np.zeros((2, 2)))
     zero.fit(data.X, data.y)
     assert_allclose(zero.scores_, paper.scores_, atol=1e-6)
@@ -136,7 +146,7 @@ def test_zero_covariance_is_the_paper_s_interval():
 
 def test_estimated_effects_widen_the_interval_and_enter_the_predictions():
     data = small(seed=3, n_models=12, n_historical=8000, n_new=600, item_sd=0.5)
-    paper = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    paper = AnchorPipeline(random_state=0, item_effects=None).fit(data.X, data.y)
     anchor = AnchorPipeline(random_state=0, item_effects="random").fit(data.X, data.y)
     wider = AnchorPipeline(random_state=0, item_effects="conservative")
     wider.fit(data.X, data.y)
@@ -183,6 +193,185 @@ def test_shrinkage_keeps_a_common_structure():
     got = np.diag(structured(odd, Structure(0.5, 0.5)))
     assert got[0] < 1.0 and (got[1:] > 0).all()
     assert_allclose(structured(odd + 0.1, Structure(1.0, 1.0)), odd + 0.1)
+
+
+def noise_free(covariance, n_items, seed):
+    """Information and target when the deviations but for line and level are seen."""
+    rng = np.random.default_rng(seed)
+    n_judges = len(covariance)
+    theta = rng.normal(size=n_items)
+    fitted = np.linalg.qr(np.column_stack([np.ones(n_items), theta]))[0]
+    u = np.linalg.cholesky(covariance) @ rng.normal(size=(n_judges, n_items))
+    left = np.eye(n_items) - fitted @ fitted.T
+    precise = 1e7
+    return (
+        np.kron(np.eye(n_judges), precise * left),
+        (precise * u @ left).ravel(),
+        u @ left,
+    )
+
+
+def test_without_noise_the_covariance_is_that_of_residuals():
+    covariance = np.array([[0.09, 0.04], [0.04, 0.25]])
+    information, target, residual = noise_free(covariance, 30, 0)
+    moments = residual @ residual.T / 28.0
+    found, structure, converged = fit_covariance(
+        information, target, np.ones(2), 0.05 * np.eye(2), Structure(), tol=1e-6,
+        max_iter=500,
+    )  # fmt: skip
+    assert converged
+    assert structure.correlation == 1.0
+    # Two judges share their one correlation, so that only variances are shrunk.
+    assert_allclose(found, structured(moments, structure), rtol=1e-3)
+
+
+def test_shares_follow_the_data():
+    """Judges that are alike are pooled, judges that are not keep their own."""
+    shares = {}
+    for name, covariance in {
+        "alike": 0.09 * (0.4 * np.eye(8) + 0.6),
+        "unlike": np.diag([0.01, 0.01, 0.01, 0.01, 1.0, 1.0, 1.0, 1.0]),
+    }.items():
+        found = []
+        for seed in range(10):
+            information, target, _ = noise_free(covariance, 20, seed)
+            found.append(
+                fit_covariance(
+                    information, target, np.ones(8), 0.05 * np.eye(8), Structure()
+                )[1].variance
+            )
+        shares[name] = np.mean(found)
+    assert shares["alike"] < 0.3 < 0.7 < shares["unlike"]
+
+
+def test_inflation_is_that_of_an_estimated_covariance():
+    """Weights from a Wishart matrix: mean ratio (n - 1) n / {(n - m)(n - m + 1)}."""
+    n, m = 17, 3
+    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), n)
+    expected = (n - 1) * n / ((n - m) * (n - m + 1))
+    assert factor == pytest.approx(expected, rel=0.05)
+    assert df == pytest.approx(n - m + 1, rel=0.15)
+    assert inflation(np.eye(1), Structure(), np.ones(1), n) == (1.0, n)
+
+
+def test_separated_verdicts_leave_the_covariance_finite():
+    data = small(n_models=6, n_judges=4, n_historical=300, n_new=60, item_sd=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor = AnchorPipeline(cv=3, random_state=0, item_effects="random")
+        anchor.fit(data.X[["model_a", "model_b", "judge"]], data.y)
+    assert np.isfinite(anchor.item_covariance_).all()
+    assert (np.diag(anchor.item_covariance_) <= 25.0).all()
+
+
+class TestAuto:
+    @pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
+    def test_the_check_decides_and_both_are_there(self, item_sd, chosen):
+        data = small(seed=1, n_models=10, n_historical=5000, item_sd=item_sd)
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+        assert anchor.item_effects_ == chosen
+        assert set(anchor.results_) == {"none", "random"}
+        assert anchor.result_ is anchor.results_[chosen]
+        for name, how in (("none", None), ("random", "random")):
+            alone = AnchorPipeline(cv=3, random_state=0, item_effects=how)
+            alone.fit(data.X, data.y)
+            assert_allclose(alone.conf_int(), anchor.results_[name].conf_int())
+
+    def test_few_models_get_the_paper_s_interval_and_a_warning(self):
+        data = small(n_models=4)
+        X = data.X[["model_a", "model_b", "judge"]]
+        with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
+            anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
+        assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+
+    def test_size_and_power_of_the_check(self):
+        """Without deviations p is uniform; deviations of 0.2 logits are seen."""
+        p = {0.0: [], 0.2: []}
+        for item_sd, values in p.items():
+            for seed in range(40):
+                data = small(seed=seed, n_models=10, n_historical=4000, item_sd=item_sd)
+                X = data.X[["model_a", "model_b", "judge"]] if item_sd else data.X
+                anchor = AnchorPipeline(
+                    cv=2, debiaser="passthrough", item_effects=None, random_state=0
+                ).fit(X, data.y)
+                encoded = anchor.calibrator_.transform(anchor.btl_.transform(X))
+                values.append(
+                    item_effects_check(
+                        encoded, np.asarray(data.y, float), np.ones(len(X)),
+                        anchor.btl_, anchor.calibrator_,
+                    )[1]
+                )  # fmt: skip
+        # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
+        assert np.sum(np.array(p[0.0]) < 0.1) <= 11
+        assert kstest(p[0.0], "uniform").pvalue > 1e-3
+        assert np.mean(np.array(p[0.2]) < 0.1) > 0.8
+
+
+class TestDiagnostics:
+    def test_what_they_say_of_clean_data(self):
+        data = small(item_sd=0.0)
+        anchor = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
+        seen = anchor.result_.diagnostics
+        assert seen.messages() == [] and "no threshold is crossed" in repr(seen)
+        judges = seen.judges
+        assert judges.index.tolist() == anchor.judges_.tolist()
+        assert (judges.sensitivity_z > 3).all()
+        assert judges.residual_share.between(0.05, 1.0).all()
+        assert judges.effective_share.between(0.1, 1.0).all()
+        assert (judges.largest_ratio >= 1.0).all()
+        assert set(judges) < set(anchor.summary())
+        models = seen.models.loc["new-model"]
+        assert 0 < models.residual_share <= 1 and models.largest_influence < 0.1
+        correction = anchor.scores_ - np.median(anchor.result_.plug_in[:, -1])
+        assert models.correction_z == pytest.approx(
+            (correction / anchor.standard_errors_).iloc[0]
+        )
+
+    def test_shares_without_features_are_exact(self):
+        data = small(item_sd=0.0)
+        X = data.X[["model_a", "model_b", "judge"]]
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
+        seen = anchor.result_.diagnostics
+        assert_allclose(seen.judges.residual_share, 1.0)
+        assert_allclose(seen.models.residual_share, 1.0)
+        assert seen.judges.effective_share.isna().all()
+
+    def test_a_judge_who_overrates_a_model_is_named(self):
+        data = small(seed=2, n_models=8, n_historical=6000, item_sd=0.0)
+        X = data.X[["model_a", "model_b", "judge"]]
+        y = np.asarray(data.y).copy()
+        liked = data.truth.historical_models[3]
+        fan = (X.judge == "judge-1").to_numpy()
+        favour = np.random.default_rng(0).random(len(y)) < 0.4
+        y[fan & favour & (X.model_a == liked).to_numpy()] = 1
+        y[fan & favour & (X.model_b == liked).to_numpy()] = 0
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
+        assert anchor.item_effects_ == "random"
+        found = anchor.result_.diagnostics.deviations
+        z = found.deviation / found.standard_error
+        assert z.idxmax() == ("judge-1", liked) and z.max() > 3
+        assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
+
+    def test_thresholds_are_told(self):
+        data = small(item_sd=0.0)
+        X = data.X.copy()
+        new = (X.model_a == "new-model").to_numpy()
+        X["length_a"], X["length_b"] = np.random.default_rng(0).random((2, len(X)))
+        X.loc[new, "length_a"] += 2.0
+        X.loc[(X.model_b == "new-model").to_numpy(), "length_b"] += 2.0
+        with pytest.warns(DiagnosticWarning, match="outside the range"):
+            anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
+        judges = anchor.result_.diagnostics.judges
+        assert (judges.outside_features == 1.0).all()
+        assert (judges.effective_share < 0.1).all()
+
+    def test_coverage_on_request(self):
+        data = small(item_sd=0.0)
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+        assert anchor.result_.diagnostics.coverage is None
+        coverage = anchor.check_coverage(data.X, data.y)
+        assert anchor.result_.diagnostics.coverage == coverage
+        assert 0.5 <= coverage <= 1.0
 
 
 @pytest.mark.slow

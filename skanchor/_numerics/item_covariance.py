@@ -30,14 +30,20 @@ FLOOR = 1e-8
 """Least eigenvalue of the covariance, in squared logits: far below any sampling error,
 and enough to keep every item's posterior invertible."""
 
-GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Candidate shares of each judge's own variance and correlations."""
+CEILING = 25.0
+"""Largest variance, in squared logits: where verdicts are separated, none is found."""
+
+VARIANCE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Candidate shares of each judge's own variance."""
+
+CORRELATION_SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
+"""Candidate shares of each pair's own correlation; all of it may be singular."""
 
 LONGEST = 16.0
 """Longest extrapolation of two EM steps."""
 
-PRIOR_WEIGHT = 4.0
-"""Observations that the prior of the shares is worth."""
+PRIOR_WEIGHT = 2.0
+"""Observations that the prior of the share is worth, as many as a uniform one."""
 
 N_DRAWS = 400
 """Draws behind the inflation factor."""
@@ -115,10 +121,11 @@ def structured(moments: Array, structure: Structure) -> Array:
     """
     n_judges = moments.shape[-1]
     if n_judges == 1:
-        return moments
-    variances = np.maximum(np.diagonal(moments, axis1=-2, axis2=-1), FLOOR)
+        return np.minimum(moments, CEILING)
+    variances = np.clip(np.diagonal(moments, axis1=-2, axis2=-1), FLOOR, CEILING)
     scale = np.sqrt(variances)
     correlation = moments / (scale[..., :, None] * scale[..., None, :])
+    correlation = np.clip(correlation, -1.0, 1.0)
     off = ~np.eye(n_judges, dtype=bool)
     common = np.clip(correlation[..., off].mean(axis=-1), 0.0, 0.95)[..., None, None]
     kept = structure.correlation
@@ -139,7 +146,7 @@ def fit_covariance(
     conservative: bool = False,
     tol: float = 1e-3,
     max_iter: int = 50,
-) -> tuple[Array, Structure, Array, bool]:
+) -> tuple[Array, Structure, bool]:
     """Maximise the marginal likelihood, shrinking inside every M-step.
 
     Parameters
@@ -165,8 +172,6 @@ def fit_covariance(
     -------
     covariance : ndarray of shape (n_judges, n_judges)
     structure : Structure
-    deviations : ndarray of shape (n_judges * n_items,)
-        Posterior means.
     converged : bool
     """
     n_judges = len(covariance)
@@ -175,7 +180,7 @@ def fit_covariance(
     converged = False
     for step in range(10):
         before = covariance
-        evidence, means = _evidence(information, target, covariance, n_items)
+        evidence = _evidence(information, target, covariance, n_items)
         covariance = _em(evidence, covariance, structure, divisor, tol, max_iter)
         # Two choices could take turns for ever.
         if n_judges > 1 and step < 5:
@@ -185,13 +190,12 @@ def fit_covariance(
         if change <= 10 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
-    means = _evidence(information, target, covariance, n_items)[1]
-    return covariance, structure, means, converged
+    return covariance, structure, converged
 
 
 def _evidence(
     information: Array, target: Array, covariance: Array, n_items: int
-) -> tuple[_Evidence, Array]:
+) -> _Evidence:
     """Each item's own likelihood, from its posterior with the prior taken out."""
     n_judges = len(covariance)
     values, vectors = np.linalg.eigh(covariance)
@@ -210,8 +214,7 @@ def _evidence(
     precision = (turned * np.maximum(values, 0.0)[:, None, :]) @ turned.transpose(
         0, 2, 1
     )
-    u = root @ v.reshape(n_judges, n_items)
-    return _Evidence(back @ precision @ back.T, linear), u.ravel()
+    return _Evidence(back @ precision @ back.T, linear)
 
 
 def _em(
@@ -292,16 +295,14 @@ def _choose(evidence: _Evidence, covariance: Array, sensitivities: Array) -> Str
     # Two judges have one correlation, which is its own mean.
     belief = {1.0: 0.0}
     if n_judges > 2:
-        belief = dict(zip(GRID, _share_prior(n_items, n_judges), strict=True))
-    if n_judges > n_items - 3:
-        # Their own correlations alone would be singular.
-        del belief[1.0]
+        prior = _share_prior(n_items, n_judges)
+        belief = dict(zip(CORRELATION_SHARES, prior, strict=True))
     best, structure = -np.inf, Structure()
-    for share, variance in product(belief, GRID):
+    for share, variance in product(belief, VARIANCE_SHARES):
         candidate = Structure(share, variance)
-        prior = structured(left_out, candidate)
+        covariances = structured(left_out, candidate)
         score = belief[share] + np.sum(
-            evidence.predictive(prior) - judges_alone.predictive(prior)
+            evidence.predictive(covariances) - judges_alone.predictive(covariances)
         )
         if score > best:
             best, structure = float(score), candidate
@@ -317,7 +318,7 @@ def _share_prior(n_items: int, n_judges: int) -> Array:
     """
     n_free = max(n_items - 2, 1)
     mean = n_free / (n_free + n_judges + 1.0)
-    middles = np.convolve(GRID, [0.5, 0.5], mode="valid")
+    middles = np.convolve(CORRELATION_SHARES, [0.5, 0.5], mode="valid")
     edges = np.concatenate([[0.0], middles, [1.0]])
     cdf = betainc(PRIOR_WEIGHT * mean, PRIOR_WEIGHT * (1.0 - mean), edges)
     return np.asarray(np.log(np.diff(cdf) + 1e-300))

@@ -114,6 +114,8 @@ class SymmetricSolver:
 
 def _full_rank_root(unit: NDArray[np.float64]) -> NDArray[np.float64] | None:
     """Root of the inverse of a matrix of unit diagonal, None where rank is in doubt."""
+    if not len(unit):
+        return unit
     lower, failed = dpotrf(unit, lower=1)
     if failed:
         return None
