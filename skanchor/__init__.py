@@ -1,12 +1,16 @@
 """Human-anchored inference for ranking new models with LLM judges."""
 
-from skanchor.anchor import AnchorPipeline, AnchorResult
-from skanchor.arrivals import ArrivalScorer
-from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, split_battles
-from skanchor.folds import SourceKFold
-from skanchor.judges import JudgeCalibrator
-from skanchor.riesz import RieszDebiaser
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from skanchor.anchor import AnchorPipeline, AnchorResult
+    from skanchor.arrivals import ArrivalScorer
+    from skanchor.btl import BTLRegressor
+    from skanchor.comparisons import Comparisons, split_battles
+    from skanchor.folds import SourceKFold
+    from skanchor.judges import JudgeCalibrator
+    from skanchor.riesz import RieszDebiaser
 
 __all__ = [
     "AnchorPipeline",
@@ -19,3 +23,39 @@ __all__ = [
     "SourceKFold",
     "split_battles",
 ]
+
+# Loaded when first asked for: scikit-learn and pandas take their time.
+_HOMES = {
+    "AnchorPipeline": "anchor",
+    "AnchorResult": "anchor",
+    "ArrivalScorer": "arrivals",
+    "BTLRegressor": "btl",
+    "Comparisons": "comparisons",
+    "JudgeCalibrator": "judges",
+    "RieszDebiaser": "riesz",
+    "SourceKFold": "folds",
+    "split_battles": "comparisons",
+}
+_MODULES = (
+    "baselines",
+    "bias",
+    "datasets",
+    "evaluation",
+    "exceptions",
+    "metrics",
+    "simulation",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"skanchor.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'skanchor' has no attribute {name!r}")
+    value = getattr(import_module(f"skanchor.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})
