@@ -19,15 +19,20 @@ from threadpoolctl import threadpool_limits
 from skanchor import AnchorPipeline, Comparisons
 
 
-def make_table(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+def make_table(
+    n_models: int = 20,
+    n_judges: int = 7,
+    n_features: int = 12,
+    n_human: int = 21_000,
+    n_judge: int = 188_000,
+    seed: int = 0,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Votes and verdicts in one table; the last model has no votes."""
     rng = np.random.default_rng(seed)
-    n_models, n_judges, n_features = 20, 7, 12
-    n_human, n_judge = 21_000, 188_000
     n = n_human + n_judge
     judge = np.r_[np.full(n_human, -1), rng.integers(0, n_judges, n_judge)]
     a = rng.integers(0, n_models, n)
     b = (a + rng.integers(1, n_models, n)) % n_models
-    # The last model has no human rows.
     for side in (a, b):
         votes = (judge < 0) & (side == n_models - 1)
         side[votes] = rng.integers(0, n_models - 1, votes.sum())
@@ -35,12 +40,14 @@ def make_table(seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     theta = rng.normal(size=n_models)
     left, right = rng.normal(size=(2, n, n_features))
     c = np.append(rng.uniform(0.5, 2.0, n_judges), 1.0)
-    coef = np.vstack([0.2 * rng.normal(size=(n_judges, n_features)), np.zeros(12)])
+    coef = np.vstack(
+        [0.2 * rng.normal(size=(n_judges, n_features)), np.zeros(n_features)]
+    )
     eta = c[judge] * (theta[a] - theta[b]) + np.sum(
         (left - right) * coef[judge], axis=1
     )
     y = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
-    names = np.array([f"model-{i:02d}" for i in range(n_models)])
+    names = np.array([f"model-{i:03d}" for i in range(n_models)])
     judges = np.array([*(f"judge-{m}" for m in range(n_judges)), "human"])
     table = {"model_a": names[a], "model_b": names[b], "judge": judges[judge]}
     for side, block in (("a", left), ("b", right)):

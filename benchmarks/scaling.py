@@ -1,0 +1,111 @@
+"""How time and memory of the inference grow with each size of the problem.
+
+``python benchmarks/scaling.py``: one size is doubled at a time around a middle case;
+writes ``results/scaling.csv`` and, with matplotlib, ``docs/scaling.png``.
+"""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import numpy as np
+from report import peak_bytes, timed, write_rows
+from speed import make_table
+from threadpoolctl import threadpool_limits
+
+from skanchor import AnchorPipeline, Comparisons
+
+MIDDLE = {"rows": 64_000, "models": 20, "judges": 7, "features": 12, "folds": 10}
+VALUES = {
+    "rows": [16_000, 32_000, 64_000, 128_000, 256_000, 512_000],
+    "models": [10, 20, 40, 80, 160],
+    "judges": [2, 4, 8, 16, 32],
+    "features": [3, 6, 12, 24, 48],
+    "folds": [5, 10, 20, 40],
+}
+# What the time cannot fall below when the size doubles, and why it may grow faster.
+HEADER = ("size", "value", "seconds", "peak MiB")
+PICTURE = Path(__file__).parent.parent / "docs" / "scaling.png"
+
+
+def measure(sizes: dict[str, int]) -> tuple[float, float]:
+    n_human = sizes["rows"] // 4
+    X, y = make_table(
+        n_models=sizes["models"],
+        n_judges=sizes["judges"],
+        n_features=sizes["features"],
+        n_human=n_human,
+        n_judge=sizes["rows"] - n_human,
+    )
+    encoded = Comparisons.from_battles(X)
+    pipeline = AnchorPipeline(cv=sizes["folds"], random_state=0)
+
+    def fit() -> None:
+        pipeline.fit(encoded, y).rank_sets()
+        encoded._cache.clear()
+
+    fit()
+    seconds = timed(fit, 5)
+    gc.collect()
+    return seconds, peak_bytes(fit) / 2**20
+
+
+def slopes(rows: list[tuple[str, int, float, float]]) -> list[tuple[str, str, str]]:
+    """Power of each size in time and memory, between its two largest values."""
+    result = []
+    for name in VALUES:
+        cells = [row for row in rows if row[0] == name][-2:]
+        step = np.log(cells[1][1] / cells[0][1])
+        powers = [np.log(cells[1][k] / cells[0][k]) / step for k in (2, 3)]
+        result.append((name, f"{powers[0]:.2f}", f"{powers[1]:.2f}"))
+    return result
+
+
+def draw(rows: list[tuple[str, int, float, float]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, len(VALUES), figsize=(11, 4.6), sharey="row")
+    labels = ("time of the inference (s)", "peak memory (MiB)")
+    for column, (name, values) in enumerate(VALUES.items()):
+        cells = [row for row in rows if row[0] == name]
+        for line, label in enumerate(labels):
+            ax = axes[line, column]
+            measured = np.array([cell[2 + line] for cell in cells])
+            share = np.array(values) / values[-1]
+            ax.loglog(values, measured[-1] * share, "--", color="0.6", label="linear")
+            ax.loglog(values, measured, "o-", markersize=4, label="measured")
+            ax.set_xticks(values[::2], [f"{value:,}" for value in values[::2]])
+            ax.minorticks_off()
+            ax.grid(alpha=0.3)
+            if line:
+                ax.set_xlabel(name)
+            if not column:
+                ax.set_ylabel(label)
+    axes[0, 0].legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(PICTURE, dpi=80)
+
+
+@threadpool_limits.wrap(limits=1)
+def main() -> None:
+    rows = [
+        (name, value, *measure(MIDDLE | {name: value}))
+        for name, values in VALUES.items()
+        for value in values
+    ]
+    write_rows(
+        "scaling", HEADER, [(a, b, f"{c:.3f}", f"{d:.1f}") for a, b, c, d in rows]
+    )
+    write_rows("scaling_powers", ("size", "power in time", "in memory"), slopes(rows))
+    try:
+        draw(rows)
+    except ImportError:
+        print("matplotlib is not installed: no picture.")
+
+
+if __name__ == "__main__":
+    main()
