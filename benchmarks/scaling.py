@@ -24,7 +24,6 @@ VALUES = {
     "features": [3, 6, 12, 24, 48],
     "folds": [5, 10, 20, 40],
 }
-# What the time cannot fall below when the size doubles, and why it may grow faster.
 HEADER = ("size", "value", "seconds", "peak MiB")
 PICTURE = Path(__file__).parent.parent / "docs" / "scaling.png"
 

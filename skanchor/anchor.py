@@ -392,8 +392,7 @@ class AnchorPipeline(RankingEstimator):
                 codes = None if groups is None else groups[counted]
                 fold = np.full(len(X), -1)
                 part = X.without_features()[counted]
-                for k, (_, test) in enumerate(splitter.split(part, groups=codes)):
-                    fold[counted[test]] = k
+                fold[counted] = splitter.deal(part, codes)
                 plans.append(
                     [
                         (np.flatnonzero((fold != k) & (fold >= 0)),
@@ -401,6 +400,7 @@ class AnchorPipeline(RankingEstimator):
                         for k in range(int(cv))
                     ]
                 )  # fmt: skip
+            return plans
         elif hasattr(cv, "split"):
             plans = [list(cv.split(X, y, groups)) for _ in range(self.n_repeats)]
         else:

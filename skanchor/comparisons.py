@@ -458,6 +458,14 @@ class Comparisons:
         return involves
 
     @property
+    def is_past_verdict(self) -> NDArray[np.bool_]:
+        """Rows of a judge between historical models."""
+        if "past verdict" not in self._cache:
+            self._cache["past verdict"] = (self.judge >= 0) & ~self.involves_new
+        past: NDArray[np.bool_] = self._cache["past verdict"]
+        return past
+
+    @property
     def is_usable(self) -> NDArray[np.bool_]:
         """Rows of known models and judge that compare two different models."""
         if "usable" not in self._cache:

@@ -92,6 +92,25 @@ class SourceKFold(BaseCrossValidator):
         train, test : ndarray
             Row numbers.
         """
+        fold = self.deal(X, groups)
+        for k in range(self.n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+    def deal(self, X: Any, groups: Any = None) -> NDArray[np.intp]:
+        """Fold that holds each row out.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        groups : array-like of shape (n_rows,) or str, optional
+            Overrides the constructor's ``groups``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbers from zero.
+        """
         if isinstance(self.n_splits, bool) or not isinstance(
             self.n_splits, (int, np.integer)
         ):
@@ -109,11 +128,9 @@ class SourceKFold(BaseCrossValidator):
         )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
-        fold = deal_folds(
+        return deal_folds(
             encoded, codes, self.n_splits, check_random_state(self.random_state)
         )
-        for k in range(self.n_splits):
-            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
 
 def deal_folds(

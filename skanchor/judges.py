@@ -117,9 +117,10 @@ class JudgeCalibrator(ComparisonEstimator):
         lower = np.array([low, -POSITION_BOUND])
         upper = np.array([high, POSITION_BOUND])
         delta = X.score_differences
-        historical = (
-            (weight > 0) & ~X.involves_new & np.isfinite(delta) & (X.judge >= 0)
-        )
+        historical = (weight > 0) & X.is_past_verdict
+        assert X.scores is not None
+        if np.isnan(X.scores).any():
+            historical &= np.isfinite(delta)
         X = usable_features(X, historical & X.is_usable)
         weight = np.where(historical, weight, 0.0)
         notices: list[Warning] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -75,6 +76,13 @@ class LinearBias(ContrastMixin, BaseEstimator):
         self.feature_map = feature_map
         self.alpha = alpha
         self.loss = loss
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # A fit clones a learner per judge and fold, each time asking for these.
+        names: list[str] = super()._get_param_names()
+        return names
 
     def fit(
         self,
