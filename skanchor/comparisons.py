@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from skanchor.exceptions import BattlesError
 
@@ -198,7 +198,10 @@ class FeaturePairs:
         inside = np.arange(len(self)) if self._rows is None else self._rows
         part = FeaturePairs(*self._table, self.names, inside[rows])
         if "contrast" in self.__dict__:
-            part.__dict__["contrast"] = self.contrast[rows]
+            numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
+            part.__dict__["contrast"] = (
+                self.contrast.take(rows, axis=0) if numbers else self.contrast[rows]
+            )
         return part
 
     @property
@@ -280,8 +283,11 @@ class JudgeRows:
         """
         signs = self.incidence
         entries = signs.data * np.repeat(factor, 2)
-        weighted = csr_array((entries, signs.indices, signs.indptr), signs.shape)
-        return np.asarray(weighted.T @ values)
+        # Its rows are the columns of the transpose.
+        weighted = csc_array(
+            (entries, signs.indices, signs.indptr), (self.n_models, len(self))
+        )
+        return np.asarray(weighted @ values)
 
 
 # ----------------------------------------------------------------------- comparisons

@@ -119,7 +119,8 @@ class JudgeCalibrator(ComparisonEstimator):
         delta = X.score_differences
         historical = (weight > 0) & X.is_past_verdict
         assert X.scores is not None
-        if np.isnan(X.scores).any():
+        incomplete = bool(np.isnan(X.scores).any())
+        if incomplete:
             historical &= np.isfinite(delta)
         X = usable_features(X, historical & X.is_usable)
         weight = np.where(historical, weight, 0.0)
@@ -130,8 +131,9 @@ class JudgeCalibrator(ComparisonEstimator):
             row_weight = weight[cut.rows]
             if not row_weight.any():
                 continue
-            difference = delta[cut.rows]
-            columns = [np.where(np.isfinite(difference), difference, 0.0)]
+            columns = [delta[cut.rows]]
+            if incomplete:
+                columns = [np.where(np.isfinite(columns[0]), columns[0], 0.0)]
             if self.position_effect:
                 self._check_position(judge, X, cut, row_weight > 0)
                 columns.append(cut.order)

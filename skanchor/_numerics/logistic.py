@@ -124,6 +124,7 @@ def fit_logistic(
     loss: float | None = None
     converged, n_iter = False, 0
     inherited = hessian is not None
+    solver: SymmetricSolver | None = None
     # How far the logits have moved since the Hessian was computed.
     drift = 0.0
     while n_iter < max_iter:
@@ -139,9 +140,11 @@ def fit_logistic(
             scaled = columns.scaled(np.sqrt(weight * mean * (1.0 - mean)))
             hessian = scaled.T @ scaled
             hessian[np.diag_indices(n_columns)] += penalty
-            drift, inherited = 0.0, False
+            drift, inherited, solver = 0.0, False, None
         if free.all():
-            step = -SymmetricSolver.factorise(hessian).solve(gradient)
+            if solver is None:
+                solver = SymmetricSolver.factorise(hessian)
+            step = -solver.solve(gradient)
         else:
             inner = SymmetricSolver.factorise(hessian[np.ix_(free, free)])
             step = np.zeros(n_columns)
