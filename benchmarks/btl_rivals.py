@@ -1,15 +1,15 @@
 """BTL from a million votes against other packages, and from ten million codes.
 
 ``pip install evalica arena-rank``, then ``python benchmarks/btl_rivals.py``. Every
-package takes its turn in every round, so that whatever else the machine does hits all
-alike; ratios are medians over the rounds.
+package takes its turn in every round, on one core and timed by the processor, so that
+whatever else the machine does hits all alike; ratios are medians over the rounds.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import statistics
-import time
 from types import ModuleType
 from typing import Any
 
@@ -61,9 +61,7 @@ def compare(table: pd.DataFrame, adapters: list[ModuleType]) -> list[dict[str, A
     times: dict[str, list[float]] = {adapter.NAME: [] for adapter in adapters}
     for _ in range(ROUNDS):
         for adapter, given in ready:
-            start = time.perf_counter()
-            adapter.fit(given)
-            times[adapter.NAME].append(time.perf_counter() - start)
+            times[adapter.NAME].append(timed(lambda a=adapter, g=given: a.fit(g), 1))
     ours = times[adapters[0].NAME]
     reference = adapters[0].scores(fitted[adapters[0].NAME])
     rows = []
@@ -108,6 +106,9 @@ def codes_against_sums(n_rows: int) -> list[tuple[str, str, str]]:
 
 @threadpool_limits.wrap(limits=1)
 def main() -> None:
+    if hasattr(os, "sched_setaffinity"):
+        # Threads that wait for one another would count as work.
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     adapters = [importlib.import_module(f"rivals.{name}") for name in ADAPTERS]
     rows = [
         {"table": kind, **row}

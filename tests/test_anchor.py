@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -471,3 +472,26 @@ def test_coverage_on_the_default_simulation():
     assert low <= hits <= high
     error = np.std(squares) / (2 * np.sqrt(np.mean(squares) * n))
     assert abs(np.sqrt(np.mean(squares)) - 0.095) < 4 * error
+
+
+def test_peak_memory_is_a_small_multiple_of_the_table():
+    rng = np.random.default_rng(0)
+    n, n_models, n_features = 12_000, 15, 12
+    judge = rng.choice(["human", "judge-1", "judge-2", "judge-3"], n)
+    a = rng.integers(0, n_models, n)
+    b = (a + rng.integers(1, n_models, n)) % n_models
+    judge[((a == 0) | (b == 0)) & (judge == "human")] = "judge-1"
+    names = np.array([f"model-{i}" for i in range(n_models)])
+    table = {"model_a": names[a], "model_b": names[b], "judge": judge}
+    for side in ("a", "b"):
+        table |= {f"x{j}_{side}": rng.normal(size=n) for j in range(n_features)}
+    X, y = pd.DataFrame(table), (rng.random(n) < 0.5 + 0.01 * (a - b)).astype(int)
+    encoded = Comparisons.from_battles(X)
+    anchor = AnchorPipeline(random_state=0)
+    tracemalloc.start()
+    try:
+        anchor.fit(encoded, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * X.memory_usage(deep=True).sum()
