@@ -22,7 +22,12 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 from sklearn.base import clone
 
-from skanchor._numerics.batched import fit_judge, fit_scores_on_cells, newton
+from skanchor._numerics.batched import (
+    Workspace,
+    fit_judge,
+    fit_scores_on_cells,
+    newton,
+)
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor.bias import LinearBias
@@ -59,6 +64,8 @@ class Cut:
         Features of the first response minus those of the second.
     responses : ndarray of shape (2 n, n_features)
         Features of both responses.
+    incidence : ndarray of shape (n, n_models)
+        +1 at the first model, -1 at the second.
     """
 
     rows: NDArray[np.intp]
@@ -67,6 +74,7 @@ class Cut:
     order: Array
     contrast: Array
     responses: Array
+    incidence: Array
 
 
 class Layout:
@@ -88,6 +96,8 @@ class Layout:
         self.new = np.flatnonzero(X.is_new)
         self.historical = np.flatnonzero(~X.is_new)
         self._cuts: dict[Any, Cut] = {}
+        self.work = Workspace()
+        self.memo: dict[Any, Any] = {}
 
     @cached_property
     def features(self) -> tuple[Array, Array]:
@@ -110,6 +120,7 @@ class Layout:
                 X.order[rows],
                 left - right,
                 np.vstack([left, right]),
+                dense_incidence(X.left[rows], X.right[rows], len(X.models)),
             )
         return self._cuts[key]
 
@@ -125,27 +136,46 @@ class Layout:
     @cached_property
     def arrival_signs(self) -> Array:
         """+1 where a new model is first, -1 where second, (n_arrivals, n_new)."""
-        rows = self.arrival_rows
-        at = np.arange(len(rows))
-        signs = np.zeros((len(rows), len(self.X.models)))
-        signs[at, self.X.left[rows]] = 1.0
-        signs[at, self.X.right[rows]] = -1.0
-        return signs[:, self.new]
+        return self.arrival_incidence[:, self.new]
 
     @cached_property
-    def cell_map(self) -> tuple[NDArray[np.intp], csr_array, csr_array]:
-        """A row of each cell, and the matrices that sum weights and wins by cell."""
+    def arrival_incidence(self) -> Array:
+        """+1 at the first model, -1 at the second, of the arrival rows."""
+        X, rows = self.X, self.arrival_rows
+        return dense_incidence(X.left[rows], X.right[rows], len(X.models))
+
+    @cached_property
+    def runs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows in an order that brings alike rows together, and where each run starts.
+
+        Alike are rows of the same two models in the same order, judge and display.
+        """
         X, rows = self.X, np.flatnonzero(self.used)
         size = len(X.models)
         label = ((X.judge[rows] + 1) * size + X.left[rows]) * size + X.right[rows]
         label = 3 * label + X.order[rows].astype(np.intp) + 1
-        _, one, code = np.unique(label, return_index=True, return_inverse=True)
-        shape = (len(one), len(X))
-        return (
-            rows[one],
-            csr_array((np.ones(len(rows)), (code, rows)), shape),
-            csr_array((self.y[rows], (code, rows)), shape),
-        )
+        if 4 * np.count_nonzero(np.diff(label)) > len(label):
+            order = np.argsort(label, kind="stable")
+            rows, label = rows[order], label[order]
+        return rows, np.flatnonzero(np.append(True, np.diff(label) != 0))
+
+
+def dense_incidence(
+    left: NDArray[np.intp], right: NDArray[np.intp], n_models: int
+) -> Array:
+    """+1 at the first model, -1 at the second, of shape (n_rows, n_models)."""
+    rows = np.arange(len(left))
+    result = np.zeros((len(rows), n_models))
+    result[rows, left] = 1.0
+    result[rows, right] = -1.0
+    return result
+
+
+def columns_of(table: Array, rows: NDArray[np.intp]) -> Array:
+    """Columns of a table; a view where they lie side by side."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
+        return table[:, rows[0] : rows[-1] + 1]
+    return table[:, rows]
 
 
 # ------------------------------------------------------------------------------ counts
@@ -176,9 +206,13 @@ class Cells:
     @classmethod
     def of(cls, layout: Layout, weights: Array) -> Cells:
         """Sum the rows that are used."""
-        at, ones, wins = layout.cell_map
-        weight, first = (np.ascontiguousarray((m @ weights.T).T) for m in (ones, wins))
-        X = layout.X
+        rows, starts = layout.runs
+        own = columns_of(weights, rows)
+        weight = np.add.reduceat(own, starts, axis=1)
+        won = layout.work.take("a", own.shape)
+        np.multiply(own, layout.y[rows], out=won)
+        first = np.add.reduceat(won, starts, axis=1)
+        X, at = layout.X, rows[starts]
         return cls(
             X.left[at],
             X.right[at],
@@ -227,15 +261,11 @@ class Cells:
     @cached_property
     def incidence(self) -> Array:
         """+1 at the first model, -1 at the second, of shape (n_cells, n_models)."""
-        rows = np.arange(len(self.left))
-        result = np.zeros((len(rows), len(self.is_new)))
-        result[rows, self.left] = 1.0
-        result[rows, self.right] = -1.0
-        return result
+        return dense_incidence(self.left, self.right, len(self.is_new))
 
     def differences(self, scores: Array) -> Array:
         """Score differences of the cells, of shape (n_replicates, n_cells)."""
-        return scores[:, self.left] - scores[:, self.right]
+        return scores @ self.incidence.T
 
     def mean_residual(self, scores: Array) -> Array:
         """Mean of outcome minus ``sigma(score difference)``, rows as recorded."""
@@ -379,17 +409,26 @@ class Arrivals:
         slope = self.sensitivities
         offset = slope * self.opponent + (self.biases if biases is None else biases)
         n_new = self.signs.shape[1]
-        pair = (self.signs[:, :, None] * self.signs[:, None, :]).reshape(-1, n_new**2)
+        pair = self.signs[:, :, None] * self.signs[:, None, :]
+        pair = pair.reshape(len(pair), n_new**2)
         total = self.weight @ np.abs(self.signs)
         given = np.zeros(len(slope)) if shift is None else shift
 
         def equations(scores: Array, at: NDArray[np.intp]) -> tuple[Array, Array]:
-            c, w, n = slope[at], self.weight[at], np.maximum(total[at], 1e-300)
-            k = c if weighting == "sensitivity" else 1.0
-            p = expit(offset[at] + c * (scores @ self.signs.T))
-            left = ((k * (self.first[at] - w * p)) @ self.signs) / n
-            second = ((k * c * w * p * (1.0 - p)) @ pair).reshape(-1, n_new, n_new)
-            return left + given[at, None], -second / n[:, :, None]
+            # All replicates, most often: then there is nothing to copy.
+            rows = slice(None) if len(at) == len(slope) else at
+            c, w, n = slope[rows], self.weight[rows], np.maximum(total[rows], 1e-300)
+            p = expit(offset[rows] + c * (scores @ self.signs.T))
+            rest = w * p
+            curvature = rest * (1.0 - p)
+            curvature *= c
+            np.subtract(self.first[rows], rest, out=rest)
+            if weighting == "sensitivity":
+                rest *= c
+                curvature *= c
+            second = (curvature @ pair).reshape(len(at), n_new, n_new)
+            left = (rest @ self.signs) / n + given[rows, None]
+            return left, -second / n[:, :, None]
 
         values, converged = newton(
             equations, np.tile(self.start, (len(slope), 1)), tol=self.tol
@@ -499,13 +538,13 @@ class Fits:
         # The last is for humans, whose code is -1.
         human = np.ones((len(self.weights), 1))
         slope = np.append(judges.sensitivities, human, axis=1)
-        weight = self.weights[:, rows]
+        weight = columns_of(self.weights, rows)
         return Arrivals(
             judge,
             self.layout.arrival_signs,
             weight,
             weight * self.y[rows],
-            scores[:, X.left[rows]] - scores[:, X.right[rows]],
+            scores @ self.layout.arrival_incidence.T,
             slope[:, judge],
             judges.biases,
             self._start(),
@@ -653,6 +692,16 @@ class BatchedFits(Fits):
         self.unsolved = np.zeros(len(weights), dtype=bool)
         btl = getattr(fitted, "btl_", None) or BTLRegressor()
         self._bound, self._alpha = btl.score_bound, btl.alpha
+        if id(fitted) not in layout.memo:
+            # Where to start from is the same for every block.
+            models = layout.X.models
+            layout.memo[id(fitted)] = (
+                np.nan_to_num(btl._scores_of(models))
+                if hasattr(btl, "scores_")
+                else np.zeros(len(models)),
+                np.median(np.atleast_2d(fitted.result_.estimates), axis=0),
+            )
+        self._human_start, self._start_scores = layout.memo[id(fitted)]
 
     @staticmethod
     def can_batch(fitted: Any) -> bool:
@@ -690,7 +739,7 @@ class BatchedFits(Fits):
 
     def _human_scores(self) -> tuple[Array, NDArray[np.bool_]]:
         cells, size = self.cells.human, len(self.X.models)
-        start = self._fitted.btl_._scores_of(self.X.models[self.historical])
+        start = self._human_start[self.historical]
         found, solved = fit_scores_on_cells(
             cells.incidence[:, self.historical],
             cells.weight,
@@ -731,6 +780,8 @@ class BatchedFits(Fits):
     ) -> tuple[JudgeFits, NDArray[np.bool_]]:
         X, rows, scores = self.X, self.layout.arrival_rows, self.human_scores()
         n_replicates = len(weights)
+        work = self.layout.work
+        known = self._human_start
         judges = ["judges"] if pooled else X.judges.tolist()
         judge = np.minimum(X.judge[rows], 0) if pooled else X.judge[rows]
         slopes = np.full((n_replicates, len(judges)), np.nan)
@@ -745,8 +796,9 @@ class BatchedFits(Fits):
             if features:
                 part = self.layout.cut(None if pooled else m)
                 columns = part.contrast
-                weight = weights[:, part.rows]
-                first = weight * self.y[part.rows]
+                weight = columns_of(weights, part.rows)
+                first = work.take("first", weight.shape)
+                np.multiply(weight, self.y[part.rows], out=first)
             else:
                 part = self.cells.judges if pooled else self.cells.judges.of_judge(m)
                 columns = np.empty((len(part.left), 0))
@@ -757,14 +809,18 @@ class BatchedFits(Fits):
             if features and learner.alpha:
                 assert isinstance(part, Cut)
                 ridge = _ridge(learner.alpha, part, weight, columns.shape[1])
+            delta = work.take("delta", weight.shape)
+            np.matmul(scores, part.incidence.T, out=delta)
             coef, done = fit_judge(
-                scores[:, part.left] - scores[:, part.right],
+                delta,
                 columns,
                 weight,
                 first,
                 start,
+                start_delta=known[part.left] - known[part.right],
                 ridge=ridge,
                 tol=self.tol,
+                work=work,
             )
             low, high = fitted.sensitivity_bounds
             solved &= done & (coef[:, 0] > low) & (coef[:, 0] < high)
@@ -784,20 +840,14 @@ class BatchedFits(Fits):
         self.unsolved |= ~solved
 
     def _start(self) -> Array:
-        # The same method's own scores on all rows.
-        return np.asarray(
-            self._fitted.result_.all_scores.reindex(self.X.models[self.new]), float
-        )
+        return self._start_scores[self.new]
 
     def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
-        start = np.asarray(
-            self._fitted.result_.all_scores.reindex(self.X.models), float
-        )
         scores, solved = fit_scores_on_cells(
             cells.incidence,
             cells.weight,
             cells.first,
-            start,
+            self._start_scores,
             slope=slope,
             alpha=self._alpha,
             tol=self.tol,

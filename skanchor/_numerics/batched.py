@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-__all__ = ["JointModel", "LinearRows", "fit_judge", "fit_scores_on_cells", "newton"]
+__all__ = [
+    "JointModel",
+    "LinearRows",
+    "Workspace",
+    "fit_judge",
+    "fit_scores_on_cells",
+    "newton",
+]
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -24,6 +32,30 @@ _CHUNK = 4096
 
 _LONGEST_STEP = 2.0
 """Steps beyond this many logits say separation, not distance."""
+
+
+class Workspace:
+    """Arrays that are used again and again.
+
+    A fresh array of some hundred kilobytes costs several times the arithmetic that
+    fills it, since the memory comes from the system page by page.
+    """
+
+    def __init__(self) -> None:
+        self._flat: dict[str, NDArray[Any]] = {}
+
+    def take(
+        self, name: str, shape: tuple[int, ...], dtype: Any = np.float64
+    ) -> NDArray[Any]:
+        """An array of the given shape, with whatever its last user left in it."""
+        size = int(np.prod(shape))
+        flat = self._flat.get(name)
+        if flat is None or flat.size < size:
+            flat = self._flat[name] = np.empty(size, dtype=dtype)
+        return flat[:size].reshape(shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Workspace, ()
 
 
 def newton(
@@ -136,8 +168,10 @@ def fit_judge(
     first: Array,
     start: Array,
     *,
+    start_delta: Array | None = None,
     ridge: Array | None = None,
     tol: float,
+    work: Workspace | None = None,
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Sensitivity and linear bias of one judge.
 
@@ -153,56 +187,147 @@ def fit_judge(
         Weights, and weights times outcomes.
     start : ndarray of shape (1 + n_columns,)
         First c and b.
+    start_delta : ndarray of shape (n_rows,), optional
+        Score differences at which ``start`` was fitted: the first step then comes from
+        the loss expanded about that one fit, to third order.
     ridge : ndarray of shape (n_replicates, n_columns), optional
         Diagonal of the penalty of b.
     tol : float
         Accepted error of the logits of a row of unit contrast.
+    work : Workspace, optional
+        Arrays to use again.
 
     Returns
     -------
     coef : ndarray of shape (n_replicates, 1 + n_columns)
     converged : ndarray of shape (n_replicates,)
     """
-    n_columns = columns.shape[1]
-    upper = np.triu_indices(n_columns)
-    products = columns[:, upper[0]] * columns[:, upper[1]]
-    total = weight.sum(axis=1)
-    inner = np.arange(1, n_columns + 1)
+    model = _JudgeLoss(delta, columns, weight, first, ridge, work or Workspace())
+    begin = np.tile(start, (len(weight), 1))
+    if start_delta is not None:
+        begin = model.expanded(start, start_delta)
+    return newton(model.equations, begin, tol=tol)
 
-    def equations(coef: Array, at: Rows) -> tuple[Array, Array]:
-        # All replicates, most often: then there is nothing to copy.
-        whole = len(at) == len(weight)
-        d, w, f = (a if whole else a[at] for a in (delta, weight, first))
-        p = d * coef[:, :1]
-        if n_columns:
-            p += coef[:, 1:] @ columns.T
-        expit(p, out=p)
-        curvature = w * p
-        rest = f - curvature
-        # w p (1 - p), in place.
-        np.subtract(1.0, p, out=p)
-        curvature *= p
-        left = np.empty((len(at), 1 + n_columns))
-        left[:, 0] = -np.einsum("rn,rn->r", rest, d)
-        left[:, 1:] = -(rest @ columns)
-        second = np.empty((len(at), 1 + n_columns, 1 + n_columns))
-        block = np.empty((len(at), n_columns, n_columns))
-        block[:, upper[0], upper[1]] = block[:, upper[1], upper[0]] = (
-            curvature @ products
+
+class _JudgeLoss:
+    """Loss of :func:`fit_judge`, its gradients and second derivatives.
+
+    Almost all of the time goes into a few passes over (n_replicates, n_rows) arrays;
+    hence the work in place.
+    """
+
+    def __init__(
+        self,
+        delta: Array,
+        columns: Array,
+        weight: Array,
+        first: Array,
+        ridge: Array | None,
+        work: Workspace,
+    ):
+        self.delta, self.columns, self.weight, self.first = (
+            delta,
+            columns,
+            weight,
+            first,
         )
-        second[:, 1:, 1:] = block
-        curvature *= d
-        second[:, 0, 1:] = second[:, 1:, 0] = curvature @ columns
-        second[:, 0, 0] = np.einsum("rn,rn->r", curvature, d)
-        scale = 1.0 / total[at]
-        left *= scale[:, None]
-        second *= scale[:, None, None]
-        if ridge is not None:
-            left[:, 1:] += ridge[at] * coef[:, 1:]
-            second[:, inner, inner] += ridge[at]
+        self.ridge, self.work = ridge, work
+        self.upper = np.triu_indices(columns.shape[1])
+        self.products = columns[:, self.upper[0]] * columns[:, self.upper[1]]
+        self.scale = 1.0 / weight.sum(axis=1)
+
+    def project(self, rows: Array, delta: Array) -> Array:
+        """Sums of rows times (delta, columns), of shape (r, 1 + n_columns)."""
+        result = np.empty((len(rows), 1 + self.columns.shape[1]))
+        result[:, 0] = np.einsum("rn,rn->r", rows, delta)
+        result[:, 1:] = rows @ self.columns
+        return result
+
+    def gram(self, rows: Array, delta: Array) -> Array:
+        """Sums of rows times products of (delta, columns); changes ``rows``."""
+        n_columns = self.columns.shape[1]
+        result = np.empty((len(rows), 1 + n_columns, 1 + n_columns))
+        block = np.empty((len(rows), n_columns, n_columns))
+        block[:, self.upper[0], self.upper[1]] = half = rows @ self.products
+        block[:, self.upper[1], self.upper[0]] = half
+        result[:, 1:, 1:] = block
+        rows *= delta
+        result[:, 0] = self.project(rows, delta)
+        result[:, 1:, 0] = result[:, 0, 1:]
+        return result
+
+    def penalised(
+        self, left: Array, second: Array, coef: Array, at: Rows | slice
+    ) -> tuple[Array, Array]:
+        """Means of the sums, with the ridge."""
+        left *= self.scale[at, None]
+        second *= self.scale[at, None, None]
+        if self.ridge is not None:
+            inner = np.arange(1, coef.shape[1])
+            left[:, 1:] += self.ridge[at] * coef[:, 1:]
+            second[:, inner, inner] += self.ridge[at]
         return left, second
 
-    return newton(equations, np.tile(start, (len(weight), 1)), tol=tol)
+    def equations(self, coef: Array, at: Rows) -> tuple[Array, Array]:
+        """Gradient and second derivative of the loss of some replicates."""
+        whole: Rows | slice = at
+        if len(at) == len(self.weight):
+            # All replicates, most often: then there is nothing to copy.
+            whole = slice(None)
+        d, w, f = self.delta[whole], self.weight[whole], self.first[whole]
+        p, product, curvature = (self.work.take(name, d.shape) for name in "abc")
+        np.multiply(d, coef[:, :1], out=p)
+        if coef.shape[1] > 1:
+            p += np.matmul(coef[:, 1:], self.columns.T, out=product)
+        # 1 / (1 + exp(-eta)); numpy's exp is several times faster than expit.
+        np.negative(p, out=p)
+        np.minimum(p, 700.0, out=p)
+        np.exp(p, out=p)
+        p += 1.0
+        np.reciprocal(p, out=p)
+        np.multiply(w, p, out=curvature)
+        left = self.project(np.subtract(curvature, f, out=product), d)
+        np.subtract(1.0, p, out=p)
+        curvature *= p
+        return self.penalised(left, self.gram(curvature, d), coef, whole)
+
+    def expanded(self, start: Array, start_delta: Array) -> Array:
+        """Minimum of the loss expanded to third order about one fit.
+
+        With p, V, V' the sigmoid and its derivatives at that fit's logits, and v the
+        change of a row's logit, the residual is ``y - p - V v - V' v^2 / 2``. The
+        coefficients solve the equations to first order in v, then take one step for the
+        second.
+        """
+        every = slice(None)
+        p = expit(start[0] * start_delta + self.columns @ start[1:])
+        curve = p * (1.0 - p)
+        d, w = self.delta, self.weight
+        shift, inner, rest = (self.work.take(name, d.shape) for name in "abc")
+        product = self.work.take("d", d.shape)
+        np.subtract(d, start_delta, out=shift)
+        shift *= start[0]
+        np.multiply(w, curve, out=inner)
+        np.multiply(inner, shift, out=rest)
+        rest += np.multiply(w, p, out=product)
+        rest -= self.first
+        coef = np.tile(start, (len(w), 1))
+        left, second = self.penalised(
+            self.project(rest, d), self.gram(inner, d), coef, every
+        )
+        try:
+            inverse = np.linalg.inv(second)
+        except np.linalg.LinAlgError:
+            return coef
+        step = -np.einsum("rpq,rq->rp", inverse, left)
+        shift += np.multiply(d, step[:, :1], out=product)
+        if len(start) > 1:
+            shift += np.matmul(step[:, 1:], self.columns.T, out=product)
+        shift *= shift
+        shift *= w
+        shift *= 0.5 * curve * (1.0 - 2.0 * p)
+        bend = self.project(shift, d) * self.scale[:, None]
+        return coef + step - np.einsum("rpq,rq->rp", inverse, bend)
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,8 +445,77 @@ class JointModel:
         result[:, n_models + own, part.start + 1 + own] = 1.0
         return result
 
-    def equations(self, values: Array, at: Rows) -> tuple[Array, Array]:
-        """Minus score vector, and minus second derivative, of the log likelihood."""
+    def loss(self, values: Array) -> float:
+        """Mean loss of the first replicate, up to the pull of the scale."""
+        n_scores = self.selectors.shape[1]
+        theta = self.selectors @ values[:n_scores]
+        parts = [] if self.human is None else [(self.human, theta)]
+        for rows, part in zip(self.judges, self.parts(), strict=True):
+            own = values[part]
+            parts.append((rows, np.append(own[0] * theta, own[1:])))
+        loss = total = 0.0
+        for rows, coef in parts:
+            eta = rows.columns @ coef
+            weight, first = rows.weight[0], rows.first[0]
+            loss += weight @ np.logaddexp(0.0, eta) - first @ eta
+            total += weight.sum()
+            if rows.ridge is not None:
+                loss += 0.5 * rows.ridge[0] @ coef**2
+        loss /= max(total, 1e-300)
+        if self.unit_scale:
+            slopes = [part.start for part in self.parts()]
+            loss += 0.5 * (values[slopes].mean() - 1.0) ** 2
+        return float(loss)
+
+    def climb(
+        self, start: Array, *, tol: float, max_iter: int = 100
+    ) -> tuple[Array, bool]:
+        """Maximise the likelihood of the first replicate from afar.
+
+        Newton steps where the loss is convex, steps with the information where it is
+        not (the sensitivities multiply the scores), each halved until the loss falls.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_parameters,)
+            First parameters.
+        tol : float
+            Accepted error of the parameters.
+        max_iter : int
+            Most steps.
+
+        Returns
+        -------
+        values : ndarray of shape (n_parameters,)
+        converged : bool
+        """
+        only = np.zeros(1, dtype=np.intp)
+        values, loss = start, self.loss(start)
+        for _ in range(max_iter):
+            left, second = self.equations(values[None], only)
+            if np.linalg.eigvalsh(second[0])[0] <= 0:
+                left, second = self.equations(values[None], only, observed=False)
+            step = -np.linalg.pinv(second[0], hermitian=True) @ left[0]
+            length = min(1.0, _LONGEST_STEP / max(np.abs(step).max(), 1e-300))
+            while length > 1e-8:
+                trial = values + length * step
+                trial_loss = self.loss(trial)
+                if trial_loss <= loss + 1e-14 * (1.0 + abs(loss)):
+                    break
+                length /= 2.0
+            values, loss = trial, trial_loss
+            if length * np.abs(step).max() <= np.sqrt(tol):
+                return values, True
+        return values, False
+
+    def equations(
+        self, values: Array, at: Rows, *, observed: bool = True
+    ) -> tuple[Array, Array]:
+        """Minus score vector, and minus second derivative, of the log likelihood.
+
+        With ``observed=False`` its expectation, the information, takes the place of the
+        second derivative.
+        """
         n_models, n_scores = self.selectors.shape
         score = np.zeros_like(values)
         second = np.zeros((*values.shape, values.shape[1]))
@@ -339,10 +533,11 @@ class JointModel:
             turn = self.gradient_map(values, part)
             score += np.einsum("rqp,rq->rp", turn, first)
             second += turn.transpose(0, 2, 1) @ information @ turn
-            # The sensitivity multiplies the scores.
-            mixed = first[:, :n_models] @ self.selectors
-            second[:, free, part.start] -= mixed
-            second[:, part.start, free] -= mixed
+            if observed:
+                # The sensitivity multiplies the scores.
+                mixed = first[:, :n_models] @ self.selectors
+                second[:, free, part.start] -= mixed
+                second[:, part.start, free] -= mixed
             total = total + rows.weight[at].sum(axis=1)
         total = np.maximum(total, 1e-300)
         left, second = -score / total[:, None], second / total[:, None, None]

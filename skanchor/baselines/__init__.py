@@ -23,6 +23,25 @@ from skanchor.baselines._per_judge_btl import PerJudgeBTL
 from skanchor.baselines._pooled_llm import PooledLLM
 from skanchor.baselines._scalar_judge import ScalarJudge
 
+__all__ = [
+    "BASELINES",
+    "DirectScore",
+    "HistoricalPPI",
+    "HistoricalPPR",
+    "HumanOnly",
+    "IPWOnly",
+    "JointBTL",
+    "JointMLE",
+    "JudgeArenaElo",
+    "JudgeAwareBTL",
+    "LogisticJudge",
+    "MeanShift",
+    "Oracle",
+    "PerJudgeBTL",
+    "PooledLLM",
+    "ScalarJudge",
+]
+
 _ALL: list[type[ComparisonEstimator]] = [
     HumanOnly,
     Oracle,
@@ -45,5 +64,3 @@ BASELINES: dict[str, type[ComparisonEstimator]] = {
     method.__name__: method for method in _ALL
 }
 """Baselines by name."""
-
-__all__ = ["BASELINES", *sorted(BASELINES)]

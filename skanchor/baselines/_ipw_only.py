@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
+from skanchor._numerics.batched import fit_judge
 from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
@@ -39,8 +39,8 @@ class IPWOnly(PlugIn):
     calibrator : JudgeCalibrator, optional
         Sensitivities and biases; None stands for ``JudgeCalibrator()``.
     classifier : classifier, optional
-        Any scikit-learn classifier with ``predict_proba``; None stands for a logistic
-        regression. It must take ``sample_weight`` if rows are weighted.
+        Any scikit-learn classifier with ``predict_proba``; None stands for the default
+        ``LogisticRegression()``. It must take ``sample_weight`` if rows are weighted.
     clip : float, default=20.0
         Largest odds, in multiples of their mean.
     new_models : sequence of labels, optional
@@ -106,26 +106,49 @@ class IPWOnly(PlugIn):
             both = tuple(side[history] for side in layout.features)
             pairs = np.vstack([arrived[mine], np.hstack(both), np.hstack(both[::-1])])
             label = np.repeat([1, 0], [mine.sum(), 2 * len(history)])
-            for r, weight in enumerate(fits.weights):
-                whole = np.concatenate(
-                    [weight[rows[mine]], weight[history], weight[history]]
-                )
-                odds = self._odds(pairs, label, whole)[mine.sum() :]
-                emphasis[r, history] = self._clipped(odds, weight[history])
+            whole = fits.weights[:, np.concatenate([rows[mine], history, history])]
+            odds = self._odds(fits, int(m), pairs, label, whole)[:, mine.sum() :]
+            emphasis[:, history] = self._clipped(odds, fits.weights[:, history])
         return emphasis
 
-    def _odds(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
-        """Odds that a pair is an arrival."""
-        classifier: Any = LogisticRegression(solver="newton-cholesky", tol=1e-8)
+    def _odds(
+        self,
+        fits: Fits,
+        judge: int,
+        pairs: Array,
+        label: NDArray[np.intp],
+        weights: Array,
+    ) -> Array:
+        """Odds that a pair is an arrival, of shape (n_replicates, n_pairs)."""
         if self.classifier is not None:
-            classifier = clone(self.classifier)
+            return np.array([self._classify(pairs, label, w) for w in weights])
+        ones = np.ones_like(weights)
+        # Refits start from the fit of all rows.
+        start = self._density.get(judge)
+        coef, _ = fit_judge(
+            ones,
+            pairs,
+            weights,
+            weights * label,
+            np.zeros(1 + pairs.shape[1]) if start is None else start,
+            start_delta=None if start is None else ones[0],
+            # The unit ridge of scikit-learn's LogisticRegression.
+            ridge=np.ones(pairs.shape[1]) / weights.sum(axis=1, keepdims=True),
+            tol=fits.tol,
+            work=fits.layout.work,
+        )
+        self._density.setdefault(judge, coef[0])
+        return np.exp(np.clip(coef[:, :1] + coef[:, 1:] @ pairs.T, -30.0, 30.0))
+
+    def _classify(self, pairs: Array, label: NDArray[np.intp], weight: Array) -> Array:
+        """Odds by the user's classifier."""
         used = weight > 0
         if len(np.unique(label[used])) < 2:
             return np.ones(len(pairs))
         options = {}
         if (weight[used] != weight[used][0]).any():
             options["sample_weight"] = weight[used]
-        classifier.fit(pairs[used], label[used], **options)
+        classifier = clone(self.classifier).fit(pairs[used], label[used], **options)
         p = classifier.predict_proba(pairs)[:, 1]
         if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():
             raise ValueError(
@@ -133,13 +156,18 @@ class IPWOnly(PlugIn):
             )
         return np.asarray(p / np.maximum(1.0 - p, 1e-12))
 
-    def _clipped(self, odds: Array, weight: Array) -> Array:
+    def _clipped(self, odds: Array, weights: Array) -> Array:
         """Mean of the two orders of each row, clipped and rescaled to mean one."""
-        both = odds.reshape(2, -1)
-        total = 2.0 * weight.sum()
-        both = np.minimum(both, self.clip * (both @ weight).sum() / total)
-        mean = (both @ weight).sum() / total
+        both = np.stack(np.split(odds, 2, axis=1))
+        total = 2.0 * weights.sum(axis=1, keepdims=True)
+        mean = (both * weights).sum(axis=(0, 2))[:, None] / total
+        both = np.minimum(both, self.clip * mean)
+        mean = (both * weights).sum(axis=(0, 2))[:, None] / total
         return np.asarray(both.mean(axis=0) / mean)
+
+    def _fit(self, *args: Any, **kwargs: Any) -> list[Warning]:
+        self._density: dict[int, Array] = {}
+        return super()._fit(*args, **kwargs)
 
     def _remember(self, fits: Fits) -> None:
         assert fits.emphasis is not None

@@ -41,11 +41,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
         judges = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = layout.cut(m, arrivals=True)
-            n_rows = len(cut.rows)
-            incidence = np.zeros((n_rows, len(X.models)))
-            incidence[np.arange(n_rows), cut.left] = 1.0
-            incidence[np.arange(n_rows), cut.right] = -1.0
-            blocks = [incidence]
+            blocks = [cut.incidence]
             if self.calibrator_.position_effect:
                 blocks.append(cut.order[:, None])
             weight, ridge = fits.weights[:, cut.rows], None
@@ -92,15 +88,15 @@ class JointLikelihood(TwoStages, RankingEstimator):
         notices += fits.notices + check_scores(X, plug_in[0])
         model = self._model(fits)
         first = self._first_values(model, plug_in[0])
-        values, converged = model.fit(first, 1, tol=fits.tol)
-        if not converged[0]:
+        values, converged = model.climb(first, tol=fits.tol)
+        if not converged:
             notices.append(
                 ConvergenceWarning(
                     "The joint likelihood did not converge; a model or a feature may "
                     "be separated."
                 )
             )
-        self._values: Array = np.clip(np.nan_to_num(values[0]), -100.0, 100.0)
+        self._values: Array = np.clip(values, -100.0, 100.0)
         self._update_calibrator(model)
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
@@ -112,7 +108,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
             X.is_new,
             np.clip(scores, -SCORE_BOUND, SCORE_BOUND)[None],
             covariance[None],
-            unbounded | ~converged[0],
+            unbounded | (not converged),
             *count_rows(X, weight),
         )
         return notices

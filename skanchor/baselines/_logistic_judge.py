@@ -68,7 +68,7 @@ class LogisticJudge(RankOnly):
         count = np.zeros_like(total)
         for m in range(len(fits.X.judges)):
             games, verdict = judge_logits(fits.cells.of_judge(m))
-            slope = human_slope(fits.cells.human, verdict, fits.tol)
+            slope = human_slope(fits, verdict)
             met = games[box] > 0
             total += (met * expit(slope[:, None, None] * verdict[box])).sum(axis=2)
             count += met.sum(axis=2)
@@ -79,7 +79,7 @@ class LogisticJudge(RankOnly):
         slopes, logits = {}, []
         for m, judge in enumerate(fits.X.judges.tolist()):
             _, verdict = judge_logits(fits.cells.of_judge(m))
-            slopes[judge] = human_slope(fits.cells.human, verdict, fits.tol)[0]
+            slopes[judge] = human_slope(fits, verdict)[0]
             logits.append(verdict[0])
         self.slopes_ = pd.Series(slopes, name="slope")
         self._verdicts = np.array(logits)
@@ -110,10 +110,11 @@ def judge_logits(cells: Cells) -> tuple[Array, Array]:
     return games, logit((wins + 0.5) / (games + 1.0))
 
 
-def human_slope(human: Cells, verdict: Array, tol: float) -> Array:
+def human_slope(fits: Fits, verdict: Array) -> Array:
     """Slope of the human votes on a judge's logits, of shape (n_replicates,)."""
+    human = fits.cells.human
     x = verdict[:, human.left, human.right]
-    start = np.zeros(1)
-    none = np.empty((x.shape[1], 0))
-    slope, _ = fit_judge(x, none, human.weight, human.first, start, tol=tol)
+    none, start = np.empty((x.shape[1], 0)), np.zeros(1)
+    slope, solved = fit_judge(x, none, human.weight, human.first, start, tol=fits.tol)
+    fits.mark(solved)
     return slope[:, 0]
