@@ -15,6 +15,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, ClassVar
 
 import joblib
@@ -423,11 +424,16 @@ def bootstrap(
         tol,
         batched,
     )
-    n_blocks = -(-int(n_resamples) // resampler.block)
-    todo = [number for number in range(n_blocks) if number not in done]
+    sizes = {
+        number: min(resampler.block, int(n_resamples) - begin)
+        for number, begin in enumerate(range(0, int(n_resamples), resampler.block))
+    }
+    # The last block of a shorter run may hold too few.
+    first = next(iter(fitted))
+    todo = [b for b in sizes if b not in done or len(done[b][first][0]) < sizes[b]]
     found = stream_plan(
         _run_block,
-        [(problem, number) for number in todo],
+        [(problem, number, sizes[number]) for number in todo],
         n_jobs=n_jobs,
         verbose=verbose,
         description="resamples",
@@ -437,7 +443,7 @@ def bootstrap(
         if checkpoint is not None:
             _save(checkpoint, key, seed, done)
     return {
-        name: _collect(fitted[name], [done[b][name] for b in range(n_blocks)],
+        name: _collect(fitted[name], [done[b][name] for b in sizes],
                        int(n_resamples), name)
         for name in fitted
     }  # fmt: skip
@@ -473,15 +479,18 @@ def _layouts(
     return result
 
 
-def _run_block(problem: _Problem, number: int) -> dict[str, tuple[Array, Array | None]]:
-    """Refit every method on one block of resamples."""
+def _run_block(
+    problem: _Problem, number: int, size: int
+) -> dict[str, tuple[Array, Array | None]]:
+    """Refit every method on the first resamples of one block."""
     weights, inner = problem.resampler.draw(number, problem.n_inner)
+    weights = weights[:size]
     with warnings.catch_warnings():
         # What refits say of single resamples is not about the data.
         warnings.simplefilter("ignore")
         values = _refit(problem, weights)
         errors: dict[str, Array | None] = dict.fromkeys(values)
-        spreads = [_refit(problem, block) for block in inner]
+        spreads = [_refit(problem, block) for block in islice(inner, size)]
         if spreads:
             for name in values:
                 errors[name] = np.array(

@@ -240,7 +240,7 @@ def test_groups_widen_the_errors_of_repeated_rows(data):
 
 def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
     both = {"a": DirectScore(), "b": HistoricalPPI()}
-    options = dict(random_state=5, n_resamples=200)
+    options = dict(random_state=5, n_resamples=100)
     one = bootstrap(both, data.X, data.y, **options)
     two = bootstrap(both, data.X, data.y, n_jobs=2, **options)
     alone = bootstrap({"b": HistoricalPPI()}, data.X, data.y, **options)
@@ -259,11 +259,11 @@ def test_a_run_goes_on_where_it_was_cut_off(data, tmp_path, monkeypatch):
     whole = bootstrap({"m": DirectScore()}, data.X, data.y, **options)["m"]
     blocks, run = [], engine._run_block
 
-    def break_at_third(problem, number):
+    def break_at_third(problem, number, size):
         if len(blocks) == 2:
             raise KeyboardInterrupt
         blocks.append(number)
-        return run(problem, number)
+        return run(problem, number, size)
 
     monkeypatch.setattr(engine, "_run_block", break_at_third)
     options["checkpoint"] = path
@@ -280,6 +280,11 @@ def test_a_run_goes_on_where_it_was_cut_off(data, tmp_path, monkeypatch):
     later.clear()
     bootstrap({"m": DirectScore()}, data.X, data.y, **options)
     assert later == []
+    # More resamples: only the block that was cut short, and new ones.
+    options["n_resamples"] = 230
+    more = bootstrap({"m": DirectScore()}, data.X, data.y, **options)["m"]
+    assert later == [3]
+    assert_allclose(more.replicates[:200], whole.replicates, atol=1e-12)
 
 
 def test_a_checkpoint_of_something_else_is_refused(data, tmp_path):

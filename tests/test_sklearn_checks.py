@@ -29,6 +29,7 @@ from skanchor import (
 )
 from skanchor.baselines import BASELINES
 from skanchor.bias import LinearBias
+from skanchor.bootstrap import Bootstrapped
 
 # The checks' tables have more features than rows of a judge: without a ridge the
 # verdicts are separated, and no fit has a finite maximum.
@@ -63,6 +64,7 @@ ESTIMATORS = [
         RowAdapter(method(**SETTINGS.get(name, RIDGED)), human=name == "HumanOnly")
         for name, method in BASELINES.items()
     ),
+    RowAdapter(Bootstrapped(BASELINES["DirectScore"](**RIDGED), 3, random_state=0)),
     RowAdapter(RIDGED["calibrator"], learned=True),
     RowAdapter(ArrivalScorer(), learned=True),
     RowAdapter(RieszDebiaser(), learned=True),
