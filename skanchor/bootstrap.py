@@ -72,6 +72,7 @@ class Resampler:
         seed: int,
     ):
         self.weight, self.seed = weight, seed
+        self._unit_weights = bool((weight == 1.0).all())
         used = np.flatnonzero(X.is_usable & (weight > 0))
         source = source_codes(X)[used]
         if groups is None:
@@ -107,7 +108,8 @@ class Resampler:
         else:
             own = self._work.take(name + " rows", (n_resamples, len(self.weight)))
             np.take(counts, self._unit, axis=1, out=own, mode="clip")
-        own *= self.weight
+        if not self._unit_weights:
+            own *= self.weight
         return own
 
     def draw(self, number: int, n_inner: int = 0) -> tuple[Array, Iterator[Array]]:

@@ -276,13 +276,12 @@ class _JudgeLoss:
             whole = slice(None)
         d, w, f = self.delta[whole], self.weight[whole], self.first[whole]
         p, product, curvature = (self.work.take(name, d.shape) for name in "abc")
-        np.multiply(d, coef[:, :1], out=p)
+        np.multiply(d, -coef[:, :1], out=p)
         if coef.shape[1] > 1:
-            p += np.matmul(coef[:, 1:], self.columns.T, out=product)
+            p += np.matmul(-coef[:, 1:], self.columns.T, out=product)
         # 1 / (1 + exp(-eta)); numpy's exp is several times faster than expit.
-        np.negative(p, out=p)
-        np.minimum(p, 700.0, out=p)
-        np.exp(p, out=p)
+        with np.errstate(over="ignore"):
+            np.exp(p, out=p)
         p += 1.0
         np.reciprocal(p, out=p)
         np.multiply(w, p, out=curvature)
