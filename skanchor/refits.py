@@ -54,7 +54,7 @@ SCORE_BOUND = 15.0
 # ------------------------------------------------------------------------------ layout
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """Rows of one judge, or of all.
+    """Rows of one judge, or of all; rows of a pair of models lie side by side.
 
     Attributes
     ----------
@@ -112,6 +112,7 @@ class Layout:
             X = self.X
             mine = X.judge >= 0 if judge is None else X.judge == judge
             rows = np.flatnonzero(self.used & mine & (arrivals | ~X.involves_new))
+            rows = _alike(rows, X.left[rows] * len(X.models) + X.right[rows])
             left, right = (side[rows] for side in self.features)
             self._cuts[key] = Cut(
                 rows,
@@ -154,10 +155,16 @@ class Layout:
         size = len(X.models)
         label = ((X.judge[rows] + 1) * size + X.left[rows]) * size + X.right[rows]
         label = 3 * label + X.order[rows].astype(np.intp) + 1
-        if 4 * np.count_nonzero(np.diff(label)) > len(label):
-            order = np.argsort(label, kind="stable")
-            rows, label = rows[order], label[order]
+        at = _alike(np.arange(len(rows)), label)
+        rows, label = rows[at], label[at]
         return rows, np.flatnonzero(np.append(True, np.diff(label) != 0))
+
+
+def _alike(rows: NDArray[np.intp], label: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Bring rows of equal labels together, unless most of them lie so already."""
+    if 4 * np.count_nonzero(np.diff(label)) > len(label):
+        return rows[np.argsort(label, kind="stable")]
+    return rows
 
 
 def dense_incidence(

@@ -8,7 +8,7 @@ those that do not converge are reported, not repaired: a caller refits them one 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 _CHUNK = 4096
-"""Rows whose products of columns are formed at a time."""
+"""Rows that are summed at a time."""
 
 _LONGEST_STEP = 2.0
 """Steps beyond this many logits say separation, not distance."""
@@ -335,50 +335,89 @@ class LinearRows:
 
     Attributes
     ----------
-    columns : ndarray of shape (n_rows, n_columns)
-        Incidence of the items first, then display order and feature contrasts.
+    incidence : ndarray of shape (n_rows, n_models)
+        +1 at the first model, -1 at the second. Rows of the same pair should lie side
+        by side.
+    own : ndarray of shape (n_rows, n_own)
+        Further columns: display order and feature contrasts.
     weight, first : ndarray of shape (n_replicates, n_rows)
         Weights, and weights times outcomes.
-    ridge : ndarray of shape (n_replicates, n_columns) or None
+    ridge : ndarray of shape (n_replicates, n_models + n_own) or None
         Diagonal of a quadratic penalty beside the summed loss.
+    work : Workspace
+        Arrays to use again.
     """
 
-    columns: Array
+    incidence: Array
+    own: Array
     weight: Array
     first: Array
     ridge: Array | None = None
+    work: Workspace = field(default_factory=Workspace)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of all columns."""
+        return self.incidence.shape[1] + self.own.shape[1]
+
+    def logits(self, coef: Array) -> Array:
+        """Logits of the rows, of shape (n_rows,), for one set of coefficients."""
+        n_models = self.incidence.shape[1]
+        return self.incidence @ coef[:n_models] + self.own @ coef[n_models:]
 
     def moments(self, coef: Array, at: Rows) -> tuple[Array, Array]:
         """Score vectors and information matrices at given coefficients.
 
         Parameters
         ----------
-        coef : ndarray of shape (r, n_columns)
+        coef : ndarray of shape (r, n_models + n_own)
             Coefficients of the columns.
         at : ndarray of shape (r,)
             Numbers of the replicates.
 
         Returns
         -------
-        score : ndarray of shape (r, n_columns)
-        information : ndarray of shape (r, n_columns, n_columns)
+        score : ndarray of shape (r, n_models + n_own)
+        information : ndarray of shape (r, n_models + n_own, n_models + n_own)
         """
-        n_rows, n_columns = self.columns.shape
-        upper = np.triu_indices(n_columns)
+        n_models, n_columns = self.incidence.shape[1], self.n_columns
+        items, rest = slice(0, n_models), slice(n_models, n_columns)
         score = np.zeros((len(at), n_columns))
-        half = np.zeros((len(at), len(upper[0])))
-        for begin in range(0, n_rows, _CHUNK):
+        information = np.zeros((len(at), n_columns, n_columns))
+        which: Rows | slice = slice(None) if len(at) == len(self.weight) else at
+        for begin in range(0, len(self.own), _CHUNK):
             rows = slice(begin, begin + _CHUNK)
-            columns = self.columns[rows]
-            weight, first = self.weight[at, rows], self.first[at, rows]
-            p = expit(coef @ columns.T)
-            score += (first - weight * p) @ columns
-            half += (weight * p * (1.0 - p)) @ (
-                columns[:, upper[0]] * columns[:, upper[1]]
+            incidence, own = self.incidence[rows], self.own[rows]
+            weight, first = self.weight[which, rows], self.first[which, rows]
+            p, product, curvature = (
+                self.work.take(name, weight.shape) for name in "abc"
             )
-        information = np.empty((len(at), n_columns, n_columns))
-        information[:, upper[0], upper[1]] = half
-        information[:, upper[1], upper[0]] = half
+            np.matmul(-coef[:, items], incidence.T, out=p)
+            p += np.matmul(-coef[:, rest], own.T, out=product)
+            with np.errstate(over="ignore"):
+                np.exp(p, out=p)
+            p += 1.0
+            np.reciprocal(p, out=p)
+            np.multiply(weight, p, out=curvature)
+            residual = np.subtract(first, curvature, out=product)
+            score[:, items] += residual @ incidence
+            score[:, rest] += residual @ own
+            np.subtract(1.0, p, out=p)
+            curvature *= p
+            # Sums over rows of a pair first: there are few pairs, and many columns.
+            change = (incidence[1:] != incidence[:-1]).any(axis=1)
+            starts = np.flatnonzero(np.append(True, change))
+            pairs = incidence[starts]
+            outer = (pairs[:, :, None] * pairs[:, None, :]).reshape(len(pairs), -1)
+            information[:, items, items] += (
+                np.add.reduceat(curvature, starts, axis=1) @ outer
+            ).reshape(-1, n_models, n_models)
+            for j in range(own.shape[1]):
+                column = np.multiply(curvature, own[:, j], out=product)
+                mixed = np.add.reduceat(column, starts, axis=1) @ pairs
+                information[:, items, n_models + j] += mixed
+                information[:, n_models + j, items] += mixed
+                information[:, rest, n_models + j] += column @ own
         if self.ridge is not None:
             diagonal = np.arange(n_columns)
             score -= self.ridge[at] * coef
@@ -412,10 +451,10 @@ class JointModel:
 
     def parts(self) -> list[slice]:
         """Parameters of each judge: its sensitivity, then its own coefficients."""
-        n_models, begin = self.selectors.shape
+        begin = self.selectors.shape[1]
         result = []
         for rows in self.judges:
-            end = begin + 1 + rows.columns.shape[1] - n_models
+            end = begin + 1 + rows.own.shape[1]
             result.append(slice(begin, end))
             begin = end
         return result
@@ -454,7 +493,7 @@ class JointModel:
             parts.append((rows, np.append(own[0] * theta, own[1:])))
         loss = total = 0.0
         for rows, coef in parts:
-            eta = rows.columns @ coef
+            eta = rows.logits(coef)
             weight, first = rows.weight[0], rows.first[0]
             loss += weight @ np.logaddexp(0.0, eta) - first @ eta
             total += weight.sum()

@@ -16,7 +16,7 @@ from skanchor.comparisons import Comparisons, FeaturePairs
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.inference import RankingResult
 from skanchor.ranking import RankingEstimator, count_rows, decide_ranking
-from skanchor.refits import SCORE_BOUND, Fits, without_features
+from skanchor.refits import SCORE_BOUND, Fits, columns_of, without_features
 
 __all__ = ["JointLikelihood"]
 
@@ -37,26 +37,26 @@ class JointLikelihood(TwoStages, RankingEstimator):
         human = None
         if self._human:
             votes = fits.cells[fits.cells.judge == -1]
-            human = LinearRows(votes.incidence, votes.weight, votes.first)
+            none = np.empty((len(votes.left), 0))
+            human = LinearRows(votes.incidence, none, votes.weight, votes.first)
         judges = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = layout.cut(m, arrivals=True)
-            blocks = [cut.incidence]
-            if self.calibrator_.position_effect:
-                blocks.append(cut.order[:, None])
-            weight, ridge = fits.weights[:, cut.rows], None
+            blocks = [cut.order[:, None]] if self.calibrator_.position_effect else []
+            weight, ridge = columns_of(fits.weights, cut.rows), None
             if self._features:
                 learner: Any = self.calibrator_.biases_[judge]
                 left, right = np.split(cut.responses, 2)
                 pairs = FeaturePairs(left, right)
                 blocks.append(learner.span(pairs))
                 if learner.alpha:
-                    ridge = np.zeros((len(weight), sum(b.shape[1] for b in blocks)))
-                    ridge[:, -blocks[-1].shape[1] :] = [
-                        w.sum() * learner.ridge(pairs, w) for w in weight
-                    ]
+                    n_before = len(X.models) + len(blocks) - 1
+                    penalty = [w.sum() * learner.ridge(pairs, w) for w in weight]
+                    ridge = np.pad(penalty, ((0, 0), (n_before, 0)))
+            own = np.hstack(blocks) if blocks else np.empty((len(cut.rows), 0))
+            first = weight * fits.y[cut.rows]
             judges.append(
-                LinearRows(np.hstack(blocks), weight, weight * fits.y[cut.rows], ridge)
+                LinearRows(cut.incidence, own, weight, first, ridge, layout.work)
             )
         chosen = selectors(X.is_new, zero_sum_basis(len(fits.historical)))
         return JointModel(chosen, human, judges, unit_scale=not self._human)
@@ -172,10 +172,14 @@ class JointLikelihood(TwoStages, RankingEstimator):
         ):
             rows = fits.layout.cut(m, arrivals=True).rows
             own = self._values[part]
-            eta = columns.columns @ np.append(own[0] * theta, own[1:])
+            eta = columns.logits(np.append(own[0] * theta, own[1:]))
             rest = weight[rows] * (fits.y[rows] - expit(eta))
             turn = model.gradient_map(values, part)[0]
-            influence[rows] = rest[:, None] * (columns.columns @ (turn @ solved))
+            lever = turn @ solved
+            own_part = columns.own @ lever[n_models:]
+            influence[rows] = rest[:, None] * (
+                columns.incidence @ lever[:n_models] + own_part
+            )
         if groups is not None:
             sums = np.zeros((int(groups.max()) + 1, n_models))
             np.add.at(sums, groups, influence)
