@@ -622,10 +622,12 @@ class StageFits(Fits):
         self.calibrator_: JudgeCalibrator | None = None
 
     def human_scores(self) -> Array:
+        """Scores that ``btl_`` has fitted, zero for new models."""
         scores = self.btl_._scores_of(self.X.models)
         return np.where(self.X.is_new, 0.0, np.nan_to_num(scores))[None]
 
     def judges(self, *, features: bool = True, pooled: bool = False) -> JudgeFits:
+        """Fit a clone of the calibrator, and keep it."""
         X = self.btl_._annotate(self.X)
         X = X if features else without_features(X)
         X = one_judge(X) if pooled else X
@@ -742,6 +744,7 @@ class BatchedFits(Fits):
         return ("human", self._alpha, self._bound)
 
     def human_scores(self) -> Array:
+        """Scores of the historical models, zero for new ones; fitted once."""
         return self._shared(self._btl_key, self._human_scores)
 
     def _human_scores(self) -> tuple[Array, NDArray[np.bool_]]:
@@ -760,6 +763,7 @@ class BatchedFits(Fits):
         return scores, solved & (np.abs(found).max(axis=1) < self._bound)
 
     def judges(self, *, features: bool = True, pooled: bool = False) -> JudgeFits:
+        """Calibrate the judges, or find that another method has done so."""
         fitted = self._fitted.calibrator_
         settings = tuple(
             learner.alpha if features else 0.0 for learner in fitted.biases_.values()
@@ -844,12 +848,14 @@ class BatchedFits(Fits):
         return JudgeFits(slopes, biases), solved
 
     def mark(self, solved: NDArray[np.bool_]) -> None:
+        """Leave the other replicates to the caller."""
         self.unsolved |= ~solved
 
     def _start(self) -> Array:
         return self._start_scores[self.new]
 
     def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
+        """BTL scores from cells, begun from the method's own scores."""
         scores, solved = fit_scores_on_cells(
             cells.incidence,
             cells.weight,

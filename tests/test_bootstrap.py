@@ -243,6 +243,9 @@ def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
     options = dict(random_state=5, n_resamples=100)
     one = bootstrap(both, data.X, data.y, **options)
     two = bootstrap(both, data.X, data.y, n_jobs=2, **options)
+    with joblib.parallel_config("threading"):
+        threads = bootstrap(both, data.X, data.y, n_jobs=2, **options)
+    assert_allclose(one["b"].replicates, threads["b"].replicates, rtol=0, atol=0)
     alone = bootstrap({"b": HistoricalPPI()}, data.X, data.y, **options)
     fewer = bootstrap(both, data.X, data.y, random_state=5, n_resamples=30)
     other = bootstrap(both, data.X, data.y, random_state=6, n_resamples=30)

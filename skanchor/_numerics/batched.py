@@ -7,6 +7,7 @@ those that do not converge are reported, not repaired: a caller refits them one 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,20 +39,22 @@ class Workspace:
     """Arrays that are used again and again.
 
     A fresh array of some hundred kilobytes costs several times the arithmetic that
-    fills it, since the memory comes from the system page by page.
+    fills it, since the memory comes from the system page by page. Every thread has its
+    own.
     """
 
     def __init__(self) -> None:
-        self._flat: dict[str, NDArray[Any]] = {}
+        self._local = threading.local()
 
     def take(
         self, name: str, shape: tuple[int, ...], dtype: Any = np.float64
     ) -> NDArray[Any]:
         """An array of the given shape, with whatever its last user left in it."""
         size = int(np.prod(shape))
-        flat = self._flat.get(name)
+        known: dict[str, NDArray[Any]] = self._local.__dict__
+        flat = known.get(name)
         if flat is None or flat.size < size:
-            flat = self._flat[name] = np.empty(size, dtype=dtype)
+            flat = known[name] = np.empty(size, dtype=dtype)
         return flat[:size].reshape(shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -151,6 +154,7 @@ def fit_scores_on_cells(
     level = np.full((n_models, n_models), 1.0 / n_models**2) + alpha * np.eye(n_models)
 
     def equations(scores: Array, at: Rows) -> tuple[Array, Array]:
+        """Gradient and second derivative of the mean loss."""
         factor = 1.0 if slope is None else slope[at]
         p = expit(factor * (scores @ incidence.T))
         left = -(factor * (first[at] - weight[at] * p)) @ incidence + alpha * scores

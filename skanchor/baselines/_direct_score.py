@@ -11,7 +11,7 @@ from skanchor.refits import Arrivals, Fits
 __all__ = ["DirectScore"]
 
 
-class DirectScore(PlugIn):
+class DirectScore(PlugIn):  # numpydoc ignore=PR02
     """Plug-in score from the unweighted arrival equation, without correction.
 
     With sensitivities c and biases h from the historical rows, the score t of a new

@@ -11,7 +11,7 @@ from skanchor.refits import Arrivals, Fits
 __all__ = ["HistoricalPPI"]
 
 
-class HistoricalPPI(PlugIn):
+class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     """Plug-in whose arrival equation is shifted by the mean historical human residual.
 
     The score t of a new model solves ``mean [Y - sigma(c (t - theta_J) + h)] + mean [Y

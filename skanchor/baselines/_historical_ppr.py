@@ -11,7 +11,7 @@ from skanchor.refits import Fits
 __all__ = ["HistoricalPPR"]
 
 
-class HistoricalPPR(RankOnly):
+class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
     """Win rate of the new model at the judges, rectified on the historical models.
 
     The mean over historical models j of the new model's win rate against j at the

@@ -13,7 +13,7 @@ from skanchor.refits import Fits
 __all__ = ["HumanOnly"]
 
 
-class HumanOnly(JointBTL):
+class HumanOnly(JointBTL):  # numpydoc ignore=PR02
     """BTL over human rows alone, those of the new models included.
 
     An information reference: it needs human rows of the models in ``new_models``, such

@@ -7,7 +7,7 @@ from skanchor.baselines._joint import JointLikelihood
 __all__ = ["JointMLE"]
 
 
-class JointMLE(JointLikelihood):
+class JointMLE(JointLikelihood):  # numpydoc ignore=PR02
     """Scores, sensitivities and linear biases by one likelihood of all rows.
 
     Human rows ``sigma(theta_a - theta_b)``, judge rows ``sigma(c_m (theta_a - theta_b)

@@ -13,7 +13,7 @@ __all__ = ["JudgeArenaElo"]
 Array = NDArray[np.float64]
 
 
-class JudgeArenaElo(PlugIn):
+class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
     """One BTL model of the human battles and the new models' judge battles.
 
     A judge battle counts like a human one but for a temperature T, one for all judges:

@@ -7,7 +7,7 @@ from skanchor.baselines._joint import JointLikelihood
 __all__ = ["JudgeAwareBTL"]
 
 
-class JudgeAwareBTL(JointLikelihood):
+class JudgeAwareBTL(JointLikelihood):  # numpydoc ignore=PR02
     """One ranking of all models by the judges, each with its own sensitivity.
 
     Fits ``sigma(c_m (theta_a - theta_b))`` to all judge rows by maximum likelihood.

@@ -17,7 +17,7 @@ __all__ = ["LogisticJudge"]
 Array = NDArray[np.float64]
 
 
-class LogisticJudge(RankOnly):
+class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     """Sigmoid recalibration of each judge's win rates, averaged.
 
     Human and judge rows share no comparison, so that a judge's verdict on a pair is its

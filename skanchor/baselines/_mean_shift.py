@@ -11,7 +11,7 @@ from skanchor.refits import Arrivals, Fits
 __all__ = ["MeanShift"]
 
 
-class MeanShift(PlugIn):
+class MeanShift(PlugIn):  # numpydoc ignore=PR02
     """Plug-in with the mean bias of each judge in place of the bias of each row.
 
     Sensitivities c and biases h come from the historical rows. On arrival rows the mean

@@ -11,7 +11,7 @@ from skanchor.refits import Arrivals, Fits
 __all__ = ["PooledLLM"]
 
 
-class PooledLLM(PlugIn):
+class PooledLLM(PlugIn):  # numpydoc ignore=PR02
     """Plug-in that reads all judges as one judge.
 
     Fits one sensitivity c and one bias h to the historical rows of all judges, then the

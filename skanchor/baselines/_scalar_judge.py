@@ -11,7 +11,7 @@ from skanchor.refits import Arrivals, Fits
 __all__ = ["ScalarJudge"]
 
 
-class ScalarJudge(PlugIn):
+class ScalarJudge(PlugIn):  # numpydoc ignore=PR02
     """Plug-in with a sensitivity for each judge and no feature-dependent bias.
 
     Fits ``eta = c_m (theta_a - theta_b)`` to each judge's historical rows, then the new
