@@ -175,8 +175,8 @@ class BootstrapResult:
         Values of all rows: scores in logits, or win rates of a rank-only method.
     replicates : ndarray of shape (n_resamples, n_models)
         Values of each resample; NaN where its refit was impossible.
-    inner_errors : ndarray of shape (n_resamples, n_models) or None
-        Standard deviation of the refits on resamples of each resample.
+    inner_covariances : ndarray of shape (n_resamples, n_models, n_models) or None
+        Covariance of the refits on resamples of each resample.
     """
 
     estimator: Any
@@ -184,7 +184,7 @@ class BootstrapResult:
     is_new: NDArray[np.bool_]
     estimates: Array
     replicates: Array
-    inner_errors: Array | None = None
+    inner_covariances: Array | None = None
 
     @property
     def failed(self) -> int:
@@ -221,8 +221,7 @@ class BootstrapResult:
             ``basic`` reflects the quantiles q of the refits about the estimate t, (2 t
             - q_high, 2 t - q_low); ``percentile`` takes them as they are;
             ``studentized`` takes the quantiles of (refit - t) / error, with the error
-            of each refit from resamples of its resample. Studentized limits need
-            ``n_inner`` resamples and targets of single models.
+            of each refit from ``n_inner`` resamples of its resample.
 
         Returns
         -------
@@ -239,17 +238,13 @@ class BootstrapResult:
         if kind == "basic":
             low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
             return 2.0 * estimate - high, 2.0 * estimate - low
-        if self.inner_errors is None:
+        if self.inner_covariances is None:
             raise ValueError(
                 "Studentized intervals need the error of every refit: give n_inner, "
                 "such as 25, to draw resamples of each resample."
             )
-        if ((targets != 0).sum(axis=0) > 1).any():
-            raise ValueError(
-                "Studentized intervals are given for scores, not for differences; take "
-                "'basic' or 'percentile'."
-            )
-        inner = self.inner_errors[good] @ np.abs(targets)
+        spread = self.inner_covariances[good]
+        inner = np.sqrt(np.einsum("pt,rpq,qt->rt", targets, spread, targets))
         error = values.std(axis=0, ddof=1)
         usable = (inner > 0).all(axis=1)
         t = (values - estimate)[usable] / inner[usable]
@@ -495,10 +490,13 @@ def _run_block(
         spreads = [_refit(problem, block) for block in islice(inner, size)]
         if spreads:
             for name in values:
-                errors[name] = np.array(
-                    [np.nanstd(block[name], axis=0, ddof=1) for block in spreads]
-                )
+                errors[name] = np.array([_spread(block[name]) for block in spreads])
     return {name: (values[name], errors[name]) for name in values}
+
+
+def _spread(values: Array) -> Array:
+    """Covariance of the refits that there are, of shape (n_models, n_models)."""
+    return np.cov(values[~np.isnan(values).any(axis=1)], rowvar=False, ddof=1)
 
 
 def _refit(problem: _Problem, weights: Array) -> dict[str, Array]:
@@ -639,15 +637,18 @@ class BootstrapRanking(RankingResult):
         table["low"], table["high"] = self.refits.limits(targets, level, self.kind)
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """As the base class, from quantiles of the refits."""
         return self.refits.conf_int(level, self.kind)
 
     def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
+        """As the base class, with intervals from quantiles of the refits."""
         table = super().leaderboard(level)
         rows = pd.Index(self.models).get_indexer(table.index)
         self._place(table, np.eye(len(self.models))[:, rows], level)
         return table
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:
+        """As the base class, with intervals from quantiles of the refits."""
         table = super().contrasts(level)
         index = pd.Index(self.models)
         eye = np.eye(len(self.models))
@@ -655,9 +656,7 @@ class BootstrapRanking(RankingResult):
             index.get_indexer(table.index.get_level_values(name))
             for name in ("model", "opponent")
         )
-        kind = "basic" if self.kind == "studentized" else self.kind
-        targets = eye[:, first] - eye[:, second]
-        table["low"], table["high"] = self.refits.limits(targets, level, kind)
+        self._place(table, eye[:, first] - eye[:, second], level)
         table["win_low"], table["win_high"] = expit(table["low"]), expit(table["high"])
         return table
 
@@ -676,8 +675,7 @@ class Bootstrapped(RankingEstimator):
     n_resamples : int, default=500
         Number of resamples.
     kind : {"basic", "percentile", "studentized"}, default="basic"
-        Kind of the intervals, as in :meth:`BootstrapResult.limits`. Contrasts of
-        studentized results have basic intervals.
+        Kind of the intervals, as in :meth:`BootstrapResult.limits`.
     n_inner : int, default=25
         Resamples of each resample, for studentized intervals only.
     n_jobs : int, optional

@@ -307,13 +307,13 @@ class JudgeFits:
     ----------
     sensitivities : ndarray of shape (n_replicates, n_judges)
         Sensitivity c, NaN for a judge without historical rows.
-    biases : ndarray of shape (n_replicates, n_arrivals)
-        Bias h, position effect included, of each arrival row as recorded; zero for
-        human rows.
+    biases, positions : ndarray of shape (n_replicates, n_arrivals)
+        Bias h and position effect of each arrival row as recorded; zero for human rows.
     """
 
     sensitivities: Array
     biases: Array
+    positions: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,8 +332,8 @@ class Arrivals:
         Known part of the score difference: new scores count zero.
     sensitivities : ndarray of shape (n_replicates, n_rows)
         Sensitivity of the row's judge; one for humans.
-    biases : ndarray of shape (n_replicates, n_rows)
-        Bias of the row.
+    biases, positions : ndarray of shape (n_replicates, n_rows)
+        Bias and position effect of the row.
     start : ndarray of shape (n_new,)
         First scores.
     tol : float
@@ -347,6 +347,7 @@ class Arrivals:
     opponent: Array
     sensitivities: Array
     biases: Array
+    positions: Array
     start: Array
     tol: float
 
@@ -359,7 +360,14 @@ class Arrivals:
             signs=self.signs[at],
             **{
                 name: getattr(self, name)[:, at]
-                for name in ("weight", "first", "opponent", "sensitivities", "biases")
+                for name in (
+                    "weight",
+                    "first",
+                    "opponent",
+                    "sensitivities",
+                    "biases",
+                    "positions",
+                )
             },
         )
 
@@ -414,7 +422,8 @@ class Arrivals:
             Scores within the bounds; NaN where a new model has no row.
         """
         slope = self.sensitivities
-        offset = slope * self.opponent + (self.biases if biases is None else biases)
+        offset = slope * self.opponent + self.positions
+        offset += self.biases if biases is None else biases
         n_new = self.signs.shape[1]
         pair = self.signs[:, :, None] * self.signs[:, None, :]
         pair = pair.reshape(len(pair), n_new**2)
@@ -422,6 +431,7 @@ class Arrivals:
         given = np.zeros(len(slope)) if shift is None else shift
 
         def equations(scores: Array, at: NDArray[np.intp]) -> tuple[Array, Array]:
+            """Left sides and their derivatives."""
             # All replicates, most often: then there is nothing to copy.
             rows = slice(None) if len(at) == len(slope) else at
             c, w, n = slope[rows], self.weight[rows], np.maximum(total[rows], 1e-300)
@@ -554,6 +564,7 @@ class Fits:
             scores @ self.layout.arrival_incidence.T,
             slope[:, judge],
             judges.biases,
+            judges.positions,
             self._start(),
             self.tol,
         )
@@ -641,13 +652,16 @@ class StageFits(Fits):
         self.calibrator_ = calibrator
         rows = self.layout.arrival_rows
         known = calibrator._annotate(X[rows])
-        biases = known.biases
+        judged = ~X.is_human[rows]
+        positions = np.zeros(len(rows))
         if known.position_effects is not None:
-            biases = biases + np.append(known.position_effects, 0.0)[known.judge] * (
-                known.order
-            )
-        biases = np.where(X.is_human[rows], 0.0, biases)
-        return JudgeFits(known.sensitivities[None], biases[None])
+            effect = np.append(known.position_effects, 0.0)
+            positions = effect[known.judge] * known.order
+        return JudgeFits(
+            known.sensitivities[None],
+            np.where(judged, known.biases, 0.0)[None],
+            np.where(judged, positions, 0.0)[None],
+        )
 
     def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
         """BTL scores from cells, by a solver that stands separated votes."""
@@ -734,6 +748,7 @@ class BatchedFits(Fits):
 
     @cached_property
     def cells(self) -> Cells:
+        """Sums over alike rows, made once for all methods."""
         every = np.ones(len(self.weights), dtype=bool)
         return self._shared(
             "cells", lambda: (Cells.of(self.layout, self.weights), every)
@@ -797,6 +812,7 @@ class BatchedFits(Fits):
         judge = np.minimum(X.judge[rows], 0) if pooled else X.judge[rows]
         slopes = np.full((n_replicates, len(judges)), np.nan)
         biases = np.zeros((n_replicates, len(rows)))
+        positions = np.zeros_like(biases)
         solved = np.ones(n_replicates, dtype=bool)
         for m, name in enumerate(judges):
             if name not in fitted.biases_:
@@ -839,13 +855,13 @@ class BatchedFits(Fits):
                 solved &= np.abs(coef[:, 1]) < POSITION_BOUND
             slopes[:, m] = coef[:, 0]
             at = np.flatnonzero(judge == m)
-            blocks = [X.order[rows[at], None]] if fitted.position_effect else []
+            n_parametric = 1 + int(fitted.position_effect)
+            if fitted.position_effect:
+                positions[:, at] = coef[:, 1:2] * X.order[rows[at]]
             if features:
                 left, right = (side[rows[at]] for side in self.layout.features)
-                blocks.append(left - right)
-            if blocks:
-                biases[:, at] = coef[:, 1:] @ np.hstack(blocks).T
-        return JudgeFits(slopes, biases), solved
+                biases[:, at] = coef[:, n_parametric:] @ (left - right).T
+        return JudgeFits(slopes, biases, positions), solved
 
     def mark(self, solved: NDArray[np.bool_]) -> None:
         """Leave the other replicates to the caller."""

@@ -123,6 +123,16 @@ def test_mean_shift(data):
     assert_allclose(baseline.scores_, expected, atol=1e-6)
 
 
+def test_mean_shift_leaves_the_position_effect_with_its_row(data):
+    bare = data.X[["model_a", "model_b", "judge"]]
+    calibrator = JudgeCalibrator(position_effect=True)
+    assert_allclose(
+        MeanShift(calibrator=calibrator).fit(bare, data.y).scores_,
+        ScalarJudge(calibrator=calibrator).fit(bare, data.y).scores_,
+        atol=1e-8,
+    )
+
+
 def test_scalar_judge(data):
     hand = ByHand(data.X, data.y, features=[])
     expected = solve(lambda t: hand.c[hand.judge] @ hand.residual(t))

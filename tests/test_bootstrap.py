@@ -23,6 +23,7 @@ from skanchor.baselines import (
     IPWOnly,
     JointBTL,
     JointMLE,
+    MeanShift,
     PerJudgeBTL,
     ScalarJudge,
 )
@@ -106,7 +107,7 @@ def test_engine_is_the_plain_loop_at_full_convergence(data, monkeypatch):
 @pytest.mark.parametrize(
     "method",
     [
-        DirectScore(calibrator=JudgeCalibrator(position_effect=True)),
+        MeanShift(calibrator=JudgeCalibrator(position_effect=True)),
         DirectScore(calibrator=JudgeCalibrator(LinearBias(alpha=0.05))),
         DirectScore(btl=BTLRegressor(alpha=0.01)),
         ScalarJudge(calibrator=JudgeCalibrator(position_effect=True)),
@@ -317,13 +318,22 @@ def test_limits_are_the_quantiles_they_say(data):
     low, high = np.quantile(values, [0.05, 0.95])
     assert refits.conf_int(0.9, "percentile").loc["new-model"].tolist() == [low, high]
     assert_allclose(refits.conf_int(0.9).loc["new-model"], [2 * t - high, 2 * t - low])
-    inner = refits.inner_errors[:, new]
+    inner = np.sqrt(refits.inner_covariances[:, new, new])
     q = np.quantile((values - t) / inner, [0.05, 0.95])
     error = values.std(ddof=1)
     assert_allclose(
         refits.conf_int(0.9, "studentized").loc["new-model"],
         [t - q[1] * error, t - q[0] * error],
     )
+    gap = np.eye(7)[:, [new]] - np.eye(7)[:, [0]]
+    spread = [c[new, new] + c[0, 0] - 2 * c[0, new] for c in refits.inner_covariances]
+    values_gap = (refits.replicates @ gap).ravel()
+    t_gap = (refits.estimates @ gap).item()
+    q = np.quantile((values_gap - t_gap) / np.sqrt(spread), [0.05, 0.95])
+    low, high = refits.limits(gap, 0.9, "studentized")
+    error_gap = values_gap.std(ddof=1)
+    assert_allclose([low[0], high[0]], [t_gap - q[1] * error_gap,
+                                        t_gap - q[0] * error_gap])  # fmt: skip
     # A resample of a resample spreads about as much as a resample.
     assert inner.mean() == pytest.approx(error, rel=0.25)
     with pytest.raises(ValueError, match="kind must be one of"):
