@@ -256,6 +256,12 @@ def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
     assert np.abs(other["a"].replicates - fewer["a"].replicates).max() > 0.01
 
 
+def test_progress_goes_to_the_error_stream(data, capsys):
+    bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=2, verbose=1)
+    assert capsys.readouterr().out == ""
+    assert bootstrap({}, data.X, data.y) == {}
+
+
 # -------------------------------------------------------------------------- checkpoint
 def test_a_run_goes_on_where_it_was_cut_off(data, tmp_path, monkeypatch):
     path = tmp_path / "refits.joblib"
