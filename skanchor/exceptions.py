@@ -9,6 +9,7 @@ __all__ = [
     "DataWarning",
     "DiagnosticWarning",
     "DisconnectedError",
+    "LearnerError",
     "SeparationWarning",
     "SkanchorWarning",
     "WeakJudgeWarning",
@@ -45,3 +46,15 @@ class BattlesError(ValueError):
 
 class DisconnectedError(BattlesError):
     """The human comparisons do not join all models, so no common scale exists."""
+
+
+class LearnerError(ValueError):
+    """A bias learner cannot be used, or returned numbers that cannot be used."""
+
+    def __init__(self, message: str, problem: int = 0):
+        super().__init__(message, problem)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        """Return the message; the number of the problem is for callers."""
+        return str(self.args[0])

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor.base import ComparisonEstimator
-from skanchor.bias._base import BiasLearner, learner_for, make_learner
+from skanchor.bias._base import (
+    BiasLearner,
+    Problem,
+    fit_all,
+    learner_for,
+    make_learner,
+)
 from skanchor.comparisons import (
     Comparisons,
     JudgeRows,
@@ -125,7 +131,8 @@ class JudgeCalibrator(ComparisonEstimator):
         X = usable_features(X, historical & X.is_usable)
         weight = np.where(historical, weight, 0.0)
         notices: list[Warning] = []
-        sensitivities, positions, learners = {}, {}, {}
+        learners: dict[Any, Any] = {}
+        problems = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             row_weight = weight[cut.rows]
@@ -137,26 +144,34 @@ class JudgeCalibrator(ComparisonEstimator):
             if self.position_effect:
                 self._check_position(judge, X, cut, row_weight > 0)
                 columns.append(cut.order)
-            learner: Any = clone(learner_for(self.bias, judge))
-            learner.set_params(loss="logistic").fit(
-                cut.pairs,
-                y[cut.rows],
-                row_weight,
-                parametric=np.column_stack(columns),
-                bounds=(lower[: len(columns)], upper[: len(columns)]),
-                start=None if start is None else start.biases_.get(judge),
+            # Without features there is no bias function to learn.
+            bias = self.bias if X.features_left.shape[1] else "linear"
+            learner: Any = clone(learner_for(bias, judge))
+            learners[judge] = learner.set_params(loss="logistic")
+            problems.append(
+                Problem(
+                    cut.pairs,
+                    y[cut.rows],
+                    row_weight,
+                    np.column_stack(columns),
+                    (lower[: len(columns)], upper[: len(columns)]),
+                    None if start is None else start.biases_.get(judge),
+                )
             )
-            coef = learner.parametric_coef_
-            sensitivities[judge] = coef[0]
-            positions[judge] = coef[1] if self.position_effect else 0.0
-            learners[judge] = learner
-            notices += self._judge_notices(judge, learner)
         if not learners:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
                 "scores. Give judge rows between models with human votes."
             )
-        self.judges_ = np.array(list(learners), dtype=object)
+        names = list(learners)
+        fit_all([learners[judge] for judge in names], problems, names)
+        sensitivities, positions = {}, {}
+        for judge, learner in learners.items():
+            coef = learner.parametric_coef_
+            sensitivities[judge] = coef[0]
+            positions[judge] = coef[1] if self.position_effect else 0.0
+            notices += self._judge_notices(judge, learner)
+        self.judges_ = np.array(names, dtype=object)
         self.sensitivities_ = pd.Series(sensitivities, name="sensitivity", dtype=float)
         self.position_effects_ = pd.Series(positions, name="position", dtype=float)
         self.biases_: dict[Any, BiasLearner] = learners

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.information import JudgeBlock, judge_block, selectors
+from skanchor._numerics.information import (
+    JudgeBlock,
+    fitted_block,
+    gradient_columns,
+    judge_block,
+    selectors,
+)
 from skanchor._numerics.linalg import (
     SymmetricSolver,
     covariance_factor,
@@ -19,9 +26,14 @@ from skanchor._numerics.linalg import (
 )
 from skanchor._numerics.logistic import sigmoid
 from skanchor.base import ComparisonEstimator, check_weight
-from skanchor.bias._base import learner_for, make_learner
-from skanchor.comparisons import Comparisons, source_codes, usable_features
-from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.bias._base import Problem, fit_all, learner_for, make_learner
+from skanchor.comparisons import (
+    Comparisons,
+    FeaturePairs,
+    source_codes,
+    usable_features,
+)
+from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
 __all__ = ["RieszDebiaser"]
 
@@ -109,16 +121,106 @@ def _judge_columns(
     return columns
 
 
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A judge whose gradient columns a learner without a span projects."""
+
+    judge: int
+    name: Any
+    learner: Any
+    pairs: FeaturePairs
+    columns: Array
+    weight: Array
+    group: NDArray[np.intp]
+
+    def spanned(self, learners: Sequence[Any]) -> JudgeBlock:
+        """Project on the span of what the learners found."""
+        learned = _Learned(tuple(learners))
+        span = learned.span(self.pairs)
+        weighted = span * self.weight[:, None]
+        cross = weighted.T @ self.columns
+        coef = SymmetricSolver.factorise(weighted.T @ span).solve(cross)
+        gram = self.columns.T @ (self.columns * self.weight[:, None]) - cross.T @ coef
+        return JudgeBlock(gram, gram, learned, coef)
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """Fitted learners: their mean, or the span of all their contrasts."""
+
+    learners: tuple[Any, ...]
+
+    def contrast(self, pairs: FeaturePairs) -> Array:
+        return np.mean([_finite(a.contrast(pairs)) for a in self.learners], axis=0)
+
+    def span(self, pairs: FeaturePairs) -> Array:
+        if not self.learners:
+            return np.empty((len(pairs), 0))
+        return np.hstack([_finite(a.contrast(pairs)) for a in self.learners])
+
+
+def _finite(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise LearnerError("the learner of the Riesz weights returned NaN.")
+    return values
+
+
+def _project(fits: Sequence[_Fit], inner_folds: int) -> list[JudgeBlock]:
+    """Fit the projections of all judges and inner folds."""
+    learners, problems, names, places = [], [], [], []
+    for number, fit in enumerate(fits):
+        # Rows of one group stay together.
+        groups, code = np.unique(fit.group, return_inverse=True)
+        dealt = np.random.default_rng(0).permutation(len(groups)) % inner_folds
+        fold = dealt[code]
+        for k in range(inner_folds):
+            train = np.flatnonzero(fold != k) if inner_folds > 1 else slice(None)
+            learners.append(clone(fit.learner))
+            problems.append(
+                Problem(fit.pairs[train], fit.columns[train], fit.weight[train])
+            )
+            names.append(fit.name)
+            places.append((number, np.flatnonzero(fold == k)))
+    fit_all(learners, problems, names)
+    fitted = [np.zeros_like(fit.columns) for fit in fits]
+    for learner, (number, test) in zip(learners, places, strict=True):
+        fitted[number][test] = _finite(learner.contrast(fits[number].pairs[test]))
+    blocks = []
+    for number, fit in enumerate(fits):
+        mine = [a for a, (at, _) in zip(learners, places, strict=True) if at == number]
+        blocks.append(
+            fitted_block(fit.columns, fitted[number], fit.weight, _Learned(tuple(mine)))
+        )
+    return blocks
+
+
 class RieszDebiaser(ComparisonEstimator):
     """Riesz weights of every score, from rows that carry a complete plug-in.
 
     Parameters
     ----------
-    learner : {"linear"}, learner or dict, default="linear"
+    learner : str, learner or dict, default="linear"
         Class of the functions gamma of the Riesz weights, a learner as in
         :class:`JudgeCalibrator`. With a learner that has a linear span the weights are
-        exact; any other learner projects the gradient columns by weighted least
-        squares, one fit for every target.
+        exact, and the next three parameters do not matter.
+    route : {"projection", "direct"}, default="projection"
+        How any other learner is used. ``"projection"`` regresses the gradient columns
+        on contrasts by weighted least squares, one fit for every target. ``"direct"``
+        descends on the criterion itself: in each round the learner is fitted to what
+        the weights leave of every target, and the criterion is minimised exactly over
+        the span of all that was learned so far.
+    inner_folds : int, default=2
+        Inner folds of the projection: its information takes residuals out of fold, and
+        rows outside the fit are corrected by the mean over the folds' learners. One
+        takes residuals in sample, which is right for learners that cannot overfit.
+    rounds : int, default=3
+        Rounds of the direct route.
+    ridge : float, default=0.0
+        Ridge penalty of the parametric part of the weights, in shares of the diagonal
+        of the information: shortens all corrections.
+    weight_bound : float, optional
+        Bounds the absolute weight of a row, in multiples of the root mean square of
+        the target's weights over the rows of ``fit``: shortens extreme corrections.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
@@ -156,8 +258,23 @@ class RieszDebiaser(ComparisonEstimator):
 
     _stands_for: ClassVar = {"learner": make_learner}
 
-    def __init__(self, learner: Any = "linear", *, unseen: str = "warn"):
+    def __init__(
+        self,
+        learner: Any = "linear",
+        *,
+        route: str = "projection",
+        inner_folds: int = 2,
+        rounds: int = 3,
+        ridge: float = 0.0,
+        weight_bound: float | None = None,
+        unseen: str = "warn",
+    ):
         self.learner = learner
+        self.route = route
+        self.inner_folds = inner_folds
+        self.rounds = rounds
+        self.ridge = ridge
+        self.weight_bound = weight_bound
         self.unseen = unseen
 
     def _fit(
@@ -168,6 +285,7 @@ class RieszDebiaser(ComparisonEstimator):
         groups: NDArray[np.intp] | None = None,
         start: RieszDebiaser | None = None,
     ) -> list[Warning]:
+        self._check()
         eta = X.logits()
         used = X.is_usable & (weight > 0) & np.isfinite(eta)
         X = usable_features(X, used & ~X.is_human)
@@ -176,7 +294,11 @@ class RieszDebiaser(ComparisonEstimator):
         curvature = p * (1.0 - p)
         # Separated verdicts say nothing: their inverse would be rounding noise.
         curvature = np.where(curvature > SEPARATED, weight * curvature, 0.0)
-        self._system = self._solve(X, curvature)
+        self._limit = None
+        self._system = self._solve(X, curvature, groups)
+        if self.weight_bound is not None:
+            a = self._row_weights(X, np.flatnonzero(used))
+            self._limit = self.weight_bound * np.sqrt(np.mean(a**2, axis=0))
         self.models_ = X.models
         self.judges_ = X.judges
         self.information_ = self._system.information
@@ -198,7 +320,26 @@ class RieszDebiaser(ComparisonEstimator):
         self._undetermined = lost
         return notices
 
-    def _solve(self, X: Comparisons, curvature: Array) -> RieszSystem:
+    def _check(self) -> None:
+        if self.route not in ("projection", "direct"):
+            raise ValueError(
+                f"route must be 'projection' or 'direct', got {self.route!r}."
+            )
+        for name in ("inner_folds", "rounds"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(
+                    f"{name} must be at least 1, got {getattr(self, name)!r}."
+                )
+        if not self.ridge >= 0.0:
+            raise ValueError(f"ridge must not be negative, got {self.ridge!r}.")
+        if self.weight_bound is not None and not self.weight_bound > 0.0:
+            raise ValueError(
+                f"weight_bound must be positive or None, got {self.weight_bound!r}."
+            )
+
+    def _solve(
+        self, X: Comparisons, curvature: Array, groups: NDArray[np.intp] | None
+    ) -> RieszSystem:
         if X.scores is None or np.isnan(X.scores).all():
             raise BattlesError(
                 "These comparisons carry no scores; transform them with fitted "
@@ -220,49 +361,93 @@ class RieszDebiaser(ComparisonEstimator):
         information = np.zeros((size, size))
         information[:n_scores, :n_scores] = items.T @ laplacian(pairs) @ items
         human_information = information.copy()
-        identity = information.copy()
-        blocks: list[JudgeBlock | None] = []
-        for m, judge in enumerate(X.judges.tolist()):
-            cut = X.by_judge(m)
-            row_weight = curvature[cut.rows]
-            if not row_weight.any():
-                blocks.append(None)
-                continue
-            learner: Any = None
-            if X.features_left.shape[1]:
-                learner = clone(learner_for(self.learner, judge))
-                learner.set_params(loss="squared")
-            block = judge_block(cut, delta[cut.rows], row_weight, learner)
-            # By u, of which a judge sees its own; the parameters are v, u = L v.
-            own = None if factor is None else np.eye(n_judges)
-            columns = _judge_columns(X, m, items, own, size)
-            at = np.flatnonzero(columns.any(axis=0))
-            columns, box = columns[:, at], np.ix_(at, at)
-            information[box] += columns.T @ block.gram @ columns
-            identity[box] += columns.T @ block.identity @ columns
-            blocks.append(block)
-        if factor is not None:
-            information = mix_judges(information, factor, n_items)
-            identity = mix_judges(identity, factor, n_items)
-            # The prior on the standardised item effects is one more observation each.
-            prior = np.arange(size - n_judges * n_items, size)
-            information[prior, prior] += 1.0
-            identity[prior, prior] += 1.0
         targets = np.zeros((size, n_items))
         targets[:n_scores] = items.T
-        solver = SymmetricSolver.factorise(information)
-        weights = solver.solve(targets)
-        return RieszSystem(
-            information,
-            human_information,
-            identity.T @ weights - targets,
-            weights,
-            targets,
-            tuple(blocks),
-            items,
-            factor,
-            solver,
-        )
+        # u = L v mixes the judges, so that their blocks are summed by u first.
+        own = None if factor is None else np.eye(n_judges)
+
+        def assemble(blocks: Sequence[JudgeBlock | None]) -> RieszSystem:
+            joint = information.copy()
+            identity = joint.copy()
+            for m, block in enumerate(blocks):
+                if block is not None:
+                    # By u, of which a judge sees its own; the parameters are v.
+                    columns = _judge_columns(X, m, items, own, size)
+                    at = np.flatnonzero(columns.any(axis=0))
+                    columns, box = columns[:, at], np.ix_(at, at)
+                    joint[box] += columns.T @ block.gram @ columns
+                    identity[box] += columns.T @ block.identity @ columns
+            if factor is not None:
+                joint = mix_judges(joint, factor, n_items)
+                identity = mix_judges(identity, factor, n_items)
+                # The prior of the item effects is one more observation each.
+                at = np.arange(size - n_judges * n_items, size)
+                joint[at, at] += 1.0
+                identity[at, at] += 1.0
+            ridged = joint + np.diag(self.ridge * np.diag(joint))
+            solver = SymmetricSolver.factorise(ridged)
+            weights = solver.solve(targets)
+            return RieszSystem(
+                joint,
+                human_information,
+                identity.T @ weights - targets,
+                weights,
+                targets,
+                tuple(blocks),
+                items,
+                factor,
+                solver,
+            )
+
+        # Judges whose learner has a span are exact; the others are fitted, together.
+        blocks: list[JudgeBlock | None] = [None] * n_judges
+        fits: list[_Fit] = []
+        for m, judge in enumerate(X.judges.tolist()):
+            cut = X.by_judge(m)
+            used = curvature[cut.rows] > 0
+            if not used.any():
+                continue
+            if not X.features_left.shape[1]:
+                blocks[m] = judge_block(cut, delta[cut.rows], curvature[cut.rows], None)
+                continue
+            learner: Any = clone(learner_for(self.learner, judge))
+            learner.set_params(loss="squared")
+            if hasattr(learner, "span"):
+                learner.fit_span(cut.pairs, curvature[cut.rows])
+                blocks[m] = judge_block(
+                    cut, delta[cut.rows], curvature[cut.rows], learner
+                )
+                continue
+            rows = cut.rows[used]
+            columns = gradient_columns(cut, delta[cut.rows])[used]
+            group = rows if groups is None else groups[rows]
+            pairs_used = cut.pairs[np.flatnonzero(used)]
+            fits.append(
+                _Fit(m, judge, learner, pairs_used, columns, curvature[rows], group)
+            )
+        if self.route == "projection":
+            for fit, block in zip(fits, _project(fits, self.inner_folds), strict=True):
+                blocks[fit.judge] = block
+            return assemble(blocks)
+        for fit in fits:
+            blocks[fit.judge] = fit.spanned([])
+        system = assemble(blocks)
+        learned: list[list[Any]] = [[] for _ in fits]
+        for _ in range(self.rounds if fits else 0):
+            # What the weights make of each target, for the learners to take away.
+            wanted = [fit.columns @ system.columns(fit.judge, X) @ system.weights
+                      for fit in fits]  # fmt: skip
+            found = [clone(fit.learner) for fit in fits]
+            problems = [
+                Problem(fit.pairs, y, fit.weight)
+                for fit, y in zip(fits, wanted, strict=True)
+            ]
+            fit_all(found, problems, [fit.name for fit in fits])
+            for fit, known, learner in zip(fits, learned, found, strict=True):
+                known.append(learner)
+                blocks[fit.judge] = fit.spanned(known)
+            system = assemble(blocks)
+        return system
 
     def _row_weights(self, X: Comparisons, rows: NDArray[np.intp]) -> Array:
         """Riesz weights of the chosen rows, of shape (n_chosen, n_targets).
@@ -299,6 +484,8 @@ class RieszDebiaser(ComparisonEstimator):
                 values += np.outer(cut.order[chosen], columns[n_items + 1])
             values -= block.correction(cut.pairs[chosen], columns)
             weights[at[chosen]] = values
+        if self._limit is not None:
+            weights = np.clip(weights, -self._limit, self._limit)
         return weights
 
     def _aligned(self, X: Any) -> Comparisons:

@@ -376,7 +376,9 @@ def test_projection_route_agrees_with_the_linear_span():
     data = small()
     linear = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     plain = AnchorPipeline(
-        calibrator=JudgeCalibrator(bias=Plain()), cv=linear.fold_plan_
+        calibrator=JudgeCalibrator(bias=Plain()),
+        debiaser=RieszDebiaser(Plain(), inner_folds=1),
+        cv=linear.fold_plan_,
     ).fit(data.X, data.y)
     assert_allclose(plain.result_.estimates, linear.result_.estimates, atol=1e-8)
     assert_allclose(plain.result_.covariances, linear.result_.covariances, atol=1e-9)

@@ -19,7 +19,14 @@ from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor.comparisons import FeaturePairs, JudgeRows
 
-__all__ = ["JudgeBlock", "judge_block", "local_gram", "selectors"]
+__all__ = [
+    "JudgeBlock",
+    "fitted_block",
+    "gradient_columns",
+    "judge_block",
+    "local_gram",
+    "selectors",
+]
 
 Array = NDArray[np.float64]
 
@@ -81,12 +88,9 @@ def local_gram(cut: JudgeRows, extra: Array | Columns, weight: Array) -> Array:
 
 
 def judge_block(
-    cut: JudgeRows,
-    delta: Array,
-    weight: Array,
-    learner: Any,
+    cut: JudgeRows, delta: Array, weight: Array, learner: Any
 ) -> JudgeBlock:
-    """Aggregate one judge's rows.
+    """Aggregate one judge's rows, projected on the span of its learner.
 
     Parameters
     ----------
@@ -97,23 +101,20 @@ def judge_block(
     weight : ndarray of shape (n,)
         Row weight times ``V``, the derivative of the sigmoid at the logit.
     learner : BiasLearner or None
-        Unfitted learner with the squared loss; None where there are no features.
+        Learner with a span, whose feature map is fitted; None where there are no
+        features.
 
     Returns
     -------
     JudgeBlock
     """
     n_items = cut.n_models
-    if learner is not None and not hasattr(learner, "span"):
-        extra = np.column_stack([delta, cut.order])
-        return _fitted_block(cut, extra, weight, learner)
     blocks = [delta[:, None], cut.order[:, None]]
-    if learner is not None:
-        learner.fit_span(cut.pairs, weight)
-        blocks.append(learner.span(cut.pairs))
-    gram = local_gram(cut, Columns(*blocks), weight)
     if learner is None:
+        gram = local_gram(cut, Columns(*blocks), weight)
         return JudgeBlock(gram, gram, None, None)
+    span = learner.span(cut.pairs)
+    gram = local_gram(cut, Columns(*blocks, span), weight)
     head, tail = slice(n_items + 2), slice(n_items + 2, None)
     inner = gram[tail, tail].copy()
     inner[np.diag_indices(len(inner))] += weight.sum() * learner.ridge(
@@ -124,13 +125,31 @@ def judge_block(
     return JudgeBlock(projected, projected, learner, coef)
 
 
-def _fitted_block(
-    cut: JudgeRows, extra: Array, weight: Array, learner: Any
+def gradient_columns(cut: JudgeRows, delta: Array) -> Array:
+    """A judge's columns (items, delta, order), dense, of shape (n, n_items + 2)."""
+    return np.hstack([cut.incidence.toarray(), delta[:, None], cut.order[:, None]])
+
+
+def fitted_block(
+    columns: Array, fitted: Array, weight: Array, learner: Any
 ) -> JudgeBlock:
-    used = weight > 0
-    columns = np.hstack([cut.incidence.toarray(), extra])[used]
-    pairs = cut.pairs[np.flatnonzero(used)]
-    learner.fit(pairs, columns, weight[used])
-    rest = columns - learner.contrast(pairs)
-    weighted = rest * weight[used, None]
+    """Aggregate one judge's rows after a fitted projection.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, n_items + 2)
+        The judge's gradient columns.
+    fitted : ndarray of shape (n, n_items + 2)
+        Their projections on contrasts, out of fold for learners that can overfit.
+    weight : ndarray of shape (n,)
+        Row weight times ``V``.
+    learner : object
+        Its ``contrast`` gives the projections of any row.
+
+    Returns
+    -------
+    JudgeBlock
+    """
+    rest = columns - fitted
+    weighted = rest * weight[:, None]
     return JudgeBlock(weighted.T @ rest, weighted.T @ columns, learner, None)

@@ -9,17 +9,40 @@ least squares of the Riesz step, several targets at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skanchor.comparisons import FeaturePairs
+from skanchor.exceptions import LearnerError
 
-__all__ = ["BiasLearner", "ContrastMixin", "learner_for", "make_learner"]
+__all__ = [
+    "BiasLearner",
+    "ContrastMixin",
+    "Problem",
+    "enter_pairs",
+    "fit_all",
+    "learner_for",
+    "make_learner",
+]
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What one learner is fitted on: the arguments of :meth:`BiasLearner.fit`."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    parametric: Any = None
+    bounds: Any = None
+    start: Any = None
 
 
 @runtime_checkable
@@ -32,6 +55,9 @@ class BiasLearner(Protocol):
     A learner whose contrasts lie in a fixed linear span may add ``span(pairs)``, of
     shape (n_rows, n_columns), and ``ridge(pairs, sample_weight)``, of shape
     (n_columns,): the Riesz weights are then exact and need no fit.
+
+    A class that fits several problems faster together than one by one may add a class
+    method ``fit_many(learners, problems)``, for learners of equal parameters.
     """
 
     def fit(
@@ -96,11 +122,19 @@ class ContrastMixin:
 def make_learner(bias: Any) -> BiasLearner:
     """Turn the name of a learner into a learner; a learner comes back as it is."""
     if isinstance(bias, str):
-        if bias == "linear":
-            from skanchor.bias._linear import LinearBias
+        # Imported here: these modules import this one.
+        from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 
-            return LinearBias()
-        raise ValueError(f"Unknown bias learner {bias!r}; known names are ['linear'].")
+        known: dict[str, Any] = {
+            "linear": LinearBias,
+            "network": NetworkBias,
+            "boosted": BoostedBias,
+        }
+        if bias not in known:
+            raise ValueError(
+                f"Unknown bias learner {bias!r}; known names are {list(known)}."
+            )
+        return known[bias]()  # type: ignore[no-any-return]
     missing = [m for m in ("fit", "contrast", "set_params") if not hasattr(bias, m)]
     if missing:
         raise TypeError(f"bias learner {bias!r} lacks {', '.join(missing)}().")
@@ -117,3 +151,78 @@ def learner_for(bias: Any, judge: Any) -> BiasLearner:
             )
         bias = bias[judge]
     return make_learner(bias)
+
+
+def fit_all(
+    learners: Sequence[Any], problems: Sequence[Problem], names: Sequence[Any]
+) -> None:
+    """Fit each learner on its problem, those that can together.
+
+    Parameters
+    ----------
+    learners : sequence of learners
+        Unfitted; they are fitted in place.
+    problems : sequence of Problem
+        One for each learner.
+    names : sequence
+        Judges, for the errors.
+    """
+    waiting = list(range(len(learners)))
+    while waiting:
+        first = learners[waiting[0]]
+        together = [i for i in waiting if _fits_with(first, learners[i])]
+        waiting = [i for i in waiting if i not in together]
+        try:
+            if hasattr(first, "fit_many"):
+                first.fit_many(
+                    [learners[i] for i in together], [problems[i] for i in together]
+                )
+            else:
+                given = problems[together[0]]
+                extra = {
+                    name: getattr(given, name)
+                    for name in ("parametric", "bounds", "start")
+                    if getattr(given, name) is not None
+                }
+                first.fit(given.X, given.y, given.sample_weight, **extra)
+        except LearnerError as error:
+            judge = names[together[error.problem]]
+            raise LearnerError(
+                f"The bias learner of judge {judge!r} failed: {error}"
+            ) from error
+
+
+def _fits_with(first: Any, other: Any) -> bool:
+    """Whether two learners may be fitted together."""
+    if first is other:
+        return True
+    if type(first) is not type(other) or not hasattr(first, "fit_many"):
+        return False
+    try:
+        return bool(first.get_params() == other.get_params())
+    except ValueError:
+        # Arrays among the parameters: not worth the trouble.
+        return False
+
+
+def enter_pairs(
+    learner: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[FeaturePairs, Array, Array]:
+    """Take encoded pairs as they are; validate arrays."""
+    if isinstance(X, FeaturePairs):
+        learner.n_features_in_ = X.left.shape[1]
+        weight = np.ones(len(X)) if sample_weight is None else sample_weight
+        return X, np.asarray(y, dtype=np.float64), weight
+    squared = learner.loss == "squared"
+    X, y = validate_data(
+        learner, X, y, dtype=np.float64, y_numeric=True, multi_output=squared
+    )
+    y = y.astype(np.float64)
+    if not squared and not ((y >= 0) & (y <= 1)).all():
+        raise ValueError("Outcomes must be in [0, 1] for loss='logistic'.")
+    weight = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    if not weight.any():
+        raise ValueError("Sample weights are all zero.")
+    return FeaturePairs.of(X), y, weight

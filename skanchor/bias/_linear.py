@@ -8,15 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
-from skanchor.bias._base import ContrastMixin
+from skanchor.bias._base import ContrastMixin, enter_pairs
 from skanchor.comparisons import FeaturePairs
 
 __all__ = ["LinearBias"]
@@ -119,7 +115,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
             raise ValueError(
                 f"loss must be 'logistic' or 'squared', got {self.loss!r}."
             )
-        pairs, y, weight = self._enter(X, y, sample_weight)
+        pairs, y, weight = enter_pairs(self, X, y, sample_weight)
         self.fit_span(pairs, weight)
         span = self.span(pairs)
         ridge = self.ridge(pairs, weight)
@@ -158,28 +154,6 @@ class LinearBias(ContrastMixin, BaseEstimator):
         self.converged_ = fit.converged
         self.at_bound_ = fit.at_bound[:n_parametric]
         return self
-
-    def _enter(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[FeaturePairs, Array, Array]:
-        """Take encoded pairs as they are; validate arrays."""
-        if isinstance(X, FeaturePairs):
-            self.n_features_in_ = X.n_features
-            weight = np.ones(len(X)) if sample_weight is None else sample_weight
-            return X, np.asarray(y, dtype=np.float64), weight
-        squared = self.loss == "squared"
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=squared
-        )
-        y = y.astype(np.float64)
-        if not squared and not ((y >= 0) & (y <= 1)).all():
-            raise ValueError("Outcomes must be in [0, 1] for loss='logistic'.")
-        weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-        if not weight.any():
-            raise ValueError("Sample weights are all zero.")
-        return FeaturePairs.of(X), y, weight
 
     def fit_span(self, X: FeaturePairs, sample_weight: Array) -> Self:
         """Fit the feature map alone, on the responses of rows of positive weight.
