@@ -19,7 +19,6 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 __all__ = ["simulate_battles"]
 
 HUMAN = "human"
-N_FEATURES = 3
 _N_PROMPT = 2
 _N_HIDDEN = 5
 _FEATURE_NOISE = 0.3
@@ -43,13 +42,21 @@ class LinearResponseBias:
 
 @dataclass(frozen=True)
 class CurvedResponseBias:
-    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,)."""
+    """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,).
+
+    More features come in threes, of which every one adds three such terms.
+    """
 
     coef: np.ndarray
 
     def __call__(self, x) -> np.ndarray:
-        x1, x2, x3 = np.asarray(x, dtype=float).T
-        return np.column_stack([np.sin(2 * x1), x2**2 / 2, x1 * x3]) @ self.coef
+        x = np.asarray(x, dtype=float)
+        terms = [
+            term
+            for x1, x2, x3 in x.T.reshape(x.shape[1] // 3, 3, len(x))
+            for term in (np.sin(2 * x1), x2**2 / 2, x1 * x3)
+        ]
+        return np.column_stack(terms) @ self.coef
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,8 @@ class _Rows:
     left: np.ndarray  # (n,)
     right: np.ndarray  # (n,)
     judge: np.ndarray  # (n,), _HUMAN_CODE for a human
-    x_left: np.ndarray  # (n, N_FEATURES)
-    x_right: np.ndarray  # (n, N_FEATURES)
+    x_left: np.ndarray  # (n, n_features)
+    x_right: np.ndarray  # (n, n_features)
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,8 @@ class _Responders:
 
     hidden: np.ndarray  # (n_items, _N_HIDDEN, _N_PROMPT)
     offset: np.ndarray  # (n_items, _N_HIDDEN)
-    output: np.ndarray  # (n_items, N_FEATURES, _N_HIDDEN)
-    shift: np.ndarray  # (n_items, N_FEATURES), zero for historical models
+    output: np.ndarray  # (n_items, n_features, _N_HIDDEN)
+    shift: np.ndarray  # (n_items, n_features), zero for historical models
 
     def respond(self, rng, items, prompts) -> np.ndarray:
         inner = np.einsum("nhp,np->nh", self.hidden[items], prompts)
@@ -90,17 +97,19 @@ class _Responders:
         return mean + rng.normal(0, _FEATURE_NOISE, mean.shape)
 
 
-def _make_responders(rng, n_historical_models, n_new_models, tau) -> _Responders:
+def _make_responders(
+    rng, n_historical_models, n_new_models, tau, n_features
+) -> _Responders:
     """Draw the networks, and one shift of length tau sqrt(5) per new model."""
     n = n_historical_models + n_new_models
-    shift = np.zeros((n, N_FEATURES))
-    direction = rng.normal(size=(n_new_models, N_FEATURES))
+    shift = np.zeros((n, n_features))
+    direction = rng.normal(size=(n_new_models, n_features))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     shift[n_historical_models:] = tau * np.sqrt(5) * direction
     return _Responders(
         hidden=rng.normal(size=(n, _N_HIDDEN, _N_PROMPT)),
         offset=rng.normal(0, _OFFSET_SD, size=(n, _N_HIDDEN)),
-        output=rng.normal(size=(n, N_FEATURES, _N_HIDDEN)) / np.sqrt(_N_HIDDEN),
+        output=rng.normal(size=(n, n_features, _N_HIDDEN)) / np.sqrt(_N_HIDDEN),
         shift=shift,
     )
 
@@ -170,7 +179,7 @@ def _draw_biases(rng, bias, rho, sensitivities, scores, rows, judges) -> dict:
     for m, judge in enumerate(judges):
         mine = rows.judge == m
         its_rows = replace(rows, x_left=rows.x_left[mine], x_right=rows.x_right[mine])
-        shape = maker(rng, N_FEATURES)
+        shape = maker(rng, rows.x_left.shape[1])
         biases[judge] = _scale_bias(
             shape, rho, sensitivities[m], delta[mine], its_rows, judge
         )
@@ -209,8 +218,9 @@ def _battles(rows: list[_Rows], items, judges) -> pd.DataFrame:
         "model_b": np.asarray(items, dtype=object)[right],
         "judge": np.asarray([*judges, HUMAN], dtype=object)[judge],
     }
-    columns |= {f"x{k + 1}_a": x_left[:, k] for k in range(N_FEATURES)}
-    columns |= {f"x{k + 1}_b": x_right[:, k] for k in range(N_FEATURES)}
+    n_features = x_left.shape[1]
+    columns |= {f"x{k + 1}_a": x_left[:, k] for k in range(n_features)}
+    columns |= {f"x{k + 1}_b": x_right[:, k] for k in range(n_features)}
     return pd.DataFrame(columns)
 
 
@@ -224,7 +234,9 @@ def _fixed(name, values, shape, why) -> np.ndarray:
     return array
 
 
-def _check_together(n_historical, n_human, n_judges, item_corr, bias, bias_coef):
+def _check_together(
+    n_historical, n_human, n_judges, item_corr, bias, bias_coef, n_features
+):
     if n_human is not None and n_human > n_historical:
         raise ValueError(f"n_human={n_human} exceeds n_historical={n_historical}.")
     if n_judges > 1 and item_corr < -1 / (n_judges - 1):
@@ -234,6 +246,10 @@ def _check_together(n_historical, n_human, n_judges, item_corr, bias, bias_coef)
         )
     if bias_coef is not None and bias != "linear":
         raise ValueError("bias_coef needs bias='linear'.")
+    if bias == "curved" and n_features % 3:
+        raise ValueError(
+            f"bias='curved' needs n_features to be a multiple of 3, got {n_features}."
+        )
 
 
 @validate_params(
@@ -243,6 +259,7 @@ def _check_together(n_historical, n_human, n_judges, item_corr, bias, bias_coef)
         "n_models": [Interval(Integral, 2, None, closed="left")],
         "n_judges": [Interval(Integral, 1, None, closed="left")],
         "n_new_models": [Interval(Integral, 1, None, closed="left")],
+        "n_features": [Interval(Integral, 1, None, closed="left")],
         "human_fraction": [Interval(Real, 0, 1, closed="both")],
         "n_human": [Interval(Integral, 0, None, closed="left"), None],
         "rho": [Interval(Real, 0, None, closed="left")],
@@ -279,13 +296,14 @@ def simulate_battles(
     item_sd: float = 0.0,
     item_corr: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
+    n_features: int = 3,
 ) -> Bunch:
     """Simulate human and judge comparisons of old models and of new ones.
 
     The defaults are the main design of the paper's simulation study. Every row has
-    its own prompt ``u ~ N(0, I_2)``; the three features of a response are a
+    its own prompt ``u ~ N(0, I_2)``; the features of a response are a
     model-specific tanh network of u (five hidden units, standard normal weights,
-    N(0, 0.5^2) offsets, output weights of variance 1/5) plus ``N(0, 0.3^2 I_3)`` noise.
+    N(0, 0.5^2) offsets, output weights of variance 1/5) plus ``N(0, 0.3^2 I)`` noise.
 
     Parameters
     ----------
@@ -313,14 +331,15 @@ def simulate_battles(
         Extra human rows of each new model, returned apart (for `HumanOnly`).
     bias : {"linear", "curved"} or callable, default="linear"
         Family of the bias functions psi, with standard normal coefficients before
-        scaling. "curved" is ``a1 sin(2 x1) + a2 x2^2 / 2 + a3 x1 x3``. A callable
+        scaling. "curved" is ``a1 sin(2 x1) + a2 x2^2 / 2 + a3 x1 x3``, once for every
+        three features. A callable
         ``maker(rng, n_features)`` returns one judge's unscaled ``psi(x)``, from
         features of shape (n, n_features) to an array of shape (n,).
     scores : array-like of shape (n_models,) or None, default=None
         Historical scores, centred on use; None draws N(0, 1).
     sensitivities : array-like of shape (n_judges,) or None, default=None
         Judge log-odds per unit of human log-odds; None draws U(0.5, 2).
-    bias_coef : array-like of shape (n_judges, 3) or None, default=None
+    bias_coef : array-like of shape (n_judges, n_features) or None, default=None
         Linear bias coefficients, used as they are.
     item_sd, item_corr : float, default=0.0
         Standard deviation of the item deviations ``u_{m,i}`` in the judges' logits,
@@ -328,6 +347,8 @@ def simulate_battles(
     random_state : int, RandomState instance or None, default=None
         Seed. Scores, sensitivities, features, biases and rows have streams of their
         own: fixing one of them leaves the draws of the others as they were.
+    n_features : int, default=3
+        Features of a response.
 
     Returns
     -------
@@ -349,7 +370,9 @@ def simulate_battles(
     >>> data.X.shape, data.truth.new_models
     ((220, 9), ['new-model'])
     """
-    _check_together(n_historical, n_human, n_judges, item_corr, bias, bias_coef)
+    _check_together(
+        n_historical, n_human, n_judges, item_corr, bias, bias_coef, n_features
+    )
     historical = [f"model-{i + 1:02d}" for i in range(n_models)]
     new = [f"new-model-{g + 1}" for g in range(n_new_models)]
     new = ["new-model"] if n_new_models == 1 else new
@@ -370,7 +393,7 @@ def simulate_battles(
         sensitivities = judge_rng.uniform(0.5, 2.0, size=n_judges).tolist()
     c = _fixed("sensitivities", sensitivities, (n_judges,), "one per judge")
 
-    responders = _make_responders(net_rng, n_models, n_new_models, tau)
+    responders = _make_responders(net_rng, n_models, n_new_models, tau, n_features)
     pairs = _historical_pairs(old_rng, n_historical, n_models)
     judge = _historical_judges(old_rng, n_historical, n_judges, human_fraction, n_human)
     old_rows = _make_rows(old_rng, pairs, judge, responders)
@@ -384,7 +407,7 @@ def simulate_battles(
     if bias_coef is None:
         biases = _draw_biases(bias_rng, bias, rho, c, theta, old_rows, judges)
     else:
-        shape = (n_judges, N_FEATURES)
+        shape = (n_judges, n_features)
         coefs = _fixed("bias_coef", bias_coef, shape, "a row per judge")
         biases = dict(zip(judges, map(LinearResponseBias, coefs), strict=True))
     u = _draw_item_effects(item_rng, len(items), n_judges, item_sd, item_corr)
@@ -399,7 +422,7 @@ def simulate_battles(
         )
     )
 
-    feature_names = [f"x{k + 1}" for k in range(N_FEATURES)]
+    feature_names = [f"x{k + 1}" for k in range(n_features)]
     coef = None
     if bias == "linear":
         coef = pd.DataFrame(

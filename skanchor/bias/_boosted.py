@@ -24,6 +24,10 @@ __all__ = ["BoostedBias"]
 Array = NDArray[np.float64]
 
 
+GUIDES = 4
+"""Mixtures of targets that choose the splits of the default trees."""
+
+
 class BoostedBias(ContrastMixin, BaseEstimator):
     """Bias as a sum of weak learners beside a linear part.
 
@@ -37,20 +41,20 @@ class BoostedBias(ContrastMixin, BaseEstimator):
     weak_learner : regressor, optional
         Any scikit-learn regressor; None is a histogram tree of depth ``max_depth`` on
         features cut into at most ``max_bins`` bins.
-    learning_rate : float, default=0.1
+    learning_rate : float, default=0.2
         Share of each step that is taken.
-    max_rounds : int, default=200
+    max_rounds : int, default=100
         Most rounds.
     max_depth : int, default=3
         Depth of the default trees.
-    max_bins : int, default=64
+    max_bins : int, default=32
         Bins of each feature of the default trees.
     min_leaf : float, default=0.01
         Least share of the rows' weight in a leaf of the default trees.
     validation_fraction : float, default=0.2
         Share of the rows that decides the number of rounds; the final fit uses all
         rows. Zero runs ``max_rounds``.
-    patience : int, default=10
+    patience : int, default=5
         Rounds without a better validation loss after which boosting stops.
     linear : bool, default=True
         Whether psi has a linear part, which trees would need many steps to follow.
@@ -99,13 +103,13 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self,
         weak_learner: Any = None,
         *,
-        learning_rate: float = 0.1,
-        max_rounds: int = 200,
+        learning_rate: float = 0.2,
+        max_rounds: int = 100,
         max_depth: int = 3,
-        max_bins: int = 64,
+        max_bins: int = 32,
         min_leaf: float = 0.01,
         validation_fraction: float = 0.2,
-        patience: int = 10,
+        patience: int = 5,
         linear: bool = True,
         bound: float = 10.0,
         random_state: Any = 0,
@@ -302,11 +306,17 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         row_weight = np.tile(weight[trained], 2) / 2.0
         if self.weak_learner is None:
             left, right = codes
+            guide = stacked
+            if stacked.shape[1] > GUIDES:
+                # Many targets share splits that a few random mixtures can choose.
+                random = np.random.default_rng(self._seed + number)
+                guide = stacked @ random.normal(size=(stacked.shape[1], GUIDES))
             tree = grow_tree(
                 np.hstack([left[:, trained], right[:, trained]]),
                 self._bins.size,
                 stacked,
                 row_weight,
+                guide=guide,
                 max_depth=self.max_depth,
                 min_weight=self.min_leaf,
             )

@@ -59,9 +59,10 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         module that maps (n_rows, n_features) to (n_rows, width), row by row. None is a
         stack of linear layers with ReLU units.
     width, depth : int, optional
-        Size of the default body; None grows with the number n of rows: ``8 ceil(n^(1/3)
-        / 3)`` units (40 at n = 2,000) in ``round(log10 n) - 1`` layers, at least one.
-    alpha : float, default=0.003
+        Size of the default body; None grows with the number n of rows: ``8 ceil(0.6
+        n^(1/3))`` units (64 at n = 2,000) in ``round(log10 n) - 2`` layers, at least
+        one.
+    alpha : float, default=0.01
         Ridge penalty of the head, as in :class:`LinearBias`: half the squared norm of
         the coefficients of standardised hidden features, beside the mean weighted loss.
         The linear part is shrunk a hundred times less.
@@ -75,7 +76,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         Decoupled weight decay of the optimizer.
     lr : float, default=0.01
         First learning rate, lowered along half a cosine.
-    max_epochs : int, default=30
+    max_epochs : int, default=5
         Most passes over the rows.
     batch_size : int, default=256
         Rows of each gradient step; -1 is all of them.
@@ -144,12 +145,12 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         *,
         width: int | None = None,
         depth: int | None = None,
-        alpha: float = 0.003,
+        alpha: float = 0.01,
         bound: float = 10.0,
         l1: float = 0.0,
         weight_decay: float = 0.001,
         lr: float = 0.01,
-        max_epochs: int = 30,
+        max_epochs: int = 5,
         batch_size: int = 256,
         validation_fraction: float = 0.0,
         patience: int = 10,
@@ -358,8 +359,8 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         given = {k[8:]: v for k, v in self._kwargs.items() if k.startswith("module__")}
         if self.module is not None:
             return self.module(n_features, **given)
-        width = self.width or 8 * math.ceil(n_rows ** (1 / 3) / 3)
-        depth = self.depth or max(1, round(math.log10(n_rows)) - 1)
+        width = self.width or 8 * math.ceil(0.6 * n_rows ** (1 / 3))
+        depth = self.depth or max(1, round(math.log10(n_rows)) - 2)
         return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
 
     def _train(self, learners: Sequence[NetworkBias], tasks: Sequence[_Task]) -> None:

@@ -94,6 +94,7 @@ def grow_tree(
     targets: Array,
     weight: Array,
     *,
+    guide: Array,
     max_depth: int,
     min_weight: float,
 ) -> Tree:
@@ -109,6 +110,8 @@ def grow_tree(
         What the leaves average.
     weight : ndarray of shape (n_rows,)
         Row weights.
+    guide : ndarray of shape (n_rows, n_guides)
+        What the splits are chosen by: the targets, or fewer mixtures of them.
     max_depth : int
         Levels of splits.
     min_weight : float
@@ -119,34 +122,30 @@ def grow_tree(
     Tree
     """
     n_features, n_rows = codes.shape
-    n_targets = targets.shape[1]
-    weighted = np.ascontiguousarray((targets * weight[:, None]).T)
+    rows = np.arange(n_rows)
+    # The first layer of the histogram is the weight itself.
+    layers = np.vstack([weight, (guide * weight[:, None]).T])
+    n_layers = len(layers)
+    repeated = np.broadcast_to(layers[:, None], (n_layers, n_features, n_rows)).ravel()
     n_inner = 2**max_depth - 1
     feature = np.zeros(n_inner, dtype=np.intp)
     threshold = np.full(n_inner, n_bins, dtype=np.intp)
     node = np.zeros(n_rows, dtype=np.intp)
-    rows = np.arange(n_rows)
+    blocks = np.arange(n_layers * n_features).reshape(n_layers, n_features, 1)
     for level in range(max_depth):
         n_nodes, first = 2**level, 2**level - 1
         size = n_nodes * n_bins
-        gains = np.full((n_features, n_nodes, n_bins), -np.inf)
-        for j in range(n_features):
-            key = node * n_bins + codes[j]
-            mass = np.bincount(key, weight, size).reshape(n_nodes, n_bins)
-            left = mass.cumsum(axis=1)
-            right = left[:, -1:] - left
-            gain = np.zeros((n_nodes, n_bins))
-            inside = (left >= min_weight) & (right >= min_weight)
-            safe_left = np.where(inside, left, 1.0)
-            safe_right = np.where(inside, right, 1.0)
-            for t in range(n_targets):
-                sums = np.bincount(key, weighted[t], size).reshape(n_nodes, n_bins)
-                part = sums.cumsum(axis=1)
-                whole = part[:, -1:]
-                gain += part**2 / safe_left + (whole - part) ** 2 / safe_right
-                gain -= whole**2 / np.maximum(left[:, -1:], 1e-300)
-            gains[j] = np.where(inside, gain, -np.inf)
-        flat = gains.transpose(1, 0, 2).reshape(n_nodes, -1)
+        key = (blocks * size + (node * n_bins + codes)).ravel()
+        sums = np.bincount(key, repeated, n_layers * n_features * size)
+        left = sums.reshape(n_layers, n_features, n_nodes, n_bins).cumsum(axis=3)
+        right = left[..., -1:] - left
+        inside = (left[0] >= min_weight) & (right[0] >= min_weight)
+        gain = np.sum(left[1:] ** 2, axis=0) / np.where(inside, left[0], 1.0)
+        gain += np.sum(right[1:] ** 2, axis=0) / np.where(inside, right[0], 1.0)
+        whole = np.sum(left[1:, ..., -1:] ** 2, axis=0)
+        gain -= whole / np.maximum(left[0, ..., -1:], 1e-300)
+        gain = np.where(inside, gain, -np.inf)
+        flat = gain.transpose(1, 0, 2).reshape(n_nodes, -1)
         best = flat.argmax(axis=1)
         split = flat[np.arange(n_nodes), best] > 1e-12
         at = first + np.flatnonzero(split)
@@ -154,12 +153,10 @@ def grow_tree(
         threshold[at] = best[split] % n_bins
         where = first + node
         node = 2 * node + (codes[feature[where], rows] > threshold[where])
-    n_leaves = 2**max_depth
-    mass = np.bincount(node, weight, n_leaves)
-    values = np.column_stack(
-        [np.bincount(node, weighted[t], n_leaves) for t in range(n_targets)]
-    )
-    values = np.divide(
-        values, mass[:, None], out=np.zeros_like(values), where=mass[:, None] > 0
-    )
+    n_leaves, n_targets = 2**max_depth, targets.shape[1]
+    mass = np.bincount(node, weight, n_leaves)[:, None]
+    key = (node[:, None] * n_targets + np.arange(n_targets)).ravel()
+    totals = np.bincount(key, (targets * weight[:, None]).ravel(), n_leaves * n_targets)
+    values = totals.reshape(n_leaves, n_targets)
+    values = np.divide(values, mass, out=np.zeros_like(values), where=mass > 0)
     return Tree(feature, threshold, values)
