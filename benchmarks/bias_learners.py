@@ -39,7 +39,7 @@ class Jagged:
     """Kinks and steps: |x1|, a step in x2 and the larger of x1 and x3, in threes."""
 
     def __init__(self, rng: np.random.Generator, n_features: int):
-        self.coef = rng.normal(size=n_features)
+        self.slopes = rng.normal(size=n_features)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         x = np.asarray(x, dtype=float)
@@ -48,7 +48,7 @@ class Jagged:
             for x1, x2, x3 in x.T.reshape(x.shape[1] // 3, 3, len(x))
             for term in (np.abs(x1), 1.0 * (x2 > 0), np.maximum(x1, x3))
         ]
-        return np.column_stack(terms) @ self.coef
+        return np.column_stack(terms) @ self.slopes
 
 
 DESIGNS: dict[str, dict[str, Any]] = {

@@ -610,8 +610,9 @@ class AnchorPipeline(RankingEstimator):
             By judge: ``rows``, ``ties``, ``first_side_rate`` (how often the side shown
             first is preferred), ``agreement`` (how often the judge's verdict on
             historical rows points to the model with the higher human score),
-            ``sensitivity``, ``position_effect``, and the columns of
-            :attr:`skanchor.diagnostics.Diagnostics.judges`.
+            ``sensitivity``, ``position_effect``; with an automatic choice of the bias
+            learner also the ``bias`` picked and the ``loss`` of each candidate; and the
+            columns of :attr:`skanchor.diagnostics.Diagnostics.judges`.
         """
         check_is_fitted(self)
         diagnostics = self._result().diagnostics
@@ -674,7 +675,12 @@ class AnchorPipeline(RankingEstimator):
                 "sensitivity": self.calibrator_.sensitivities_[judge],
                 "position_effect": self.calibrator_.position_effects_[judge],
             }
-        return pd.DataFrame.from_dict(table, orient="index").rename_axis("judge")
+        found = pd.DataFrame.from_dict(table, orient="index").rename_axis("judge")
+        chosen = self.calibrator_.choices_
+        if len(chosen):
+            losses = chosen.filter(regex="^loss ")
+            found = found.join(chosen["picked"].rename("bias")).join(losses)
+        return found
 
     # ---------------------------------------------------------------- scikit-learn side
     def _annotate(self, X: Comparisons) -> Comparisons:
@@ -734,6 +740,7 @@ def _complete(
     debiaser = None
     if problem.debiaser is not None:
         debiaser = clone(problem.debiaser)
+        debiaser.learner = calibrator.follow(debiaser.learner)
         notices += debiaser._fit(X, problem.y, weight, problem.groups)
     return replace(stages, calibrator=calibrator, X=X, debiaser=debiaser), notices
 
@@ -746,6 +753,7 @@ class _NoJudges(JudgeCalibrator):
         self.sensitivities_ = pd.Series(dtype=float, name="sensitivity")
         self.position_effects_ = pd.Series(dtype=float, name="position")
         self.biases_ = {}
+        self.choices_ = pd.DataFrame()
         return []
 
 

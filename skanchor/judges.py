@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor.base import ComparisonEstimator
+from skanchor.bias._auto import AutoBias
 from skanchor.bias._base import (
     BiasLearner,
     Problem,
@@ -28,6 +30,7 @@ from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
     DataWarning,
+    LearnerError,
     WeakJudgeWarning,
 )
 
@@ -50,8 +53,10 @@ class JudgeCalibrator(ComparisonEstimator):
 
     Parameters
     ----------
-    bias : {"linear"}, learner or dict, default="linear"
-        Learner of the bias function psi: a name, a learner, or a dict judge -> learner.
+    bias : {"linear", "network", "boosted", "auto"}, learner or dict, default="linear"
+        Learner of the bias function psi: a name, a learner, or a dict judge -> name or
+        learner. ``"auto"`` picks for each judge by inner cross-validated log loss
+        (:class:`skanchor.bias.AutoBias`).
     position_effect : bool, default=False
         Whether each judge gets an intercept p that belongs to the side shown first.
     sensitivity_bounds : tuple of (low, high), default=(-20, 20)
@@ -68,7 +73,10 @@ class JudgeCalibrator(ComparisonEstimator):
     position_effects_ : Series
         Position effect p by judge in judge logits, zero where not fitted.
     biases_ : dict
-        Fitted learner by judge.
+        Fitted learner by judge; the pick where the choice was automatic.
+    choices_ : DataFrame
+        Of each judge with an automatic choice: the ``picked`` learner, the held-out
+        ``loss`` of every candidate, and the standard error of its ``gap`` to the pick.
 
     Raises
     ------
@@ -147,6 +155,9 @@ class JudgeCalibrator(ComparisonEstimator):
             # Without features there is no bias function to learn.
             bias = self.bias if X.features_left.shape[1] else "linear"
             learner: Any = clone(learner_for(bias, judge))
+            if isinstance(learner, AutoBias) and start is not None:
+                # Chosen once, on all rows: folds fit the pick.
+                learner = clone(start.biases_[judge])
             learners[judge] = learner.set_params(loss="logistic")
             problems.append(
                 Problem(
@@ -166,11 +177,19 @@ class JudgeCalibrator(ComparisonEstimator):
         names = list(learners)
         fit_all([learners[judge] for judge in names], problems, names)
         sensitivities, positions = {}, {}
+        choices = {}
         for judge, learner in learners.items():
+            self._check_fitted(judge, learner, problems[0].parametric.shape[1])
+            if isinstance(learner, AutoBias):
+                choices[judge] = _choice(learner)
+                learners[judge] = learner = learner.learner_
             coef = learner.parametric_coef_
             sensitivities[judge] = coef[0]
             positions[judge] = coef[1] if self.position_effect else 0.0
             notices += self._judge_notices(judge, learner)
+        self.choices_ = pd.DataFrame.from_dict(choices, orient="index")
+        if start is not None:
+            self.choices_ = start.choices_
         self.judges_ = np.array(names, dtype=object)
         self.sensitivities_ = pd.Series(sensitivities, name="sensitivity", dtype=float)
         self.position_effects_ = pd.Series(positions, name="position", dtype=float)
@@ -200,6 +219,41 @@ class JudgeCalibrator(ComparisonEstimator):
                 )
                 + " Set position_effect=False, or add rows with the sides swapped."
             )
+
+    def _check_fitted(self, judge: Any, learner: Any, n_parametric: int) -> None:
+        """Refuse a learner that did not fit the parametric columns."""
+        coef = np.asarray(getattr(learner, "parametric_coef_", np.nan), dtype=float)
+        if coef.shape != (n_parametric,) or not np.isfinite(coef).all():
+            raise LearnerError(
+                f"The bias learner of judge {judge!r}, {type(learner).__name__}, must "
+                f"store {n_parametric} finite parametric coefficients in "
+                f"parametric_coef_, but it holds {coef.tolist()}."
+            )
+
+    def follow(self, learner: Any) -> Any:
+        """Put the picks of this calibrator where another stage's learner is automatic.
+
+        Parameters
+        ----------
+        learner : str, learner or dict
+            As the parameter ``bias``.
+
+        Returns
+        -------
+        str, learner or dict
+            The same, or a dict judge -> learner where a choice was automatic.
+        """
+        automatic = isinstance(learner, (str, Mapping, AutoBias))
+        if not automatic or (isinstance(learner, str) and learner != "auto"):
+            return learner
+        names = self.judges_.tolist()
+        found = {judge: learner_for(learner, judge) for judge in names}
+        if not any(isinstance(one, AutoBias) for one in found.values()):
+            return learner
+        return {
+            judge: clone(self.biases_[judge]) if isinstance(one, AutoBias) else one
+            for judge, one in found.items()
+        }
 
     def _judge_notices(self, judge: Any, learner: Any) -> list[Warning]:
         notices: list[Warning] = []
@@ -266,11 +320,31 @@ class JudgeCalibrator(ComparisonEstimator):
         )
         values = np.full(len(cut), np.nan)
         if finite.any():
-            values[finite] = self.biases_[judge].contrast(pairs[finite])
+            if not finite.all():
+                pairs = pairs[finite]
+            learner: Any = self.biases_[judge]
+            found = np.asarray(learner.contrast(pairs))
+            if found.shape != (len(pairs),) or not np.isfinite(found).all():
+                what = (
+                    f"{np.sum(~np.isfinite(found))} values that are not finite"
+                    if found.shape == (len(pairs),)
+                    else f"shape {found.shape} for {len(pairs)} rows"
+                )
+                raise LearnerError(
+                    f"The bias learner of judge {judge!r}, {type(learner).__name__}, "
+                    f"returned {what} from contrast()."
+                )
+            values[finite] = found
         return values
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return (X.judge >= 0) & ~X.involves_new
+
+
+def _choice(auto: AutoBias) -> dict[str, Any]:
+    losses = {f"loss {name}": value for name, value in auto.losses_.items()}
+    gaps = {f"gap {name}": value for name, value in auto.gap_error_.items()}
+    return {"picked": auto.picked_, **losses, **gaps}
 
 
 def unused_judges(X: Comparisons, weight: Array) -> tuple[list[Any], list[Warning]]:

@@ -123,12 +123,13 @@ def make_learner(bias: Any) -> BiasLearner:
     """Turn the name of a learner into a learner; a learner comes back as it is."""
     if isinstance(bias, str):
         # Imported here: these modules import this one.
-        from skanchor.bias import BoostedBias, LinearBias, NetworkBias
+        from skanchor.bias import AutoBias, BoostedBias, LinearBias, NetworkBias
 
         known: dict[str, Any] = {
             "linear": LinearBias,
             "network": NetworkBias,
             "boosted": BoostedBias,
+            "auto": AutoBias,
         }
         if bias not in known:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -49,6 +49,8 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         Depth of the default trees.
     max_bins : int, default=32
         Bins of each feature of the default trees.
+    max_features : int, default=4
+        Features that a default tree may split on, drawn at random for each tree.
     min_leaf : float, default=0.01
         Least share of the rows' weight in a leaf of the default trees.
     validation_fraction : float, default=0.2
@@ -107,6 +109,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         max_rounds: int = 100,
         max_depth: int = 3,
         max_bins: int = 32,
+        max_features: int = 4,
         min_leaf: float = 0.01,
         validation_fraction: float = 0.2,
         patience: int = 5,
@@ -120,6 +123,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self.max_rounds = max_rounds
         self.max_depth = max_depth
         self.max_bins = max_bins
+        self.max_features = max_features
         self.min_leaf = min_leaf
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -306,13 +310,17 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         row_weight = np.tile(weight[trained], 2) / 2.0
         if self.weak_learner is None:
             left, right = codes
+            random = np.random.default_rng(self._seed + number)
             guide = stacked
             if stacked.shape[1] > GUIDES:
                 # Many targets share splits that a few random mixtures can choose.
-                random = np.random.default_rng(self._seed + number)
                 guide = stacked @ random.normal(size=(stacked.shape[1], GUIDES))
+            n_features = len(left)
+            chosen = np.sort(random.permutation(n_features)[: self.max_features])
             tree = grow_tree(
-                np.hstack([left[:, trained], right[:, trained]]),
+                np.hstack(
+                    [left[np.ix_(chosen, trained)], right[np.ix_(chosen, trained)]]
+                ),
                 self._bins.size,
                 stacked,
                 row_weight,
@@ -320,6 +328,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
                 max_depth=self.max_depth,
                 min_weight=self.min_leaf,
             )
+            tree = replace(tree, feature=chosen[tree.feature])
             return tree, tree.predict(left) - tree.predict(right)
         responses = np.vstack([rows.pairs.left[trained], rows.pairs.right[trained]])
         parts = self._fit_weak(responses, stacked, row_weight, number)

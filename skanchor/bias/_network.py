@@ -76,7 +76,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         Decoupled weight decay of the optimizer.
     lr : float, default=0.01
         First learning rate, lowered along half a cosine.
-    max_epochs : int, default=5
+    max_epochs : int, default=10
         Most passes over the rows.
     batch_size : int, default=256
         Rows of each gradient step; -1 is all of them.
@@ -150,7 +150,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         l1: float = 0.0,
         weight_decay: float = 0.001,
         lr: float = 0.01,
-        max_epochs: int = 5,
+        max_epochs: int = 10,
         batch_size: int = 256,
         validation_fraction: float = 0.0,
         patience: int = 10,

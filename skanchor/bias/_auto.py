@@ -1,0 +1,257 @@
+"""A bias learner chosen from a short list by held-out loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor._numerics.logistic import log_loss_terms
+from skanchor.bias._base import (
+    ContrastMixin,
+    Problem,
+    enter_pairs,
+    fit_all,
+    make_learner,
+)
+from skanchor.comparisons import FeaturePairs
+
+__all__ = ["AutoBias"]
+
+Array = NDArray[np.float64]
+
+
+class AutoBias(ContrastMixin, BaseEstimator):
+    """The candidate with the lowest cross-validated loss, fitted on all rows.
+
+    Parameters
+    ----------
+    candidates : sequence of str or learners, optional
+        Names or learners; None is linear, network (where torch and skorch are
+        installed) and boosted. The first of equals wins.
+    n_splits : int, default=3
+        Folds of the inner cross-validation.
+    random_state : int, RandomState or None, default=0
+        Seed of the inner folds.
+    loss : {"logistic", "squared"}, default="logistic"
+        Loss of the contrasts: log loss, or the mean over targets of the squared error
+        as a share of the target's variance.
+
+    Attributes
+    ----------
+    picked_ : str
+        Name of the candidate with the lowest loss.
+    losses_ : dict
+        Held-out loss by candidate, nats per row for the logistic loss.
+    gap_error_ : dict
+        By candidate, the standard error of its loss minus the picked one's.
+    learner_ : learner
+        The pick, fitted on all rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.bias import AutoBias, BoostedBias, LinearBias
+    >>> from skanchor.comparisons import FeaturePairs
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = rng.normal(size=(2, 2000, 1))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])
+    >>> auto = AutoBias(["linear", "boosted"]).fit(FeaturePairs(left, right), y)
+    >>> auto.picked_
+    'boosted'
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Any] | None = None,
+        *,
+        n_splits: int = 3,
+        random_state: Any = 0,
+        loss: str = "logistic",
+    ):
+        self.candidates = candidates
+        self.n_splits = n_splits
+        self.random_state = random_state
+        self.loss = loss
+
+    def fit(
+        self,
+        X: FeaturePairs,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        parametric: Array | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        start: Any = None,
+    ) -> Self:
+        """Choose and fit; see :class:`skanchor.bias.BiasLearner`.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Outcomes in [0, 1] (logistic) or targets (squared).
+        sample_weight : ndarray of shape (n_rows,), optional
+            Row weights.
+        parametric : ndarray of shape (n_rows, n_parametric), optional
+            Further columns, fitted jointly (logistic loss only).
+        bounds : (low, high), optional
+            Bounds of their coefficients, for all or for each.
+        start : ignored
+            The choice is made afresh.
+
+        Returns
+        -------
+        self
+        """
+        self.fit_many([self], [Problem(X, y, sample_weight, parametric, bounds)])
+        return self
+
+    @classmethod
+    def fit_many(
+        cls, learners: Sequence[AutoBias], problems: Sequence[Problem]
+    ) -> None:
+        """Choose for several problems, each candidate's fits made together.
+
+        Parameters
+        ----------
+        learners : sequence of AutoBias
+            Unfitted, one for each problem.
+        problems : sequence of Problem
+            What each would be fitted on.
+        """
+        first = learners[0]
+        if not first.n_splits >= 2:
+            raise ValueError(f"n_splits must be at least 2, got {first.n_splits!r}.")
+        candidates = first._candidates()
+        whole = [
+            learner._enter(problem)
+            for learner, problem in zip(learners, problems, strict=True)
+        ]
+        cuts = [(number, train, test) for number, learner in enumerate(learners)
+                for train, test in learner._folds(len(whole[number].y))]  # fmt: skip
+        inner = [_part(whole[number], train) for number, train, _ in cuts]
+        terms = [np.zeros((len(p.y), len(candidates))) for p in whole]
+        for c, candidate in enumerate(candidates.values()):
+            fits = [clone(candidate).set_params(loss=first.loss) for _ in cuts]
+            fit_all(fits, inner, [number for number, _, _ in cuts])
+            for fit, (number, _, test) in zip(fits, cuts, strict=True):
+                terms[number][test, c] = first._terms(fit, _part(whole[number], test))
+        for learner, problem, rows in zip(learners, whole, terms, strict=True):
+            learner._choose(candidates, rows, problem.sample_weight)
+        fit_all([learner.learner_ for learner in learners], whole, range(len(whole)))
+        for learner in learners:
+            for name in ("parametric_coef_", "at_bound_", "converged_"):
+                if hasattr(learner.learner_, name):
+                    setattr(learner, name, getattr(learner.learner_, name))
+
+    def _candidates(self) -> dict[str, Any]:
+        given = self.candidates
+        if given is None:
+            has_torch = find_spec("torch") is not None and find_spec("skorch")
+            given = ["linear", *(["network"] if has_torch else []), "boosted"]
+        named: dict[str, Any] = {}
+        for one in given:
+            if isinstance(one, AutoBias) or one == "auto":
+                raise ValueError("An automatic choice cannot be a candidate itself.")
+            name = one if isinstance(one, str) else repr(one)
+            named[name] = make_learner(one)
+        if not named:
+            raise ValueError("candidates must not be empty.")
+        return named
+
+    def _enter(self, problem: Problem) -> Problem:
+        pairs, y, weight = enter_pairs(
+            self, problem.X, problem.y, problem.sample_weight
+        )
+        used = np.flatnonzero(weight > 0)
+        return _part(
+            Problem(pairs, y, weight, problem.parametric, problem.bounds), used
+        )
+
+    def _folds(self, n: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        if n < self.n_splits:
+            raise ValueError(
+                f"Cannot have n_splits={self.n_splits} greater than the number of "
+                f"rows, {n}."
+            )
+        order = check_random_state(self.random_state).permutation(n)
+        fold = np.empty(n, dtype=np.intp)
+        fold[order] = np.arange(n) % self.n_splits
+        return [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+            for k in range(self.n_splits)
+        ]
+
+    def _terms(self, fit: Any, held: Problem) -> Array:
+        eta = np.asarray(fit.contrast(held.X))
+        if self.loss == "logistic":
+            if held.parametric is not None:
+                eta = eta + held.parametric @ fit.parametric_coef_
+            return log_loss_terms(held.y, eta)
+        y = held.y.reshape(len(held.y), -1)
+        scale = np.mean(y**2, axis=0)
+        share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return np.asarray(np.mean((y - eta.reshape(y.shape)) ** 2 * share, axis=1))
+
+    def _choose(self, candidates: dict[str, Any], terms: Array, weight: Array) -> None:
+        share = weight / weight.sum()
+        losses = share @ terms
+        best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
+        names = list(candidates)
+        gaps = terms - terms[:, [best]]
+        spread = np.sqrt(share**2 @ (gaps - share @ gaps) ** 2)
+        self.losses_ = dict(zip(names, losses.tolist(), strict=True))
+        self.gap_error_ = dict(zip(names, spread.tolist(), strict=True))
+        self.picked_ = names[best]
+        self.learner_ = clone(candidates[names[best]]).set_params(loss=self.loss)
+
+    def psi(self, features: Array) -> Array:
+        """Bias of single responses.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n_rows, n_features)
+            Features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+            As the picked learner gives it.
+        """
+        check_is_fitted(self, "learner_")
+        return np.asarray(self.learner_.psi(features))
+
+    def contrast(self, X: FeaturePairs) -> Array:
+        """Bias of the first response minus that of the second.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        check_is_fitted(self, "learner_")
+        return np.asarray(self.learner_.contrast(FeaturePairs.of(X)))
+
+
+def _part(problem: Problem, rows: NDArray[np.intp]) -> Problem:
+    """Some rows of a problem."""
+    parametric = problem.parametric
+    return Problem(
+        problem.X[rows],
+        problem.y[rows],
+        problem.sample_weight[rows],
+        None if parametric is None else parametric[rows],
+        problem.bounds,
+    )
