@@ -179,8 +179,8 @@ class AutoBias(ContrastMixin, BaseEstimator):
     def _folds(self, n: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         if n < self.n_splits:
             raise ValueError(
-                f"Cannot have n_splits={self.n_splits} greater than the number of "
-                f"rows, {n}."
+                f"Cannot choose a learner with n_splits={self.n_splits} inner folds from "
+                f"n_samples = {n} rows."
             )
         order = check_random_state(self.random_state).permutation(n)
         fold = np.empty(n, dtype=np.intp)

@@ -24,6 +24,9 @@ __all__ = ["BoostedBias"]
 Array = NDArray[np.float64]
 
 
+LINEAR_RIDGE = 1e-4
+"""Ridge of the linear part on standardised features, beside the mean weighted loss."""
+
 GUIDES = 4
 """Mixtures of targets that choose the splits of the default trees."""
 
@@ -173,18 +176,25 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         exact = [np.empty((len(used), 0)) if parametric is None else parametric[used]]
         if self.linear:
             exact.append(pairs.contrast)
+        weight = weight / weight.sum()
+        responses = np.vstack([pairs.left, pairs.right])
+        share = np.tile(weight, 2) / 2.0
+        penalty = np.zeros(n_parametric)
+        if self.linear:
+            variance = share @ (responses - share @ responses) ** 2
+            penalty = np.concatenate([penalty, LINEAR_RIDGE * variance])
         low, high = (-np.inf, np.inf) if bounds is None else bounds
         problem = _Rows(
             pairs,
             targets,
-            weight / weight.sum(),
+            weight,
             np.hstack(exact),
+            penalty,
             np.broadcast_to(low, n_parametric).astype(float),
             np.broadcast_to(high, n_parametric).astype(float),
         )
         random = check_random_state(self.random_state)
         self._seed = int(random.randint(2**31 - 1))
-        responses = np.vstack([pairs.left, pairs.right])
         self._bins = Bins.of(responses, self.max_bins)
         rounds = self.max_rounds
         held = np.zeros(len(used), dtype=bool)
@@ -199,7 +209,6 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self.at_bound_ = final.at_bound[:n_parametric]
         self.coef_ = final.coef[n_parametric:]
         self.converged_ = final.converged
-        share = np.tile(problem.weight, 2) / 2.0
         self._centre = np.zeros(targets.shape[1])
         self._centre = share @ self._raw(responses)
         return self
@@ -245,7 +254,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         gram = None
         if not logistic:
             gram = SymmetricSolver.factorise(
-                rows.exact.T @ (rows.exact * weight[:, None])
+                rows.exact.T @ (rows.exact * weight[:, None]) + np.diag(rows.penalty)
             )
         boosted = np.zeros((n, n_targets))
         stages: list[_Stage] = []
@@ -261,6 +270,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
                     targets[:, 0],
                     weight,
                     offset=boosted[:, 0],
+                    penalty=rows.penalty,
                     lower=np.concatenate([rows.low, -free]),
                     upper=np.concatenate([rows.high, free]),
                     start=coef[:, 0],
@@ -396,6 +406,7 @@ class _Rows:
     targets: Array
     weight: Array
     exact: Array
+    penalty: Array
     low: Array
     high: Array
 

@@ -14,6 +14,7 @@ from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
 from skanchor.bias._base import ContrastMixin, enter_pairs
 from skanchor.comparisons import FeaturePairs
+from skanchor.exceptions import LearnerError
 
 __all__ = ["LinearBias"]
 
@@ -57,6 +58,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
     >>> import numpy as np
     >>> from skanchor.bias import LinearBias
     >>> from skanchor.comparisons import FeaturePairs
+from skanchor.exceptions import LearnerError
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
@@ -174,6 +176,8 @@ class LinearBias(ContrastMixin, BaseEstimator):
             used = sample_weight > 0
             responses = np.vstack([X.left[used], X.right[used]])
             self.feature_map_ = clone(self.feature_map).fit(responses)
+            self._width = None
+            self._width = self._map(responses[:2]).shape[1]
         return self
 
     def span(self, X: FeaturePairs) -> Array:
@@ -223,7 +227,24 @@ class LinearBias(ContrastMixin, BaseEstimator):
         mapped = self.feature_map_.transform(features)
         if hasattr(mapped, "toarray"):
             mapped = mapped.toarray()
-        return np.asarray(mapped, dtype=np.float64)
+        mapped = np.asarray(mapped, dtype=np.float64)
+        if mapped.ndim != 2 or len(mapped) != len(features):
+            raise LearnerError(
+                f"the feature map {self.feature_map_!r} turned {len(features)} rows "
+                f"into shape {mapped.shape}."
+            )
+        width = getattr(self, "_width", None)
+        if width is not None and mapped.shape[1] != width:
+            raise LearnerError(
+                f"the feature map {self.feature_map_!r} returned {mapped.shape[1]} "
+                f"columns, but {width} when it was fitted; its width must not depend "
+                "on the rows that it transforms."
+            )
+        if not np.isfinite(mapped).all():
+            raise LearnerError(
+                f"the feature map {self.feature_map_!r} returned NaN or infinite values."
+            )
+        return mapped
 
     def psi(self, features: Array) -> Array:
         """Bias of single responses.

@@ -178,17 +178,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         self.device = device
         self.random_state = random_state
         self.loss = loss
-        self._kwargs = self._known(kwargs)
-
-    @staticmethod
-    def _known(kwargs: dict[str, Any]) -> dict[str, Any]:
-        for name in kwargs:
-            if not name.startswith(PREFIXES):
-                raise TypeError(
-                    f"NetworkBias has no parameter {name!r}; parameters of its parts "
-                    f"begin with one of {list(PREFIXES)}."
-                )
-        return dict(kwargs)
+        self._kwargs = kwargs
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters, those of the parts included.
@@ -312,6 +302,12 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         )
 
     def _check(self) -> None:
+        for name in self._kwargs:
+            if not name.startswith(PREFIXES):
+                raise TypeError(
+                    f"NetworkBias has no parameter {name!r}; parameters of its parts "
+                    f"begin with one of {list(PREFIXES)}."
+                )
         if self.loss not in ("logistic", "squared"):
             raise ValueError(
                 f"loss must be 'logistic' or 'squared', got {self.loss!r}."

@@ -1,0 +1,222 @@
+"""BoostedBias: its trees against exhaustive search, its laws and its refusals."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import Ridge
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeRegressor
+
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, RieszDebiaser
+from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
+from skanchor.bias._trees import Bins, grow_tree
+from skanchor.comparisons import FeaturePairs
+from skanchor.exceptions import LearnerError
+from skanchor.simulation import simulate_battles
+
+
+def psi(x):
+    return np.sin(2 * x[:, 0]) + 1.5 * (x[:, 1] > 0.3)
+
+
+def make_pairs(seed=0, n=1500, d=3):
+    rng = np.random.default_rng(seed)
+    left, right = rng.normal(size=(2, n, d))
+    pairs = FeaturePairs(left, right)
+    delta = rng.normal(size=n)
+    eta = 1.3 * delta + psi(left) - psi(right)
+    return pairs, delta, (rng.random(n) < expit(eta)) * 1.0, rng.exponential(size=n)
+
+
+# --------------------------------------------------------------------------------- trees
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_tree_matches_scikit_learn(n_targets, rng):
+    x = rng.integers(0, 8, size=(400, 3)).astype(float)
+    y = rng.normal(size=(400, n_targets)) + np.sin(x[:, :1]) + (x[:, 1:2] > 3)
+    weight = rng.exponential(size=400)
+    bins = Bins.of(x, 16)
+    codes = bins.codes(x)
+    tree = grow_tree(
+        codes, bins.size, y, weight, guide=y, max_depth=3, min_weight=1e-9
+    )
+    slow = DecisionTreeRegressor(max_depth=3).fit(x, y, weight)
+    assert_allclose(tree.predict(codes), slow.predict(x).reshape(400, -1), atol=1e-9)
+
+
+def test_bins_hold_equal_counts_and_keep_few_values(rng):
+    x = np.column_stack([rng.normal(size=3200), rng.integers(0, 3, 3200), np.ones(3200)])
+    bins = Bins.of(x, 32)
+    codes = bins.codes(x)
+    counts = np.bincount(codes[0])
+    assert len(counts) == 32 and counts.min() > 90 and counts.max() < 110
+    assert [len(np.unique(c)) for c in codes] == [32, 3, 1]
+    assert_array_equal(np.unique(x[codes[1] == 1, 1]), [1.0])
+    # Values beyond those seen fall into the outer bins.
+    assert bins.codes(np.array([[1e9, 9.0, 2.0]])).ravel().tolist()[:2] == [31, 2]
+
+
+def test_leaves_keep_their_least_weight(rng):
+    x = rng.normal(size=(500, 2))
+    bins = Bins.of(x, 32)
+    y, weight = rng.normal(size=(500, 1)), np.full(500, 1 / 500)
+    codes = bins.codes(x)
+    tree = grow_tree(codes, bins.size, y, weight, guide=y, max_depth=4, min_weight=0.1)
+    shares = np.bincount(tree.leaves(codes)) / 500
+    assert shares[shares > 0].min() >= 0.1 - 1e-12
+
+
+# ----------------------------------------------------------------------------- the learner
+WEAK = [
+    None,
+    DecisionTreeRegressor(max_depth=3, random_state=0),
+    make_pipeline(StandardScaler(), DecisionTreeRegressor(max_depth=2)),
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_learns_what_a_line_cannot(seed):
+    pairs, delta, y, weight = make_pairs(seed)
+    fresh, fresh_delta, fresh_y, _ = make_pairs(seed + 100)
+
+    def loss(learner):
+        learner.fit(pairs, y, weight, parametric=delta[:, None])
+        eta = learner.contrast(fresh) + fresh_delta * learner.parametric_coef_[0]
+        return np.mean(np.logaddexp(0, eta) - fresh_y * eta)
+
+    truth = 1.3 * fresh_delta + psi(fresh.left) - psi(fresh.right)
+    best = np.mean(np.logaddexp(0, truth) - fresh_y * truth)
+    boosted = BoostedBias()
+    assert loss(boosted) - best < 0.55 * (loss(LinearBias()) - best)
+    assert 0.9 < boosted.parametric_coef_[0] < 1.6
+    assert 0 < boosted.n_rounds_ <= 100
+
+
+def test_exact_step_solves_for_the_parametric_columns():
+    pairs, delta, y, weight = make_pairs(3)
+    learner = BoostedBias(max_rounds=20, validation_fraction=0.0)
+    learner.fit(pairs, y, weight, parametric=delta[:, None])
+    residual = y - expit(learner.contrast(pairs) + delta * learner.parametric_coef_[0])
+    # Its score equation holds given all the trees.
+    assert abs(weight @ (residual * delta)) / weight.sum() < 1e-6
+    bounded = clone(learner).fit(
+        pairs, y, weight, parametric=delta[:, None], bounds=(-0.2, 0.3)
+    )
+    assert bounded.parametric_coef_[0] == 0.3 and bounded.at_bound_[0]
+
+
+@pytest.mark.parametrize("weak", [None, DecisionTreeRegressor(max_depth=3)])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_swapping_the_sides_negates(weak, loss):
+    pairs, _, y, weight = make_pairs(4, n=600)
+    mirrored = FeaturePairs(pairs.right, pairs.left)
+    learner = BoostedBias(weak, loss=loss, max_rounds=8).fit(pairs, y, weight)
+    assert_allclose(learner.contrast(mirrored), -learner.contrast(pairs), atol=1e-12)
+    values = learner.psi(pairs.left) - learner.psi(pairs.right)
+    assert_allclose(learner.contrast(pairs), values)
+
+
+def test_several_targets_and_units(rng):
+    pairs, _, _, weight = make_pairs(5)
+    both = psi(pairs.left) - psi(pairs.right)
+    y = np.column_stack([both, 1000 * both + rng.normal(size=len(both)), -both])
+    learner = BoostedBias(loss="squared").fit(pairs, y, weight)
+    fitted = learner.contrast(pairs)
+    assert fitted.shape == y.shape
+    for column in range(3):
+        assert np.corrcoef(fitted[:, column], y[:, column])[0, 1] > 0.93
+    one = BoostedBias(loss="squared").fit(pairs, y[:, 0], weight)
+    assert one.contrast(pairs).shape == (len(pairs),)
+
+
+def test_zero_weight_rows_count_for_nothing_and_fits_repeat():
+    pairs, delta, y, weight = make_pairs(6, n=700)
+    weight[500:] = 0.0
+    full = BoostedBias().fit(pairs, y, weight, parametric=delta[:, None])
+    cut = BoostedBias().fit(
+        pairs[:500], y[:500], weight[:500], parametric=delta[:500, None]
+    )
+    assert_allclose(full.contrast(pairs), cut.contrast(pairs), atol=1e-10)
+    again = pickle.loads(pickle.dumps(full))
+    assert_array_equal(again.contrast(pairs), full.contrast(pairs))
+    other = BoostedBias(random_state=1).fit(pairs, y, weight, parametric=delta[:, None])
+    assert not np.allclose(other.contrast(pairs), full.contrast(pairs))
+
+
+def test_any_regressor_serves_as_weak_learner():
+    pairs, delta, y, _ = make_pairs(7, n=500)
+    for weak in (Ridge(), KNeighborsRegressor(40), WEAK[2]):
+        learner = BoostedBias(weak, max_rounds=5).fit(
+            pairs, y, parametric=delta[:, None]
+        )
+        assert learner.parametric_coef_[0] > 0.4
+        assert not hasattr(weak, "n_features_in_")
+    squared = clone(learner).set_params(loss="squared")
+    two = np.column_stack([y, -y])
+    fitted = squared.fit(pairs, two).contrast(pairs)
+    assert_allclose(fitted[:, 1], -fitted[:, 0], atol=1e-6)
+
+
+class BadRegressor(RegressorMixin, BaseEstimator):
+    """Predicts NaN, or the wrong length."""
+
+    def __init__(self, kind="nan"):
+        self.kind = kind
+
+    def fit(self, X, y, sample_weight=None):
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), np.nan) if self.kind == "nan" else np.ones(3)
+
+
+def test_refusals_name_the_judge_and_the_fault():
+    pairs, _, y, weight = make_pairs(8, n=300)
+    with pytest.raises(LearnerError, match="takes no sample_weight"):
+        BoostedBias(KNeighborsRegressor()).fit(pairs, y, weight)
+    with pytest.raises(TypeError, match="lacks predict"):
+        BoostedBias(StandardScaler()).fit(pairs, y)
+    for name, bad in (("learning_rate", 0.0), ("validation_fraction", 1.0)):
+        with pytest.raises(ValueError, match=name):
+            BoostedBias(**{name: bad}).fit(pairs, y)
+    data = simulate_battles(600, 30, n_models=4, n_judges=2, random_state=0)
+    battles = BTLRegressor().fit(data.X, data.y).transform(data.X)
+    for kind, fault in (("nan", "predicted NaN"), ("short", r"predicted shape \(3,\)")):
+        with pytest.raises(LearnerError, match=f"judge 'judge-1' failed.*{fault}"):
+            JudgeCalibrator(BoostedBias(BadRegressor(kind))).fit(battles, data.y)
+
+
+def test_more_features_than_rows_and_constant_features():
+    pairs, delta, y, _ = make_pairs(9, n=40, d=60)
+    learner = BoostedBias().fit(pairs, y, parametric=delta[:, None])
+    assert learner.converged_ and np.isfinite(learner.contrast(pairs)).all()
+    pairs, delta, y, _ = make_pairs(10, n=400)
+    ones = np.ones((400, 1))
+    padded = FeaturePairs(np.hstack([pairs.left, ones]), np.hstack([pairs.right, ones]))
+    once = BoostedBias().fit(pairs, y, parametric=delta[:, None])
+    again = BoostedBias().fit(padded, y, parametric=delta[:, None])
+    assert again.coef_[3] == 0.0
+    assert_allclose(again.contrast(padded), once.contrast(pairs), atol=0.5)
+
+
+# ---------------------------------------------------------------------------- the pipeline
+@pytest.mark.parametrize("route", ["projection", "direct"])
+def test_pipeline_with_each_riesz_route(route):
+    data = simulate_battles(1500, 150, n_models=5, n_judges=2, random_state=1)
+    small = make_learner("boosted").set_params(max_rounds=10)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(small),
+        debiaser=RieszDebiaser(small, route=route),
+        cv=3,
+        random_state=0,
+    ).fit(data.X, data.y)
+    assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]
+    if route == "direct":
+        # Exact over the span of all that was learned.
+        assert anchor.debiaser_.identity_error_ < 1e-6
+    assert isinstance(small, BiasLearner)
