@@ -76,7 +76,7 @@ class JudgeCalibrator(ComparisonEstimator):
         Fitted learner by judge; the pick where the choice was automatic.
     choices_ : DataFrame
         Of each judge with an automatic choice: the ``picked`` learner, the held-out
-        ``loss`` of every candidate, and the standard error of its ``gap`` to the pick.
+        ``loss`` of every candidate, and the standard error of its ``gap`` to the best.
 
     Raises
     ------

@@ -303,6 +303,8 @@ class RieszDebiaser(ComparisonEstimator):
         self.judges_ = X.judges
         self.information_ = self._system.information
         missing = self._system.information @ self._system.weights
+        ridge = self.ridge * np.diag(self._system.information)
+        missing += ridge[:, None] * self._system.weights
         self.identity_error_ = float(np.abs(self._system.gap).max())
         codes = source_codes(X)
         keys = self._source_keys(X, codes)

@@ -30,11 +30,14 @@ Array = NDArray[np.float64]
 class AutoBias(ContrastMixin, BaseEstimator):
     """The candidate with the lowest cross-validated loss, fitted on all rows.
 
+    The first candidate of the list whose loss is within one standard error of the
+    lowest is picked: list the simpler ones first.
+
     Parameters
     ----------
     candidates : sequence of str or learners, optional
         Names or learners; None is linear, network (where torch and skorch are
-        installed) and boosted. The first of equals wins.
+        installed) and boosted.
     n_splits : int, default=3
         Folds of the inner cross-validation.
     random_state : int, RandomState or None, default=0
@@ -46,11 +49,11 @@ class AutoBias(ContrastMixin, BaseEstimator):
     Attributes
     ----------
     picked_ : str
-        Name of the candidate with the lowest loss.
+        Name of the pick.
     losses_ : dict
         Held-out loss by candidate, nats per row for the logistic loss.
     gap_error_ : dict
-        By candidate, the standard error of its loss minus the picked one's.
+        By candidate, the standard error of its loss minus the lowest.
     learner_ : learner
         The pick, fitted on all rows.
 
@@ -208,6 +211,8 @@ class AutoBias(ContrastMixin, BaseEstimator):
         names = list(candidates)
         gaps = terms - terms[:, [best]]
         spread = np.sqrt(share**2 @ (gaps - share @ gaps) ** 2)
+        # What one standard error cannot tell apart, the order of the list decides.
+        best = int(np.argmax(losses - losses[best] <= spread))
         self.losses_ = dict(zip(names, losses.tolist(), strict=True))
         self.gap_error_ = dict(zip(names, spread.tolist(), strict=True))
         self.picked_ = names[best]

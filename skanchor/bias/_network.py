@@ -126,6 +126,10 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     unique solution of a convex problem, so that its start, the full fit where the
     widths agree, leaves no trace.
 
+    Fits of equal settings (the judges, and the inner folds of the Riesz step) are
+    trained together in one batched module: n is then the rows of the largest, and the
+    batches are drawn for all at once.
+
     Examples
     --------
     >>> import numpy as np
@@ -375,13 +379,14 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         def train() -> tuple[list[Any], Any, Any]:
             bodies = []
             for _ in tasks:
-                # Equal first weights: a fit does not depend on what it is stacked with.
+                # Equal first weights, as for the head.
                 _torch.seed(seed)
                 bodies.append(self._body(n_features, n))
             width = _torch.check_body(bodies[0], tasks[0].pairs.left[:16])
             if self.max_epochs == 0:
                 return bodies, [], np.zeros(len(tasks), dtype=np.intp)
             optimizer, options = self._options()
+            _torch.seed(seed)
             return _torch.train_stack(
                 bodies,
                 width,

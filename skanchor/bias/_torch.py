@@ -95,8 +95,9 @@ class _Stack(torch.nn.Module):
         self.held = list(buffers)
         for i, name in enumerate(self.held):
             self.register_buffer(f"held_{i}", buffers[name])
-        head = torch.randn(size, width, n_targets) / math.sqrt(width)
-        self.head = torch.nn.Parameter(0.1 * head)
+        # Alike in all problems: a fit does not depend on what it is stacked with.
+        head = torch.randn(1, width, n_targets) * (0.1 / math.sqrt(width))
+        self.head = torch.nn.Parameter(head.repeat(size, 1, 1))
         self.skip = torch.nn.Parameter(torch.zeros(size, n_features, n_targets))
         self.coef = torch.nn.Parameter(torch.zeros(size, n_parametric))
 

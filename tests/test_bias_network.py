@@ -1,0 +1,352 @@
+"""NetworkBias: stacked fits, skorch's gaps closed, user modules and refusals."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skanchor import (
+    AnchorPipeline,
+    BTLRegressor,
+    JudgeCalibrator,
+    RieszDebiaser,
+    SourceKFold,
+)
+from skanchor.bias import BiasLearner, LinearBias, NetworkBias, Problem
+from skanchor.comparisons import FeaturePairs
+from skanchor.exceptions import LearnerError
+from skanchor.simulation import simulate_battles
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("skorch")
+
+
+def psi(x):
+    return np.sin(2 * x[:, 0]) + x[:, 1] ** 2 / 2
+
+
+def make_pairs(seed=0, n=1500, d=3):
+    rng = np.random.default_rng(seed)
+    left, right = rng.normal(size=(2, n, d))
+    pairs = FeaturePairs(left, right)
+    delta = rng.normal(size=n)
+    eta = 1.3 * delta + psi(left) - psi(right)
+    return pairs, delta, (rng.random(n) < expit(eta)) * 1.0, rng.exponential(size=n)
+
+
+def quick(**params):
+    return NetworkBias(**{"max_epochs": 2, "width": 8, **params})
+
+
+class Tanh(torch.nn.Sequential):
+    """A body of a user's own."""
+
+    def __init__(self, n_features, width=12):
+        super().__init__(torch.nn.Linear(n_features, width), torch.nn.Tanh())
+
+
+class Normed(torch.nn.Sequential):
+    def __init__(self, n_features):
+        super().__init__(torch.nn.Linear(n_features, 6), torch.nn.BatchNorm1d(6))
+
+
+class Centred(torch.nn.Linear):
+    """Mixes the rows of a batch without a normalisation layer."""
+
+    def __init__(self, n_features):
+        super().__init__(n_features, 6)
+
+    def forward(self, x):
+        out = super().forward(x)
+        return out - out.mean(dim=0)
+
+
+class Flat(torch.nn.Linear):
+    def __init__(self, n_features):
+        super().__init__(n_features, 1)
+
+    def forward(self, x):
+        return super().forward(x)[:, 0]
+
+
+class Dropped(torch.nn.Sequential):
+    def __init__(self, n_features):
+        super().__init__(
+            torch.nn.Linear(n_features, 16),
+            torch.nn.LayerNorm(16),
+            torch.nn.ReLU(),
+            torch.nn.Dropout(0.1),
+        )
+
+
+# ------------------------------------------------------------------------ scikit-learn
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks([quick(loss="squared", max_epochs=1)], xfail_strict=True)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_parameters_of_the_parts():
+    net = NetworkBias(Tanh, module__width=5, optimizer__eps=1e-6)
+    assert net.get_params()["module__width"] == 5
+    again = clone(net).set_params(module__width=7, alpha=0.1)
+    assert (again.get_params()["module__width"], again.alpha) == (7, 0.1)
+    assert net.get_params()["module__width"] == 5
+    assert "Tanh" in repr(net)
+    pairs, _, y, _ = make_pairs(n=100)
+    assert again.fit(pairs, y).coef_.shape == (3 + 7,)
+    with pytest.raises(TypeError, match="no parameter 'modle__width'"):
+        NetworkBias(modle__width=5).fit(pairs, y)
+    with pytest.raises(ValueError, match="optimizer must be"):
+        NetworkBias(optimizer="newton").fit(pairs, y)
+    for name, bad in (("lr", 0.0), ("alpha", -1.0), ("validation_fraction", 1.0)):
+        with pytest.raises(ValueError, match=name):
+            NetworkBias(**{name: bad}).fit(pairs, y)
+
+
+def test_size_grows_with_the_rows():
+    sizes = []
+    for n in (100, 2000, 8000):
+        pairs, _, y, _ = make_pairs(n=n)
+        body = NetworkBias(max_epochs=0).fit(pairs, y).module_
+        sizes.append((body[0].out_features, len(body) // 2))
+    assert sizes == [(24, 1), (64, 1), (96, 2)]
+
+
+# ------------------------------------------------------------------------------- learning
+@pytest.mark.parametrize("module", [None, Tanh])
+def test_learns_what_a_line_cannot(module):
+    pairs, delta, y, weight = make_pairs(1)
+    fresh, fresh_delta, fresh_y, _ = make_pairs(101)
+
+    def loss(learner):
+        learner.fit(pairs, y, weight, parametric=delta[:, None])
+        eta = learner.contrast(fresh) + fresh_delta * learner.parametric_coef_[0]
+        return np.mean(np.logaddexp(0, eta) - fresh_y * eta)
+
+    truth = 1.3 * fresh_delta + psi(fresh.left) - psi(fresh.right)
+    best = np.mean(np.logaddexp(0, truth) - fresh_y * truth)
+    net = NetworkBias(module, max_epochs=15)
+    assert loss(net) - best < 0.5 * (loss(LinearBias()) - best)
+    assert 0.9 < net.parametric_coef_[0] < 1.6
+
+
+def test_head_and_sensitivity_are_exact():
+    pairs, delta, y, weight = make_pairs(2, n=500)
+    net = quick().fit(pairs, y, weight, parametric=delta[:, None])
+    residual = y - expit(net.contrast(pairs) + delta * net.parametric_coef_[0])
+    assert abs(weight @ (residual * delta)) / weight.sum() < 1e-6
+    bounded = quick().fit(
+        pairs, y, weight, parametric=delta[:, None], bounds=(-0.2, 0.3)
+    )
+    assert bounded.parametric_coef_[0] == 0.3 and bounded.at_bound_[0]
+    # psi lies within its bound, about its mean.
+    short = quick(bound=0.1).fit(pairs, y, weight)
+    assert np.abs(short.psi(pairs.left)).max() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_swapping_the_sides_negates(loss):
+    pairs, _, y, weight = make_pairs(3, n=300)
+    net = quick(loss=loss).fit(pairs, y, weight)
+    mirrored = FeaturePairs(pairs.right, pairs.left)
+    assert_allclose(net.contrast(mirrored), -net.contrast(pairs), atol=1e-12)
+
+
+def test_units_and_constant_features_leave_the_contrasts():
+    pairs, delta, y, weight = make_pairs(4, n=400)
+    units = np.array([1e6, 1.0, 1e-6])
+    scaled = FeaturePairs(pairs.left * units + 5, pairs.right * units + 5)
+    once = quick().fit(pairs, y, weight, parametric=delta[:, None])
+    again = quick().fit(scaled, y, weight, parametric=delta[:, None])
+    assert_allclose(again.contrast(scaled), once.contrast(pairs), atol=1e-2)
+    ones = np.full((400, 1), 3.0)
+    padded = FeaturePairs(np.hstack([pairs.left, ones]), np.hstack([pairs.right, ones]))
+    assert np.isfinite(quick().fit(padded, y, weight).contrast(padded)).all()
+
+
+def test_sparse_weights_are_exactly_zero():
+    pairs, _, y, _ = make_pairs(5, n=400)
+    dense, sparse = (quick(l1=l1, max_epochs=30).fit(pairs, y) for l1 in (0.0, 2.0))
+    zeros = [int((net.module_[0].weight == 0).sum()) for net in (dense, sparse)]
+    assert zeros[0] == 0 and zeros[1] > 4
+
+
+def test_more_features_than_rows():
+    pairs, delta, y, _ = make_pairs(6, n=40, d=60)
+    net = quick().fit(pairs, y, parametric=delta[:, None])
+    assert net.converged_ and np.isfinite(net.contrast(pairs)).all()
+
+
+def test_early_stopping_keeps_the_best_epoch():
+    pairs, _, y, _ = make_pairs(7, n=200)
+    net = NetworkBias(
+        width=32, max_epochs=60, validation_fraction=0.3, patience=4, lr=0.05
+    ).fit(pairs, y)
+    assert 1 <= net.n_epochs_ < 60
+    assert len(net.history_) <= net.n_epochs_ + 5
+
+
+# ------------------------------------------------------------------------ seeds and states
+def test_seeds_reproduce_and_leave_the_generator_alone():
+    pairs, delta, y, weight = make_pairs(8, n=300)
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    nets = [quick(random_state=s).fit(pairs, y, weight) for s in (0, 0, 1)]
+    assert torch.equal(before, torch.random.get_rng_state())
+    values = [net.contrast(pairs) for net in nets]
+    assert_array_equal(values[0], values[1])
+    assert not np.allclose(values[0], values[2])
+    weight[200:] = 0.0
+    full, cut = (
+        quick().fit(pairs[:n], y[:n], weight[:n], parametric=delta[:n, None])
+        for n in (300, 200)
+    )
+    assert_array_equal(full.contrast(pairs), cut.contrast(pairs))
+    for twin in (pickle.loads(pickle.dumps(full)), copy.deepcopy(full)):
+        assert_array_equal(twin.contrast(pairs), full.contrast(pairs))
+
+
+def test_stacked_fits_equal_single_fits():
+    problems = [Problem(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))]
+    together = [quick(width=16) for _ in problems]
+    NetworkBias.fit_many(together, problems)
+    for net, problem in zip(together, problems, strict=True):
+        alone = quick(width=16).fit(problem.X, problem.y, problem.sample_weight)
+        assert_allclose(
+            net.contrast(problem.X), alone.contrast(problem.X), atol=1e-3
+        )
+
+
+def test_interrupts_are_passed_on():
+    from skorch.callbacks import Callback
+
+    class Stop(Callback):
+        def on_epoch_end(self, net, **kwargs):
+            raise KeyboardInterrupt
+
+    pairs, _, y, _ = make_pairs(9, n=100)
+    net = quick(callbacks=[Stop()])
+    with pytest.raises(KeyboardInterrupt):
+        net.fit(pairs, y)
+    assert not hasattr(net, "coef_")
+
+
+def test_optimizers_and_callbacks_of_skorch():
+    from skorch.callbacks import GradientNormClipping
+
+    pairs, _, y, _ = make_pairs(10, n=200)
+    net = quick(
+        optimizer=torch.optim.SGD,
+        optimizer__momentum=0.9,
+        callbacks=[GradientNormClipping(1.0)],
+    ).fit(pairs, y)
+    assert np.isfinite(net.history_[-1]["train_loss"])
+
+
+def test_start_leaves_no_trace():
+    pairs, delta, y, weight = make_pairs(11, n=400)
+    other = quick(random_state=3).fit(pairs, y, parametric=delta[:, None])
+    plain, started = (
+        quick().fit(pairs, y, weight, parametric=delta[:, None], start=start)
+        for start in (None, other)
+    )
+    assert_allclose(started.contrast(pairs), plain.contrast(pairs), atol=1e-6)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without a GPU")
+def test_device_reaches_torch():
+    pairs, _, y, _ = make_pairs(12, n=50)
+    with pytest.raises((RuntimeError, AssertionError), match="(?i)cuda"):
+        quick(device="cuda").fit(pairs, y)
+    # Any other device than the CPU: a "meta" one holds shapes only, so that what
+    # fails is the first look at a value, after module and data have moved there.
+    with pytest.raises((RuntimeError, NotImplementedError), match="(?i)meta"):
+        quick(device="meta").fit(pairs, y)
+
+
+# ------------------------------------------------------------------------------- refusals
+def judged():
+    data = simulate_battles(600, 60, n_models=4, n_judges=2, random_state=0)
+    return BTLRegressor().fit(data.X, data.y).transform(data.X), data.y
+
+
+@pytest.mark.parametrize(
+    ("module", "fault"),
+    [
+        (Normed, "contains BatchNorm1d, which mixes the rows"),
+        (Centred, "depends on the other rows of its batch"),
+        (Flat, r"\(n_rows, width\), but \(16, 3\) became \(16,\)"),
+        (lambda n: 3, "must build a torch.nn.Module, got int"),
+    ],
+)
+def test_modules_that_cannot_serve(module, fault):
+    battles, y = judged()
+    with pytest.raises(LearnerError, match=f"judge 'judge-1' failed: .*{fault}"):
+        JudgeCalibrator(NetworkBias(module)).fit(battles, y)
+
+
+def test_divergence_names_judge_and_loss():
+    battles, y = judged()
+    net = NetworkBias(lr=1e30, optimizer=torch.optim.SGD, max_epochs=5)
+    with pytest.raises(
+        LearnerError, match=r"judge 'judge-\d' failed: .* diverged in epoch \d.* is nan"
+    ):
+        JudgeCalibrator(net).fit(battles, y)
+
+
+def test_dropout_and_layer_norm_are_fine():
+    pairs, _, y, _ = make_pairs(13, n=200)
+    net = NetworkBias(Dropped, max_epochs=2).fit(pairs, y)
+    # Predictions drop nothing.
+    assert_array_equal(net.contrast(pairs), net.contrast(pairs))
+
+
+def test_nan_features_are_refused():
+    x = np.ones((20, 2))
+    x[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        quick(loss="squared").fit(x, np.arange(20.0))
+
+
+# ------------------------------------------------------------------------------- pipeline
+def test_pipeline_search_and_riesz_routes():
+    data = simulate_battles(1200, 120, n_models=4, n_judges=2, random_state=3)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(quick()), cv=3, random_state=0
+    ).fit(data.X, data.y)
+    assert isinstance(anchor.calibrator_.biases_["judge-1"], BiasLearner)
+    assert abs(anchor.scores_.iloc[0] - 0.5) < 4 * anchor.standard_errors_.iloc[0]
+    direct = AnchorPipeline(
+        calibrator=JudgeCalibrator(quick()),
+        debiaser=RieszDebiaser(quick(), route="direct", rounds=2),
+        cv=anchor.fold_plan_,
+    ).fit(data.X, data.y)
+    gap = abs(direct.scores_.iloc[0] - anchor.scores_.iloc[0])
+    assert gap < anchor.standard_errors_.iloc[0]
+    search = GridSearchCV(
+        AnchorPipeline(calibrator=JudgeCalibrator(quick()), cv=2, random_state=0),
+        {"calibrator__bias__alpha": [0.01, 10.0]},
+        cv=SourceKFold(2, random_state=0),
+    ).fit(data.X, data.y)
+    assert search.best_params_["calibrator__bias__alpha"] in (0.01, 10.0)
+
+
+def test_importing_skanchor_does_not_import_torch():
+    code = (
+        "import sys, skanchor, skanchor.bias;"
+        "skanchor.bias.make_learner('network');"
+        "print(sorted({'torch', 'skorch'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
