@@ -34,7 +34,7 @@ def make_pairs(seed=0, n=1500, d=3):
     return pairs, delta, (rng.random(n) < expit(eta)) * 1.0, rng.exponential(size=n)
 
 
-# --------------------------------------------------------------------------------- trees
+# -------------------------------------------------------------------------------- trees
 @pytest.mark.parametrize("n_targets", [1, 3])
 def test_tree_matches_scikit_learn(n_targets, rng):
     x = rng.integers(0, 8, size=(400, 3)).astype(float)
@@ -42,15 +42,15 @@ def test_tree_matches_scikit_learn(n_targets, rng):
     weight = rng.exponential(size=400)
     bins = Bins.of(x, 16)
     codes = bins.codes(x)
-    tree = grow_tree(
-        codes, bins.size, y, weight, guide=y, max_depth=3, min_weight=1e-9
-    )
+    tree = grow_tree(codes, bins.size, y, weight, guide=y, max_depth=3, min_weight=1e-9)
     slow = DecisionTreeRegressor(max_depth=3).fit(x, y, weight)
     assert_allclose(tree.predict(codes), slow.predict(x).reshape(400, -1), atol=1e-9)
 
 
 def test_bins_hold_equal_counts_and_keep_few_values(rng):
-    x = np.column_stack([rng.normal(size=3200), rng.integers(0, 3, 3200), np.ones(3200)])
+    x = np.column_stack(
+        [rng.normal(size=3200), rng.integers(0, 3, 3200), np.ones(3200)]
+    )
     bins = Bins.of(x, 32)
     codes = bins.codes(x)
     counts = np.bincount(codes[0])
@@ -71,7 +71,7 @@ def test_leaves_keep_their_least_weight(rng):
     assert shares[shares > 0].min() >= 0.1 - 1e-12
 
 
-# ----------------------------------------------------------------------------- the learner
+# -------------------------------------------------------------------------- the learner
 WEAK = [
     None,
     DecisionTreeRegressor(max_depth=3, random_state=0),
@@ -204,7 +204,7 @@ def test_more_features_than_rows_and_constant_features():
     assert_allclose(again.contrast(padded), once.contrast(pairs), atol=0.5)
 
 
-# ---------------------------------------------------------------------------- the pipeline
+# ------------------------------------------------------------------------- the pipeline
 @pytest.mark.parametrize("route", ["projection", "direct"])
 def test_pipeline_with_each_riesz_route(route):
     data = simulate_battles(1500, 150, n_models=5, n_judges=2, random_state=1)

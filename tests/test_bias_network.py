@@ -87,7 +87,7 @@ class Dropped(torch.nn.Sequential):
         )
 
 
-# ------------------------------------------------------------------------ scikit-learn
+# ------------------------------------------------------------------------- scikit-learn
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks([quick(loss="squared", max_epochs=1)], xfail_strict=True)
 def test_scikit_learn_checks(estimator, check):
@@ -121,7 +121,7 @@ def test_size_grows_with_the_rows():
     assert sizes == [(24, 1), (64, 1), (96, 2)]
 
 
-# ------------------------------------------------------------------------------- learning
+# ----------------------------------------------------------------------------- learning
 @pytest.mark.parametrize("module", [None, Tanh])
 def test_learns_what_a_line_cannot(module):
     pairs, delta, y, weight = make_pairs(1)
@@ -195,7 +195,7 @@ def test_early_stopping_keeps_the_best_epoch():
     assert len(net.history_) <= net.n_epochs_ + 5
 
 
-# ------------------------------------------------------------------------ seeds and states
+# --------------------------------------------------------------------- seeds and states
 def test_seeds_reproduce_and_leave_the_generator_alone():
     pairs, delta, y, weight = make_pairs(8, n=300)
     torch.manual_seed(5)
@@ -216,14 +216,14 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
 
 
 def test_stacked_fits_equal_single_fits():
-    problems = [Problem(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))]
+    problems = [
+        Problem(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))
+    ]
     together = [quick(width=16) for _ in problems]
     NetworkBias.fit_many(together, problems)
     for net, problem in zip(together, problems, strict=True):
         alone = quick(width=16).fit(problem.X, problem.y, problem.sample_weight)
-        assert_allclose(
-            net.contrast(problem.X), alone.contrast(problem.X), atol=1e-3
-        )
+        assert_allclose(net.contrast(problem.X), alone.contrast(problem.X), atol=1e-3)
 
 
 def test_interrupts_are_passed_on():
@@ -265,15 +265,15 @@ def test_start_leaves_no_trace():
 @pytest.mark.skipif(torch.cuda.is_available(), reason="for machines without a GPU")
 def test_device_reaches_torch():
     pairs, _, y, _ = make_pairs(12, n=50)
-    with pytest.raises((RuntimeError, AssertionError), match="(?i)cuda"):
+    with pytest.raises((RuntimeError, AssertionError), match=r"(?i)cuda"):
         quick(device="cuda").fit(pairs, y)
     # Any other device than the CPU: a "meta" one holds shapes only, so that what
     # fails is the first look at a value, after module and data have moved there.
-    with pytest.raises((RuntimeError, NotImplementedError), match="(?i)meta"):
+    with pytest.raises((RuntimeError, NotImplementedError), match=r"(?i)meta"):
         quick(device="meta").fit(pairs, y)
 
 
-# ------------------------------------------------------------------------------- refusals
+# ----------------------------------------------------------------------------- refusals
 def judged():
     data = simulate_battles(600, 60, n_models=4, n_judges=2, random_state=0)
     return BTLRegressor().fit(data.X, data.y).transform(data.X), data.y
@@ -317,7 +317,7 @@ def test_nan_features_are_refused():
         quick(loss="squared").fit(x, np.arange(20.0))
 
 
-# ------------------------------------------------------------------------------- pipeline
+# ----------------------------------------------------------------------------- pipeline
 def test_pipeline_search_and_riesz_routes():
     data = simulate_battles(1200, 120, n_models=4, n_judges=2, random_state=3)
     anchor = AnchorPipeline(

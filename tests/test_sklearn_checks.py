@@ -1,7 +1,7 @@
 """scikit-learn's own estimator checks, with no expected failure.
 
-``BTLRegressor`` and ``LinearBias`` read the checks' arrays themselves; the others
-through ``adapter.RowAdapter``.
+``BTLRegressor`` and the bias learners read the checks' arrays themselves; the others
+through ``adapter.RowAdapter``. ``NetworkBias`` has its checks in its own module.
 """
 
 import os
@@ -28,7 +28,7 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor.baselines import BASELINES
-from skanchor.bias import LinearBias
+from skanchor.bias import AutoBias, BoostedBias, LinearBias
 from skanchor.bootstrap import Bootstrapped
 
 # The checks' tables have more features than rows of a judge: without a ridge the
@@ -65,6 +65,8 @@ ESTIMATORS = [
         for name, method in BASELINES.items()
     ),
     RowAdapter(Bootstrapped(BASELINES["DirectScore"](**RIDGED), 3, random_state=0)),
+    BoostedBias(loss="squared", max_rounds=10),
+    AutoBias(["linear"], n_splits=2, loss="squared"),
     RowAdapter(RIDGED["calibrator"], learned=True),
     RowAdapter(ArrivalScorer(), learned=True),
     RowAdapter(RieszDebiaser(), learned=True),

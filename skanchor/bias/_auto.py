@@ -182,8 +182,8 @@ class AutoBias(ContrastMixin, BaseEstimator):
     def _folds(self, n: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         if n < self.n_splits:
             raise ValueError(
-                f"Cannot choose a learner with n_splits={self.n_splits} inner folds from "
-                f"n_samples = {n} rows."
+                f"Cannot choose a learner with n_splits={self.n_splits} inner folds "
+                f"from n_samples = {n} rows."
             )
         order = check_random_state(self.random_state).permutation(n)
         fold = np.empty(n, dtype=np.intp)

@@ -368,7 +368,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         total = np.zeros((len(features), len(self._centre)))
         if self.linear:
             total += features @ self.coef_
-        codes = self._bins.codes(features) if self.weak_learner is None else None
+        codes = self._bins.codes(features)
         for stage in self._stages:
             values = (
                 stage.learner.predict(codes)

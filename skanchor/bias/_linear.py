@@ -24,46 +24,46 @@ Array = NDArray[np.float64]
 class LinearBias(ContrastMixin, BaseEstimator):
     """Linear bias, psi(x) = b' phi(x).
 
-    Parameters
-    ----------
-    feature_map : transformer, optional
-        Any scikit-learn transformer or pipeline for phi, such as
-        ``SplineTransformer()``; None is the identity.
-    alpha : float, default=0.0
-        Ridge penalty: half the squared norm of the coefficients of standardised
-        columns, beside the mean weighted loss. At zero the fit is by maximum
-        likelihood, of minimum norm where columns are collinear.
-    loss : {"logistic", "squared"}, default="logistic"
-        Loss of the contrasts.
+        Parameters
+        ----------
+        feature_map : transformer, optional
+            Any scikit-learn transformer or pipeline for phi, such as
+            ``SplineTransformer()``; None is the identity.
+        alpha : float, default=0.0
+            Ridge penalty: half the squared norm of the coefficients of standardised
+            columns, beside the mean weighted loss. At zero the fit is by maximum
+            likelihood, of minimum norm where columns are collinear.
+        loss : {"logistic", "squared"}, default="logistic"
+            Loss of the contrasts.
 
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_columns,) or (n_columns, n_targets)
-        Coefficients b, in logits per unit of phi.
-    parametric_coef_ : ndarray of shape (n_parametric,)
-        Coefficients of the parametric columns.
-    feature_map_ : transformer or None
-        Fitted feature map.
-    converged_ : bool
-        Whether the solver converged.
-    at_bound_ : ndarray of shape (n_parametric,)
-        Parametric coefficients that lie on their bound.
+        Attributes
+        ----------
+        coef_ : ndarray of shape (n_columns,) or (n_columns, n_targets)
+            Coefficients b, in logits per unit of phi.
+        parametric_coef_ : ndarray of shape (n_parametric,)
+            Coefficients of the parametric columns.
+        feature_map_ : transformer or None
+            Fitted feature map.
+        converged_ : bool
+            Whether the solver converged.
+        at_bound_ : ndarray of shape (n_parametric,)
+            Parametric coefficients that lie on their bound.
 
-    Notes
-    -----
-    Fits the judge's part of eq:calibration-estimation-v2 by Newton's method.
+        Notes
+        -----
+        Fits the judge's part of eq:calibration-estimation-v2 by Newton's method.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skanchor.bias import LinearBias
-    >>> from skanchor.comparisons import FeaturePairs
-from skanchor.exceptions import LearnerError
-    >>> rng = np.random.default_rng(0)
-    >>> left, right = rng.normal(size=(2, 2000, 1))
-    >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
-    >>> LinearBias().fit(FeaturePairs(left, right), y).coef_.round(1)
-    array([0.9])
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skanchor.bias import LinearBias
+        >>> from skanchor.comparisons import FeaturePairs
+    from skanchor.exceptions import LearnerError
+        >>> rng = np.random.default_rng(0)
+        >>> left, right = rng.normal(size=(2, 2000, 1))
+        >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
+        >>> LinearBias().fit(FeaturePairs(left, right), y).coef_.round(1)
+        array([0.9])
     """
 
     _hessian: Array
@@ -242,7 +242,8 @@ from skanchor.exceptions import LearnerError
             )
         if not np.isfinite(mapped).all():
             raise LearnerError(
-                f"the feature map {self.feature_map_!r} returned NaN or infinite values."
+                f"the feature map {self.feature_map_!r} returned NaN or infinite "
+                "values."
             )
         return mapped
 

@@ -157,6 +157,5 @@ def grow_tree(
     mass = np.bincount(node, weight, n_leaves)[:, None]
     key = (node[:, None] * n_targets + np.arange(n_targets)).ravel()
     totals = np.bincount(key, (targets * weight[:, None]).ravel(), n_leaves * n_targets)
-    values = totals.reshape(n_leaves, n_targets)
-    values = np.divide(values, mass, out=np.zeros_like(values), where=mass > 0)
+    values = totals.reshape(n_leaves, n_targets) / np.where(mass > 0, mass, 1.0)
     return Tree(feature, threshold, values)
