@@ -141,6 +141,14 @@ def _parser() -> argparse.ArgumentParser:
         help="let each judge favour the side shown first",
     )
     rank.add_argument(
+        "--item-effects",
+        choices=["auto", "none", "random", "conservative"],
+        default="auto",
+        help="whether judges deviate from models beyond score and features: auto lets "
+        "a test decide, random takes such deviations into account, conservative even "
+        "more of them, none leaves them out (default: %(default)s)",
+    )
+    rank.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
     rank.add_argument(
@@ -181,6 +189,7 @@ def _rank(options: argparse.Namespace) -> None:
         calibrator=JudgeCalibrator(position_effect=options.position_effect),
         cv=options.folds,
         new_models=options.new,
+        item_effects=None if options.item_effects == "none" else options.item_effects,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=int(sys.stderr.isatty()),

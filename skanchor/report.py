@@ -116,8 +116,9 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
     Returns
     -------
     dict
-        ``level``; ``models``, the rows of the leaderboard, best first; ``new_models``,
-        for each its score, standard error, interval, ``rank_set`` among the historical
+        ``level``; ``item_effects``, the treatment reported; ``models``, the rows of the
+        leaderboard, best first; ``new_models``, for each its score, standard error,
+        interval, the ``intervals`` by treatment, ``rank_set`` among the historical
         models, the parts of its ``variance``, and its ``contrasts`` to every other
         model; ``judges``, the rows of the summary. Infinite numbers are the strings
         ``"inf"`` and ``"-inf"``, undefined ones null.
@@ -132,6 +133,10 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
             "score": pipeline.scores_[model],
             "standard_error": pipeline.standard_errors_[model],
             **interval.loc[model].to_dict(),
+            "intervals": {
+                name: result.conf_int(level).loc[model].to_dict()
+                for name, result in pipeline.results_.items()
+            },
             "rank_set": ranks.loc[model].to_dict(),
             "variance": variance.loc[model].to_dict(),
             "contrasts": _records(contrasts.loc[model], "opponent"),
@@ -141,6 +146,7 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
     result: dict[str, Any] = _plain(
         {
             "level": level,
+            "item_effects": pipeline.item_effects_,
             "models": _records(board, "model"),
             "new_models": new,
             "judges": _records(pipeline.summary(), "judge"),
