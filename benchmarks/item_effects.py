@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from scipy.stats import binom
 
@@ -49,7 +49,7 @@ LARGE = 600
 
 
 def replicate(
-    seed: int, n_models: int, n_judges: int, sd: float, correlation: float, how: Any
+    seed: int, n_models: int, n_judges: int, sd: float, correlation: float, how: str
 ) -> tuple[bool, float, float]:
     data = simulate_battles(
         n_historical=max(4000, 400 * n_models),
@@ -63,13 +63,15 @@ def replicate(
     X = data.X[["model_a", "model_b", "judge"]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        anchor = AnchorPipeline(cv=5, random_state=0, item_effects=how).fit(X, data.y)
+        anchor = AnchorPipeline(
+            cv=5, random_state=0, item_effects=None if how == "none" else how
+        ).fit(X, data.y)
     low, high = anchor.conf_int().iloc[0]
     true = data.truth.new_scores.iloc[0]
     return bool(low <= true <= high), high - low, anchor.scores_.iloc[0] - true
 
 
-def run_cells(replications: int, jobs: int, methods: list[Any]) -> None:
+def run_cells(replications: int, jobs: int, methods: list[str]) -> None:
     print(
         "models judges   sd  corr  item_effects  reps  coverage  width   rmse  band",
         flush=True,
@@ -86,7 +88,7 @@ def run_cells(replications: int, jobs: int, methods: list[Any]) -> None:
             # A cell fails only when its 99.9 % binomial interval misses the band.
             low, high = binom.ppf([0.0005, 0.9995], n, [0.93, 0.975])
             print(
-                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {how!s:12}"
+                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {how:12}"
                 f" {n:5d}  {hits / n:8.3f} {rows[:, 1].mean():6.3f}"
                 f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}"
                 f"  {'in' if low <= hits <= high else 'OUT'}",
@@ -94,26 +96,31 @@ def run_cells(replications: int, jobs: int, methods: list[Any]) -> None:
             )
 
 
-def run_table(path: str, drop_ties: bool, features: bool, jobs: int) -> None:
-    table = read_battles(path)
-    if drop_ties:
+def run_table(options: argparse.Namespace) -> None:
+    table = read_battles(options.path)
+    if options.drop_ties:
         table = table[~table["winner"].astype(str).str.startswith("tie")]
-    if not features:
+    groups = None
+    if options.groups is not None:
+        groups = pd.factorize(table[options.groups])[0]
+    if not options.features:
         table = table[["model_a", "model_b", "judge", "winner"]]
     X, y = split_battles(table)
-    for how in (None, "random", "conservative"):
+    for how in options.methods:
         estimator = AnchorPipeline(
             calibrator=JudgeCalibrator(position_effect=True),
-            item_effects=how,
+            item_effects=None if how == "none" else how,
             random_state=0,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            left_out = leave_one_model_out(estimator, X, y, n_jobs=jobs)
+            left_out = leave_one_model_out(
+                estimator, X, y, groups=groups, n_jobs=options.jobs
+            )
         both = np.hypot(left_out.standard_error, left_out.true_error)
         near = np.abs(left_out.score - left_out.true_score) < 1.96 * both
         print(
-            f"{how!s:12} rmse {rmse(left_out.true_score, left_out.score):.3f}"
+            f"{how:12} rmse {rmse(left_out.true_score, left_out.score):.3f}"
             f"  insertion MAE {insertion_mae(left_out.true_rank, left_out['rank']):.2f}"
             f"  covered {left_out.covered.sum()} of {len(left_out)}"
             f"  (with the reference's own error {near.sum()})"
@@ -130,15 +137,15 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["none", "random"])
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
+    parser.add_argument("--groups", metavar="COLUMN")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what == "cells":
-        methods = [None if m == "none" else m for m in options.methods]
-        run_cells(options.replications, options.jobs, methods)
+        run_cells(options.replications, options.jobs, options.methods)
     elif options.path is None:
         parser.error("table needs the path of a battles table")
     else:
-        run_table(options.path, options.drop_ties, options.features, options.jobs)
+        run_table(options)
 
 
 if __name__ == "__main__":
