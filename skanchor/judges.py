@@ -248,12 +248,14 @@ class JudgeCalibrator(ComparisonEstimator):
             return learner
         names = self.judges_.tolist()
         found = {judge: learner_for(learner, judge) for judge in names}
-        if not any(isinstance(one, AutoBias) for one in found.values()):
-            return learner
-        return {
-            judge: clone(self.biases_[judge]) if isinstance(one, AutoBias) else one
+        chosen = [
+            judge
             for judge, one in found.items()
-        }
+            if isinstance(one, AutoBias) and judge in self.choices_.index
+        ]
+        if not chosen:
+            return learner
+        return found | {judge: clone(self.biases_[judge]) for judge in chosen}
 
     def _judge_notices(self, judge: Any, learner: Any) -> list[Warning]:
         notices: list[Warning] = []

@@ -58,7 +58,6 @@ class LinearBias(ContrastMixin, BaseEstimator):
         >>> import numpy as np
         >>> from skanchor.bias import LinearBias
         >>> from skanchor.comparisons import FeaturePairs
-    from skanchor.exceptions import LearnerError
         >>> rng = np.random.default_rng(0)
         >>> left, right = rng.normal(size=(2, 2000, 1))
         >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
