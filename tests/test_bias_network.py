@@ -340,6 +340,13 @@ def test_pipeline_search_and_riesz_routes():
     assert search.best_params_["calibrator__bias__alpha"] in (0.01, 10.0)
 
 
+def test_the_name_auto_has_the_network_in_its_list():
+    battles, y = judged()
+    choices = JudgeCalibrator("auto").fit(battles, y).choices_
+    assert {"loss linear", "loss network", "loss boosted"} <= set(choices)
+    assert choices["picked"].isin(["linear", "network", "boosted"]).all()
+
+
 def test_importing_skanchor_does_not_import_torch():
     code = (
         "import sys, skanchor, skanchor.bias;"

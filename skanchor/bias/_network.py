@@ -439,8 +439,8 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             padded(targets),
             padded(weights),
             padded(valid),
-            tasks[0].lower,
-            tasks[0].upper,
+            np.stack([task.lower for task in tasks]),
+            np.stack([task.upper for task in tasks]),
         )
 
     def _fit_head(self, task: _Task) -> None:

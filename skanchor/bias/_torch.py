@@ -60,7 +60,7 @@ class StackData:
         Row weights, of sum n where a row is trained on.
     valid : ndarray of shape (S, n)
         Row weights of the rows kept for early stopping, of sum one; or zero.
-    lower, upper : ndarray of shape (n_parametric,)
+    lower, upper : ndarray of shape (S, n_parametric)
         Bounds of the parametric coefficients.
     """
 
