@@ -78,8 +78,9 @@ def check_weight(sample_weight: Any, X: Comparisons) -> Array:
     """Validate row weights; None is one for each row."""
     if sample_weight is None:
         return constant(1.0, len(X))
+    # Array-API dispatch asks for an array here.
     weight: Array = _check_sample_weight(
-        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        sample_weight, X.left, dtype=np.float64, ensure_non_negative=True
     )
     if not weight.any():
         raise ValueError(
