@@ -49,8 +49,9 @@ LARGE = 600
 
 
 def replicate(
-    seed: int, n_models: int, n_judges: int, sd: float, correlation: float, how: str
-) -> tuple[bool, float, float]:
+    seed: int, n_models: int, n_judges: int, sd: float, correlation: float
+) -> dict[str, tuple[bool, float, float]]:
+    """Whether the interval holds the score, its width, and the error, by treatment."""
     data = simulate_battles(
         n_historical=max(4000, 400 * n_models),
         n_models=n_models,
@@ -61,34 +62,33 @@ def replicate(
         random_state=seed,
     )
     X = data.X[["model_a", "model_b", "judge"]]
+    true = data.truth.new_scores.iloc[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        anchor = AnchorPipeline(
-            cv=5, random_state=0, item_effects=None if how == "none" else how
-        ).fit(X, data.y)
-    low, high = anchor.conf_int().iloc[0]
-    true = data.truth.new_scores.iloc[0]
-    return bool(low <= true <= high), high - low, anchor.scores_.iloc[0] - true
+        anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
+    found = {}
+    for name, result in {**anchor.results_, "auto": anchor.result_}.items():
+        low, high = result.conf_int().iloc[0]
+        error = result.scores.iloc[0] - true
+        found[name] = (bool(low <= true <= high), high - low, error)
+    return found
 
 
-def run_cells(replications: int, jobs: int, methods: list[str]) -> None:
+def run_cells(replications: int, jobs: int) -> None:
     print(
         "models judges   sd  corr  item_effects  reps  coverage  width   rmse  band",
         flush=True,
     )
     for cell in CELLS:
         n = replications // 5 if cell[0] * cell[1] >= LARGE else replications
-        for how in methods:
-            rows = np.array(
-                Parallel(jobs)(
-                    delayed(replicate)(seed, *cell, how) for seed in range(n)
-                )
-            )
+        done = Parallel(jobs)(delayed(replicate)(seed, *cell) for seed in range(n))
+        for name in done[0]:
+            rows = np.array([found[name] for found in done])
             hits = int(rows[:, 0].sum())
             # A cell fails only when its 99.9 % binomial interval misses the band.
             low, high = binom.ppf([0.0005, 0.9995], n, [0.93, 0.975])
             print(
-                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {how:12}"
+                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {name:12}"
                 f" {n:5d}  {hits / n:8.3f} {rows[:, 1].mean():6.3f}"
                 f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}"
                 f"  {'in' if low <= hits <= high else 'OUT'}",
@@ -134,14 +134,14 @@ def main() -> None:
     parser.add_argument("what", choices=["cells", "table"])
     parser.add_argument("path", nargs="?")
     parser.add_argument("--replications", type=int, default=1000)
-    parser.add_argument("--methods", nargs="+", default=["none", "random"])
+    parser.add_argument("--methods", nargs="+", default=["none", "random", "auto"])
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
     parser.add_argument("--groups", metavar="COLUMN")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what == "cells":
-        run_cells(options.replications, options.jobs, options.methods)
+        run_cells(options.replications, options.jobs)
     elif options.path is None:
         parser.error("table needs the path of a battles table")
     else:
