@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,14 +14,22 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._numerics.graph import count_components
 from skanchor.arrivals import ArrivalScorer
-from skanchor.base import emit, enter
+from skanchor.base import located
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, source_codes
+from skanchor.comparisons import Comparisons, decide_roles, source_codes
 from skanchor.diagnostics import DETECTED, Diagnostics, diagnose, item_effects_check
-from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
+from skanchor.exceptions import (
+    BattlesError,
+    ConvergenceWarning,
+    DataWarning,
+    InstabilityWarning,
+    SkanchorWarning,
+)
 from skanchor.folds import FoldPlan, SourceKFold, fold_weights, stream_plan
 from skanchor.inference import RankingResult
 from skanchor.items import (
@@ -28,13 +38,24 @@ from skanchor.items import (
     estimate_item_covariance,
     fit_deviations,
 )
-from skanchor.judges import JudgeCalibrator
-from skanchor.ranking import RankingEstimator, count_rows, decide_ranking
+from skanchor.judges import WEAK_SENSITIVITY, JudgeCalibrator
+from skanchor.ranking import (
+    RankingEstimator,
+    check_ranking,
+    count_rows,
+    leave_out_judges,
+)
 from skanchor.riesz import RieszDebiaser
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
 Array = NDArray[np.float64]
+
+FAR = 3.0
+"""Logits beyond which one corrective step from the plug-in is not believed."""
+
+DEALS = 20
+"""Most times that folds are dealt to keep the human votes of each model apart."""
 
 _STEP = 4096
 """Rows of a step in sums over influence values."""
@@ -78,6 +99,7 @@ class _Fold:
     """What a fold hands back for one treatment of the item effects."""
 
     scores: Array
+    sensitivities: Array
     influence: Array
     prior_score: Array
     item_covariance: Array
@@ -94,6 +116,7 @@ class _Repeat:
     item_part: Array
     parts: Array
     undetermined: NDArray[np.bool_]
+    notices: list[Warning]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,6 +145,49 @@ class AnchorResult(RankingResult):
     plug_in: Array
     fold_plan: list[FoldPlan]
     diagnostics: Diagnostics | None = None
+
+    def _extended(
+        self,
+        X: Comparisons,
+        human_scores: pd.Series,
+        n_human: NDArray[np.intp],
+        n_judge: NDArray[np.intp],
+    ) -> AnchorResult:
+        """Add the models that were left out, at the scores of the human fit."""
+        place = np.flatnonzero(np.isin(X.models, self.models))
+        size = len(X.models)
+        scores = human_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        scores = scores - np.nanmean(scores[place])
+
+        def padded(values: Any, fill: Any = 0.0) -> Array:
+            result = np.full((*values.shape[:-1], size), fill)
+            result[..., place] = values
+            return result
+
+        def square(values: Array) -> Array:
+            return padded(np.swapaxes(padded(np.swapaxes(values, 1, 2)), 1, 2))
+
+        outside = np.ones(size, dtype=bool)
+        outside[place] = False
+        estimates, plug_in = padded(self.estimates), padded(self.plug_in)
+        estimates[:, outside] = plug_in[:, outside] = scores[outside]
+        return replace(
+            self,
+            models=X.models,
+            is_new=X.is_new,
+            estimates=estimates,
+            covariances=square(self.covariances),
+            unbounded=outside | (padded(self.unbounded) > 0),
+            n_human=n_human,
+            n_judge=n_judge,
+            item_covariances=None
+            if self.item_covariances is None
+            else square(self.item_covariances),
+            influence=padded(self.influence),
+            parts=padded(self.parts, np.nan),
+            lower_bound=padded(self.lower_bound, np.nan),
+            plug_in=plug_in,
+        )
 
     @property
     def variance(self) -> pd.DataFrame:
@@ -226,6 +292,12 @@ class AnchorPipeline(RankingEstimator):
     Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
     sets follow eq:simulation-rank-set.
 
+    Historical models whose human score has no finite value (they never won, or never
+    lost) take no part: they keep an infinite error. Folds are dealt anew where a
+    training set would lose what ties a model to the others. A score that one
+    corrective step cannot reach is told by an ``InstabilityWarning``; it keeps the
+    plug-in, with an infinite error.
+
     Examples
     --------
     >>> from skanchor import AnchorPipeline
@@ -243,6 +315,25 @@ class AnchorPipeline(RankingEstimator):
         "calibrator": lambda value: JudgeCalibrator(),
         "arrival": lambda value: ArrivalScorer(),
         "debiaser": lambda value: RieszDebiaser(),
+    }
+    _parameter_constraints: ClassVar = {
+        **RankingEstimator._parameter_constraints,
+        "btl": [BTLRegressor, None],
+        "calibrator": [JudgeCalibrator, None],
+        "arrival": [ArrivalScorer, None],
+        "debiaser": [RieszDebiaser, StrOptions({"passthrough"}), None],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            HasMethods(["split", "get_n_splits"]),
+            list,
+            tuple,
+        ],
+        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        # What the names and the array must be is said where they are read.
+        "item_effects": [str, "array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -274,47 +365,35 @@ class AnchorPipeline(RankingEstimator):
         self.unseen = unseen
 
     # ----------------------------------------------------------------------------- fit
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Fit the chain on every fold and assemble the inference.
-
-        Parameters
-        ----------
-        X : battles table or Comparisons
-            One row per comparison.
-        y : array-like of shape (n_rows,)
-            Outcomes.
-        sample_weight : array-like of shape (n_rows,), optional
-            Row weights; rows of weight zero count for nothing.
-        groups : array-like of shape (n_rows,) or str, optional
-            Groups of dependent rows, or the column that holds them, such as the prompt.
-            A group goes whole to one fold and its influence is summed before squaring.
-
-        Returns
-        -------
-        self
-        """
-        entry = enter(X, y, sample_weight, groups)
-        self._remember_input(X, entry)
-        weight, values = entry.weight, entry.outcomes.values
-        battles, notices = decide_ranking(entry.X, weight, self.new_models)
+    def _fit(
+        self,
+        X: Comparisons,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None = None,
+        start: Any = None,
+    ) -> list[Warning]:
+        weight = _scaled(weight)
+        everyone = decide_roles(X, weight, self.new_models)
+        check_ranking(everyone, self.new_models)
+        parts = self._stages()
+        bounded, notices = _without_separated(everyone, parts[0], y, weight, groups)
+        battles, found = leave_out_judges(bounded, weight)
+        notices += found
         source = np.where(weight > 0, source_codes(battles), -1)
         problem = _Problem(
-            *self._stages(),
+            *parts,
             battles,
-            values,
+            y,
             weight,
-            entry.groups,
+            groups,
             source,
             _source_names(battles, source),
         )
-        plans = self._plans(battles, values, entry.groups, weight)
+        plans = self._plans(battles, y, groups, weight)
         stages, found = _fit_stages(problem, weight)
         notices += found
-        check = item_effects_check(
-            stages.X, values, weight, stages.btl, stages.calibrator
-        )
+        check = item_effects_check(stages.X, y, weight, stages.btl, stages.calibrator)
         treatments, chosen, found = self._treatments(problem, stages, check)
         notices += found
         full: dict[str, _Chain] = {}
@@ -334,16 +413,41 @@ class AnchorPipeline(RankingEstimator):
         if chain.debiaser is None:
             self.results_ = {chosen: self._plug_in_result(chain, weight)}
         else:
-            self.results_, found = self._cross_fit(
+            self.results_, by_fold, shaky = self._cross_fit(
                 problem, stages, full, treatments, check
             )
-            notices += found
+            notices += _of_folds(by_fold, notices) + shaky[chosen]
         self.result_ = self.results_[chosen]
         if self.result_.diagnostics is not None:
             notices += self.result_.diagnostics.warnings()
-        self._summary = self._summarise(battles, values, weight)
-        emit(notices)
-        return self
+        self._summary = self._summarise(battles, y, weight)
+        if len(everyone.models) > len(battles.models):
+            self._add_separated(everyone, parts[0], y, weight, groups)
+        return notices
+
+    def _add_separated(
+        self,
+        X: Comparisons,
+        btl: BTLRegressor,
+        y: Array,
+        weight: Array,
+        groups: NDArray[np.intp] | None,
+    ) -> None:
+        """Put the models that were left out on the board again."""
+        human_fit = clone(btl)
+        human_fit._fit(X, y, weight, groups)
+        if self._deviations is not None:
+            u = pd.DataFrame(self._deviations, self.judges_, self.models_)
+            u = u.reindex(columns=X.models, fill_value=0.0)
+            self._deviations = u.to_numpy()
+        self.models_ = X.models
+        counts = count_rows(X, weight)
+        chosen = self.item_effects_
+        self.results_ = {
+            name: result._extended(X, human_fit.scores_, *counts)
+            for name, result in self.results_.items()
+        }
+        self.result_ = self.results_[chosen]
 
     def _stages(
         self,
@@ -355,12 +459,7 @@ class AnchorPipeline(RankingEstimator):
         if debiaser is None:
             # Both halves of the correction then see the same class of functions.
             debiaser = RieszDebiaser(learner=calibrator.bias)
-        if isinstance(debiaser, str):
-            if debiaser != "passthrough":
-                raise ValueError(
-                    "debiaser must be a RieszDebiaser, None or 'passthrough', got "
-                    f"{debiaser!r}."
-                )
+        if isinstance(debiaser, str):  # "passthrough"
             debiaser = None
         return (
             self.btl if self.btl is not None else BTLRegressor(),
@@ -378,21 +477,25 @@ class AnchorPipeline(RankingEstimator):
     ) -> list[FoldPlan]:
         cv = self.cv
         if isinstance(cv, (list, tuple)):
-            nested = len(cv) > 0 and isinstance(cv[0], (list, tuple))
-            nested = nested and len(cv[0]) > 0 and isinstance(cv[0][0], (list, tuple))
+            nested = len(cv) > 0 and not _is_split(cv[0])
             plans = [list(plan) for plan in cv] if nested else [list(cv)]
-        elif isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        elif isinstance(cv, Integral):
             random = check_random_state(self.random_state)
             seeds = random.randint(np.iinfo(np.int32).max, size=self.n_repeats)
             # Rows that count for nothing take no place in a fold.
             counted = np.flatnonzero(X.is_usable & (weight > 0))
             plans = []
             for seed in seeds:
-                splitter = SourceKFold(int(cv), random_state=int(seed))
+                # As a stream, it deals anew each time.
+                stream = np.random.RandomState(seed)
+                splitter = SourceKFold(int(cv), random_state=stream)
                 codes = None if groups is None else groups[counted]
                 fold = np.full(len(X), -1)
                 part = X.without_features()[counted]
-                fold[counted] = splitter.deal(part, codes)
+                for _ in range(DEALS):
+                    fold[counted] = splitter.deal(part, codes)
+                    if _keeps_scale(X, y, fold, int(cv)):
+                        break
                 plans.append(
                     [
                         (np.flatnonzero((fold != k) & (fold >= 0)),
@@ -401,15 +504,10 @@ class AnchorPipeline(RankingEstimator):
                     ]
                 )  # fmt: skip
             return plans
-        elif hasattr(cv, "split"):
-            plans = [list(cv.split(X, y, groups)) for _ in range(self.n_repeats)]
         else:
-            raise ValueError(
-                f"cv must be an int, a splitter or a list of splits, got {cv!r}."
-            )
+            plans = [list(cv.split(X, y, groups)) for _ in range(self.n_repeats)]
         rows = np.flatnonzero(X.is_usable & (weight > 0))
-        return [[_as_split(split, len(X)) for split in _checked(plan, rows, len(X))]
-                for plan in plans]  # fmt: skip
+        return [_checked(plan, rows, len(X), groups) for plan in plans]
 
     def _treatments(
         self, problem: _Problem, stages: _Chain, check: tuple[pd.DataFrame, float]
@@ -479,7 +577,9 @@ class AnchorPipeline(RankingEstimator):
         full: dict[str, _Chain],
         treatments: dict[str, ItemCovariance | None],
         check: tuple[pd.DataFrame, float],
-    ) -> tuple[dict[str, AnchorResult], list[Warning]]:
+    ) -> tuple[
+        dict[str, AnchorResult], dict[int, list[Warning]], dict[str, list[Warning]]
+    ]:
         plans = self.fold_plan_
         jobs = [
             (number, problem, stages, full, treatments, train, test)
@@ -487,16 +587,16 @@ class AnchorPipeline(RankingEstimator):
             for number, (train, test) in enumerate(plan)
         ]
         done = stream_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
-        notices: list[Warning] = []
+        by_fold: dict[int, list[Warning]] = {}
         repeats: dict[str, list[_Repeat]] = {name: [] for name in treatments}
         influence: dict[str, Array] = {}
         shape = (len(problem.X), len(problem.X.models))
         for plan in plans:
             once = {name: np.zeros(shape) for name in treatments}
             folds: dict[str, list[_Fold]] = {name: [] for name in treatments}
-            for _, test in plan:
+            for number, (_, test) in enumerate(plan):
                 readings, found = next(done)
-                notices += found
+                by_fold.setdefault(number, []).extend(found)
                 for name, fold in readings.items():
                     once[name][test] = fold.influence
                     # The rows need room once, not once more in the folds.
@@ -504,7 +604,7 @@ class AnchorPipeline(RankingEstimator):
             for name, items in treatments.items():
                 inflation = 1.0 if items is None else items.inflation
                 repeats[name].append(
-                    _repeat(problem, once[name], folds[name], inflation)
+                    _repeat(problem, full[name], once[name], folds[name], inflation)
                 )
                 share = once[name] if len(plans) == 1 else once[name] / len(plans)
                 known = influence.get(name)
@@ -515,7 +615,11 @@ class AnchorPipeline(RankingEstimator):
             )
             for name, items in treatments.items()
         }
-        return results, notices
+        shaky = {
+            name: [notice for repeat in done for notice in repeat.notices]
+            for name, done in repeats.items()
+        }
+        return results, by_fold, shaky
 
     def _assemble(
         self,
@@ -716,6 +820,8 @@ def _fit_stages(
             problem.groups,
             start=None if start is None else getattr(start, name),
         )
+        if name == "btl" and start is not None:
+            _check_votes(stage, start.btl)
         X = stage._annotate(X)
         fitted.append(stage)
     btl, calibrator, arrival = fitted
@@ -745,6 +851,27 @@ def _complete(
     return replace(stages, calibrator=calibrator, X=X, debiaser=debiaser), notices
 
 
+def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
+    """Refuse a training set that places models worse than all rows do."""
+    advice = (
+        "use fewer folds, add votes of theirs, or name them in new_models, so that "
+        "judge rows place them, too."
+    )
+    absent = [m for m in full.models_.tolist() if m not in set(btl.models_.tolist())]
+    if absent:
+        raise BattlesError(
+            f"The training set keeps no human row of models {absent[:5]}; {advice}"
+        )
+    loose = set(btl.models_[btl._unbounded].tolist())
+    loose -= set(full.models_[full._unbounded].tolist())
+    if loose:
+        raise BattlesError(
+            "Without the votes held out, the scores of models "
+            f"{sorted(loose, key=str)[:5]} have no limit on one side (they never won, "
+            f"or never lost); {advice}"
+        )
+
+
 class _NoJudges(JudgeCalibrator):
     """Calibrator of a table without judges: the historical leaderboard alone."""
 
@@ -769,7 +896,7 @@ def _fit_fold(
     """Fit on the training rows and evaluate the correction on the test rows."""
     weight, source = problem.weight, problem.source
     folds: dict[str, _Fold] = {}
-    try:
+    with located(f"Fold {number}"):
         train_weight = fold_weights(weight, source, train, problem.source_names)
         plugged, notices = _fit_stages(problem, train_weight, start=stages)
         for name, items in treatments.items():
@@ -780,34 +907,111 @@ def _fit_fold(
             debiaser = chain.debiaser
             assert debiaser is not None
             terms = debiaser._influence(chain.X, problem.y, test)
+            if not np.isfinite(terms).all():
+                row = int(test[np.argmin(np.isfinite(terms).all(axis=1))])
+                raise ValueError(
+                    f"The influence of row {row} is not finite: check what the "
+                    "learners return."
+                )
+            slopes = chain.X.sensitivities
             folds[name] = _Fold(
                 chain.scores,
+                np.empty(0) if slopes is None else slopes,
                 terms * weight[test, None],
                 debiaser._system.prior_score(chain.X),
                 debiaser._system.item_covariance(),
                 debiaser._undetermined,
             )
-    except ValueError as error:
-        raise type(error)(f"Fold {number}: {error}") from error
     return folds, notices
 
 
 def _repeat(
-    problem: _Problem, influence: Array, folds: list[_Fold], inflation: float
+    problem: _Problem,
+    full: _Chain,
+    influence: Array,
+    folds: list[_Fold],
+    inflation: float,
 ) -> _Repeat:
     """Sum up one cross-fit."""
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
     sampling, parts = _covariance(influence, problem.X.is_human, problem.groups)
     item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
+    step = influence.sum(axis=0) + prior
+    shaky = _shaky(full, folds, step, np.diag(sampling))
     return _Repeat(
         plug_in,
-        plug_in + influence.sum(axis=0) + prior,
+        # No number is better than one that cannot be believed.
+        np.where(shaky, full.scores, plug_in + step),
         sampling + item_part,
         item_part,
         np.vstack([parts, np.diag(item_part)]),
-        np.any([fold.undetermined for fold in folds], axis=0),
+        np.any([fold.undetermined for fold in folds], axis=0) | shaky,
+        [_shaky_notice(problem.X, full, folds, shaky)] if shaky.any() else [],
     )
+
+
+def _shaky(
+    full: _Chain, folds: list[_Fold], step: Array, variance: Array
+) -> NDArray[np.bool_]:
+    """Scores that one corrective step cannot reach.
+
+    The correction is a step along the tangent; a fold whose plug-in lies far from that
+    of all rows, or a step of several logits, has left the region where the tangent says
+    something.
+    """
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
+    return np.asarray(
+        (apart > FAR).any(axis=0) | (np.abs(step) > FAR) | (variance == 0.0)
+    )
+
+
+def _shaky_notice(
+    X: Comparisons, full: _Chain, folds: list[_Fold], shaky: NDArray[np.bool_]
+) -> Warning:
+    """Say which scores are not determined, and which judges and folds may be why."""
+    slopes = np.array([fold.sensitivities for fold in folds])
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
+    causes = []
+    for m, judge in enumerate(X.judges.tolist()):
+        weak = np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()
+        if weak:
+            least = slopes[weak, m].min()
+            causes.append(f"judge {judge!r} in folds {weak} (down to {least:.2g})")
+    away = np.flatnonzero((apart[:, shaky] > FAR).any(axis=1)).tolist()
+    return InstabilityWarning(
+        f"The scores of {X.models[shaky].tolist()[:5]} are not determined: the "
+        "correction of the plug-in is beyond what one step can do"
+        + (f", and folds {away} place them {FAR:g} logits off" if away else "")
+        + ". They keep the plug-in score, with an infinite error. "
+        + (f"Sensitivities are weak: {'; '.join(causes)}. " if causes else "")
+        + "Add rows, use fewer folds, or set a ridge penalty such as "
+        "LinearBias(alpha=0.01)."
+    )
+
+
+def _of_folds(
+    by_fold: dict[int, list[Warning]], told: Sequence[Warning]
+) -> list[Warning]:
+    """Merge what the folds say, in so far as the fit on all rows has not said it."""
+
+    def gist(notice: Warning) -> tuple[Any, ...]:
+        # Without numbers; but names, in quotes, may hold digits.
+        parts = re.split(r"('[^']*')", str(notice))
+        parts[::2] = [re.sub(r"-?\d[\d.,e+-]*", "#", part) for part in parts[::2]]
+        return type(notice), *parts
+
+    known = {gist(notice) for notice in told}
+    merged: dict[tuple[Any, ...], tuple[Warning, list[int]]] = {}
+    for number, notices in by_fold.items():
+        for notice in notices:
+            if gist(notice) not in known:
+                folds = merged.setdefault(gist(notice), (notice, []))[1]
+                folds += [] if number in folds else [number]
+    return [
+        type(notice)(f"In folds {folds}, not on all rows: {notice}")
+        for notice, folds in merged.values()
+    ]
 
 
 def _covariance(
@@ -847,7 +1051,12 @@ def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:
     names = []
     new = np.append(X.is_new, False)
     for code in range(int(source.max()) + 1):
-        row = int(np.argmax(source == code))
+        rows = np.flatnonzero(source == code)
+        if not len(rows):
+            # A source whose rows all have weight zero.
+            names.append("")
+            continue
+        row = rows[0]
         judge = "human" if X.judge[row] == -1 else f"judge {X.judges[X.judge[row]]!r}"
         sides = sorted({X.models[s] for s in (X.left[row], X.right[row]) if new[s]},
                        key=str)  # fmt: skip
@@ -859,29 +1068,134 @@ def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:
     return names
 
 
-def _checked(plan: FoldPlan, rows: NDArray[np.intp], n_rows: int) -> FoldPlan:
+def _scaled(weight: Array) -> Array:
+    """Bring weights near one; refuse those whose ratios drown in rounding."""
+    scaled = weight / weight.max()
+    lost = (weight > 0) & (scaled < np.finfo(float).eps)
+    if lost.any():
+        raise ValueError(
+            f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "
+            "of the heaviest. Rescale it, or set them to zero."
+        )
+    return scaled
+
+
+def _checked(
+    plan: Any,
+    rows: NDArray[np.intp],
+    n_rows: int,
+    groups: NDArray[np.intp] | None,
+) -> FoldPlan:
     """Refuse a plan that does not hold out every counted row exactly once."""
+    splits: FoldPlan = []
     times = np.zeros(n_rows, dtype=int)
-    for split in plan:
-        times += np.bincount(np.flatnonzero(_mask(split[1], n_rows)), minlength=n_rows)
+    fold = np.full(n_rows, -1)
+    for number, split in enumerate(plan):
+        if not _is_split(split):
+            raise ValueError(
+                f"Split {number} of cv must be a pair (train, test) of row numbers."
+            )
+        train, test = (_row_mask(part, n_rows, number) for part in split)
+        both = train & test
+        if both[rows].any():
+            raise ValueError(
+                f"Split {number} of cv has {both[rows].sum()} rows both in training "
+                f"and held out, the first is row {int(rows[np.argmax(both[rows])])}."
+            )
+        times += test
+        fold[test] = number
+        splits.append((np.flatnonzero(train), np.flatnonzero(test)))
     if (times[rows] != 1).any():
         row = int(rows[np.argmax(times[rows] != 1)])
         raise ValueError(
             "The folds of cv must hold out every row exactly once; row "
             f"{row} is held out {times[row]} times."
         )
-    return plan
+    if groups is not None:
+        table = pd.Series(fold[rows]).groupby(groups[rows])
+        torn = int((table.nunique() > 1).sum())
+        if torn:
+            raise ValueError(
+                f"The folds of cv tear {torn} groups apart; a group must be held out "
+                "as a whole (use a splitter that takes groups, or an int)."
+            )
+    return splits
 
 
-def _mask(rows: Any, n_rows: int) -> NDArray[np.bool_]:
+def _is_split(split: Any) -> bool:
+    """Whether this is a pair of row-number arrays, not a list of such pairs."""
+    return (
+        isinstance(split, (tuple, list))
+        and len(split) == 2
+        and all(np.ndim(part[0]) == 0 for part in split if len(part))
+    )
+
+
+def _row_mask(rows: Any, n_rows: int, number: int) -> NDArray[np.bool_]:
     rows = np.asarray(rows)
-    if rows.dtype == bool:
+    if rows.dtype == bool and len(rows) == n_rows:
         return rows
     mask = np.zeros(n_rows, dtype=bool)
-    mask[rows] = True
+    try:
+        mask[rows] = True
+    except IndexError:
+        raise ValueError(
+            f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
+        ) from None
     return mask
 
 
-def _as_split(split: Any, n_rows: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    train, test = (np.flatnonzero(_mask(part, n_rows)) for part in split)
-    return train, test
+def _keeps_scale(
+    X: Comparisons, y: Array, fold: NDArray[np.intp], n_folds: int
+) -> bool:
+    """Whether every training set's human votes join the models as all votes do."""
+    rows = (fold >= 0) & X.is_human & ~X.involves_new
+    left, right, at, y = X.left[rows], X.right[rows], fold[rows], y[rows]
+    size = len(X.models)
+    wins = np.zeros((n_folds, size, size), dtype=np.intp)
+    np.add.at(wins, (at, left, right), y > 0)
+    np.add.at(wins, (at, right, left), y < 1)
+    whole = wins.sum(axis=0)
+    return all(count_components(whole - w) == count_components(whole) for w in wins)
+
+
+def _without_separated(
+    X: Comparisons,
+    btl: BTLRegressor,
+    y: Array,
+    weight: Array,
+    groups: NDArray[np.intp] | None,
+) -> tuple[Comparisons, list[Warning]]:
+    """Leave out historical models whose scores the votes bound on one side only.
+
+    At the maximum of the likelihood, infinitely far out, their votes say nothing of
+    the other models, and no judge can be calibrated on their rows.
+    """
+    trial = clone(btl)
+    notices = trial._fit(X, y, weight, groups)
+    graph = trial.connectivity_
+    separated = len(graph.strong_components) > len(graph.components)
+    if not separated or trial.alpha > 0.0:
+        # The chain will find, and tell, the same.
+        return X, []
+    lost = trial.models_[trial._unbounded].tolist()
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    cure = (
+        "Name them in new_models to place them with the judges' help, add votes, or "
+        "set BTLRegressor(alpha=0.01)."
+    )
+    if len(bounded) - int(X.is_new.sum()) < 2:
+        raise BattlesError(
+            "Human votes bound the scores of all historical models on one side only: "
+            f"{str(notices[-1]).partition(': ')[2].partition('. ')[0]}. No two of them "
+            "lie on a common scale. Add votes, or set BTLRegressor(alpha=0.01)."
+        )
+    kept = X.relabel(bounded, X.judges)
+    rows = int((X.is_usable & ~kept.is_usable & (weight > 0)).sum())
+    notices.append(
+        DataWarning(
+            f"The {rows} rows of models {lost[:5]}, whose scores have no limit, are "
+            f"left out. {cure}"
+        )
+    )
+    return kept, notices

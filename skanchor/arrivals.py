@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.special import expit
+from sklearn.utils._param_validation import StrOptions
 
 from skanchor._numerics.logistic import fit_logistic
-from skanchor.base import ComparisonEstimator
+from skanchor.base import ComparisonEstimator, check_bounds
 from skanchor.comparisons import Comparisons, align, usable_features
 from skanchor.exceptions import BattlesError, BoundWarning
 
@@ -66,6 +67,11 @@ class ArrivalScorer(ComparisonEstimator):
     """
 
     scores_: pd.Series
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        "equation": [StrOptions({"likelihood", "unweighted"})],
+        "score_bounds": [tuple, list],
+    }
 
     def __init__(
         self,
@@ -86,16 +92,7 @@ class ArrivalScorer(ComparisonEstimator):
         groups: NDArray[np.intp] | None = None,
         start: ArrivalScorer | None = None,
     ) -> list[Warning]:
-        if self.equation not in ("likelihood", "unweighted"):
-            raise ValueError(
-                f"equation must be 'likelihood' or 'unweighted', got {self.equation!r}."
-            )
-        low, high = self.score_bounds
-        if not low < high:
-            raise ValueError(
-                "score_bounds must be (low, high) with low < high, got "
-                f"{self.score_bounds!r}."
-            )
+        low, high = check_bounds("score_bounds", self.score_bounds)
         new = np.flatnonzero(X.is_new)
         self.new_models_ = X.models[new]
         calibrated = np.append(_sensitivities(X), [np.nan, 1.0])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, TransformerTags
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_consistent_length,
@@ -22,10 +23,17 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._numerics.logistic import log_loss_terms
-from skanchor.comparisons import Comparisons, Outcomes, constant, is_named
+from skanchor.comparisons import (
+    Comparisons,
+    Outcomes,
+    as_frame,
+    constant,
+    is_named,
+    row_notices,
+)
 from skanchor.exceptions import BattlesError, DataWarning
 
-__all__ = ["ComparisonEstimator", "Entry", "check_level", "enter"]
+__all__ = ["ComparisonEstimator", "Entry", "check_bounds", "check_level", "enter"]
 
 Array = NDArray[np.float64]
 
@@ -44,12 +52,15 @@ class Entry:
         Row weights.
     groups : ndarray of shape (n_rows,) or None
         Group codes.
+    notices : list of warnings
+        What the rows give reason to tell.
     """
 
     X: Comparisons
     outcomes: Outcomes
     weight: Array
     groups: NDArray[np.intp] | None
+    notices: list[Warning]
 
 
 def enter(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Entry:
@@ -71,7 +82,12 @@ def enter(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Entr
             "Outcomes of positive weight have only one class; both sides must win at "
             "least once."
         )
-    return Entry(encoded, outcomes, weight, resolve_groups(groups, X, len(encoded)))
+    codes = resolve_groups(groups, X, len(encoded))
+    notices: list[Warning] = []
+    if not isinstance(X, Comparisons):
+        # Encoded rows have been through this door before.
+        notices = row_notices(as_frame(X), encoded, outcomes.values, weight)
+    return Entry(encoded, outcomes, weight, codes, notices)
 
 
 def check_weight(sample_weight: Any, X: Comparisons) -> Array:
@@ -95,9 +111,9 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
     if groups is None:
         return None
     if isinstance(groups, str):
-        frame = nw.from_native(table, eager_only=True, pass_through=True)
-        if not isinstance(frame, nw.DataFrame) or groups not in frame.columns:
-            known = frame.columns[:20] if isinstance(frame, nw.DataFrame) else "none"
+        frame = as_frame(table)
+        if frame is None or groups not in frame.columns:
+            known = frame.columns[:20] if frame is not None else "none"
             raise BattlesError(
                 f"groups names the column {groups!r}, which X lacks (columns: {known})"
                 "; give an array with one group per row instead."
@@ -125,6 +141,35 @@ def check_level(level: float) -> float:
     return float(level)
 
 
+def locate(error: Exception, where: str) -> None:
+    """Say in the message of an exception where it came from."""
+    if error.args and str(error) == error.args[0]:
+        error.args = (f"{where}: {error}", *error.args[1:])
+    else:
+        error.add_note(where)
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Say where exceptions came from that leave the block."""
+    try:
+        yield
+    except Exception as error:
+        locate(error, where)
+        raise
+
+
+def check_bounds(name: str, bounds: Any) -> tuple[float, float]:
+    """Refuse bounds that are not a pair of numbers in order."""
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        low = high = np.nan
+    if not low < high:
+        raise ValueError(f"{name} must be (low, high) with low < high, got {bounds!r}.")
+    return low, high
+
+
 def emit(notices: Sequence[Warning], stacklevel: int = 3) -> None:
     """Issue each distinct warning once."""
     seen = set()
@@ -145,6 +190,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
 
     # Parameters that may be None or a string, and the estimator this stands for.
     _stands_for: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "unseen": [StrOptions({"warn", "raise"})]
+    }
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of nested estimators included.
@@ -170,6 +218,15 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         super().set_params(**params)
         return self
 
+    def _validate_params(self) -> None:
+        """Validate the parameters, those of the parts included, before any work."""
+        super()._validate_params()
+        for name in self._stands_for:
+            part = getattr(self, name)
+            for each in part.values() if isinstance(part, Mapping) else [part]:
+                if hasattr(each, "_parameter_constraints"):
+                    each._validate_params()
+
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
     ) -> Self:
@@ -185,16 +242,33 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Row weights; rows of weight zero count for nothing.
         groups : array-like of shape (n_rows,) or str, optional
-            Groups of dependent rows, or the column that holds them.
+            Groups of dependent rows, or the column that holds them, such as the prompt.
+            Where an estimator has folds, a group goes whole to one of them.
 
         Returns
         -------
         self
         """
-        entry = enter(X, y, sample_weight, groups)
-        self._remember_input(X, entry)
-        emit(self._fit(entry.X, entry.outcomes.values, entry.weight, entry.groups))
+        self._forget()
+        try:
+            self._validate_params()
+            entry = enter(X, y, sample_weight, groups)
+            self._remember_input(X, entry)
+            notices = self._fit(
+                entry.X, entry.outcomes.values, entry.weight, entry.groups
+            )
+        except BaseException:
+            # An interrupt, too, leaves no half-fitted estimator behind.
+            self._forget()
+            raise
+        emit([*entry.notices, *notices])
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned."""
+        for name in list(vars(self)):
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
 
     def _fit(
         self,
@@ -219,9 +293,6 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         if not entry.X.named:
             validate_data(self, X, skip_check_array=True)
         else:
-            for name in ("n_features_in_", "feature_names_in_"):
-                if hasattr(self, name):
-                    delattr(self, name)
             self.n_features_in_ = entry.X.shape[1]
 
     def _encode(self, X: Any) -> Comparisons:

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from numbers import Integral
 from typing import Any, ClassVar
 
 import joblib
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._numerics.batched import Workspace
 from skanchor.base import check_level, enter
@@ -714,6 +716,19 @@ class Bootstrapped(RankingEstimator):
     """
 
     _stands_for: ClassVar = {"estimator": lambda value: DirectScore()}
+
+    _parameter_constraints: ClassVar = {
+        **RankingEstimator._parameter_constraints,
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "n_resamples": [Interval(Integral, 2, None, closed="left")],
+        # Which there are is said where they are read.
+        "kind": [str],
+        "n_inner": [Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "checkpoint": [str, os.PathLike, None],
+    }
 
     def __init__(
         self,

@@ -96,9 +96,9 @@ class BTLRegressor(ComparisonEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "score_bound": [Interval(Real, 0, None, closed="neither")],
+        **ComparisonEstimator._parameter_constraints,
         "covariance": [StrOptions({"sandwich", "fisher", "clustered"})],
         "disconnected": [StrOptions({"raise", "warn"})],
-        "unseen": [StrOptions({"warn", "raise"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
@@ -130,8 +130,6 @@ class BTLRegressor(ComparisonEstimator):
         groups: NDArray[np.intp] | None = None,
         start: BTLRegressor | None = None,
     ) -> list[Warning]:
-        # The chain calls _fit without fit.
-        self._validate_params()
         notices: list[Warning] = []
         size = len(X.models)
         rows = self._counted(X, weight)

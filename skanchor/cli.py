@@ -27,6 +27,22 @@ _SPELLINGS = (
     ("new_models names", "--new names"),
     ("; give an array with one group per row instead", ""),
     ("groups names the column", "--groups names the column"),
+    ("ame them in new_models", "ame them with --new"),
+    ("set position_effect=True", "give --position-effect"),
+    # Advice for which the command line has no flag.
+    ("; split_battles(table, human=...) gives it to another label", ""),
+    (", or set BTLRegressor(alpha=0.01)", ""),
+    (", drop one, or set disconnected='warn'", " or drop one"),
+    (" or set alpha > 0", ""),
+    (
+        ", use fewer folds, or set a ridge penalty such as LinearBias(alpha=0.01)",
+        " or use fewer folds",
+    ),
+    (
+        "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop the judge",
+        "Drop the judge or the feature",
+    ),
+    (" Set a ridge penalty, such as LinearBias(alpha=0.01).", ""),
     ("n_splits", "--folds"),
 )
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
@@ -329,7 +345,8 @@ def _show_own_warnings() -> None:
     from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        print(f"skanchor: warning: {_line(str(message))}", file=sys.stderr)
+        text = _line(_translated(str(message)))
+        print(f"skanchor: warning: {text}", file=sys.stderr)
 
     warnings.simplefilter("ignore")
     for category in (SkanchorWarning, ConvergenceWarning):

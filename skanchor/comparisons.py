@@ -7,6 +7,7 @@ what it has learned (scores, sensitivities, biases).
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,11 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, issparse
 
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DataWarning
 
 __all__ = ["HUMAN", "Comparisons", "Outcomes", "split_battles"]
 
@@ -65,6 +67,8 @@ class Outcomes:
     @classmethod
     def encode(cls, y: ArrayLike, *, named: bool) -> Outcomes:
         """Read outcomes: names and preferences of a named table, else two labels."""
+        if issparse(y):
+            raise TypeError("y is sparse; give a dense array of outcomes.")
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and _is_text(column):
             return cls._of_labels(*_text_codes(column))
@@ -104,7 +108,7 @@ class Outcomes:
             bad = ~((values >= 0) & (values <= 1))
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
-                f"{values[np.argmax(bad)]!r}."
+                f"{float(values[np.argmax(bad)])!r}."
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)
@@ -211,7 +215,12 @@ class FeaturePairs:
 
     def _side(self, side: int) -> NDArray[np.float64]:
         table = self._table[side]
-        return table if self._rows is None else table.take(self._rows, axis=0)
+        if self._rows is None:
+            return table
+        chosen = table.take(self._rows, axis=0)
+        # Every stage shares them: a learner must not write into them.
+        chosen.flags.writeable = False
+        return chosen
 
     @cached_property
     def left(self) -> NDArray[np.float64]:
@@ -226,7 +235,9 @@ class FeaturePairs:
     @cached_property
     def contrast(self) -> NDArray[np.float64]:
         """Features of the first response minus those of the second."""
-        return self._side(0) - self._side(1)
+        contrast = self._side(0) - self._side(1)
+        contrast.flags.writeable = False
+        return contrast
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,12 +399,16 @@ class Comparisons:
         if isinstance(table, Comparisons):
             encoded = table
         else:
-            frame = nw.from_native(table, eager_only=True, pass_through=True)
-            if isinstance(frame, nw.DataFrame):
+            frame = as_frame(table)
+            if frame is not None:
                 encoded = _from_frame(frame)
             else:
                 encoded = _from_array(table)
         if new_models is not None:
+            if isinstance(new_models, str):
+                raise TypeError(
+                    f"new_models must be a list of labels, got the text {new_models!r}."
+                )
             encoded = replace(encoded, new_models=tuple(new_models), _cache={})
         if encoded is not table:
             encoded._cache["all known"] = True
@@ -427,6 +442,13 @@ class Comparisons:
             features_right=self.features_right[rows],
             biases=None if self.biases is None else self.biases[rows],
             _cache={},
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: rows of models, judges and learned columns are no array."""
+        raise TypeError(
+            "Comparisons cannot become one array; its columns are arrays, such as "
+            "left, right, judge and features_left."
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -777,13 +799,12 @@ def split_battles(
     >>> list(X.columns), y.tolist()
     (['model_a', 'model_b'], ['model_a'])
     """
-    try:
-        frame = nw.from_native(table, eager_only=True)
-    except TypeError:
+    frame = as_frame(table)
+    if frame is None:
         raise TypeError(
             "split_battles needs a pandas, polars or pyarrow table, got "
             f"{type(table).__name__}."
-        ) from None
+        )
     renames = dict(columns or {})
     _require(frame.columns, renames)
     # The renamed column takes the name; the column that had it would be ambiguous.
@@ -818,12 +839,29 @@ def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
         )
 
 
+def as_frame(table: Any) -> nw.DataFrame[Any] | None:
+    """Open a pandas, polars or pyarrow table; None for anything else."""
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        names = list(getattr(table, "column_names", None) or table.columns)
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise BattlesError(
+            f"The columns {twice} occur more than once; rename or drop the copies."
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"A lazy table ({type(table).__name__}) has no rows yet; collect it first."
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
 def is_named(table: Any) -> bool:
     """Whether a table names its columns, rather than being a bare array."""
     if isinstance(table, Comparisons):
         return table.named
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    frame = as_frame(table)
+    if frame is None:
         return False
     # A frame without the standard names is a bare array with headers.
     return bool({"model_a", "model_b", "judge"} & set(frame.columns))
@@ -922,32 +960,57 @@ def _feature_pairs(frame: nw.DataFrame[Any]) -> list[str]:
             f"Feature columns {half} lack their other side; features come in pairs "
             "<name>_a and <name>_b. Add the partner, or rename or drop the column."
         )
-    schema = frame.schema
     kept = []
     for stem in stems_a:
-        kinds = [schema[stem + side] for side in ("_a", "_b")]
-        text = [
-            isinstance(kind, (nw.String, nw.Categorical, nw.Enum)) for kind in kinds
-        ]
-        if text[0] != text[1]:
+        columns = [frame[stem + side] for side in ("_a", "_b")]
+        kinds = [_feature_kind(column) for column in columns]
+        if set(kinds) == {"text", "number"}:
+            types = ", ".join(str(column.dtype) for column in columns)
             raise BattlesError(
-                f"Columns {stem}_a and {stem}_b differ in type: {kinds[0]}, {kinds[1]}."
+                f"Columns {stem}_a and {stem}_b differ in type: {types}."
             )
-        numeric = [kind.is_numeric() or kind == nw.Boolean for kind in kinds]
-        object_numbers = [
-            kind == nw.Object and _all_numbers(frame[stem + side])
-            for kind, side in zip(kinds, ("_a", "_b"), strict=True)
-        ]
-        if all(n or o for n, o in zip(numeric, object_numbers, strict=True)):
+        if kinds == ["number", "number"]:
             kept.append(stem)
+        elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
+            warnings.warn(
+                f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
+                "feature; convert them to numbers to use them.",
+                DataWarning,
+                stacklevel=5,
+            )
     return kept
 
 
-def _all_numbers(column: nw.Series[Any]) -> bool:
-    return all(
-        value is None or isinstance(value, (int, float, np.number))
-        for value in column.to_numpy()
-    )
+def _feature_kind(column: nw.Series[Any]) -> str:
+    """Say what a column of a pair holds: numbers, text, or what travels unread."""
+    kind = column.dtype
+    if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):
+        return "text"
+    if kind.is_numeric() or kind == nw.Boolean:
+        return "number"
+    values = column.to_numpy() if kind in (nw.Object, nw.Unknown) else np.empty(0)
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: feature {column.name!r}.")
+    numeric = [isinstance(value, (int, float, np.number)) for value in values]
+    if any(numeric):
+        odd = ~(np.array(numeric) | pd.isna(values))
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise BattlesError(
+                f"Feature {column.name!r} must be numeric: row {row} holds "
+                f"{values[row]!r}, a {type(values[row]).__name__}."
+            )
+        return "number"
+    return "other"
+
+
+def _reads_as_numbers(column: nw.Series[Any]) -> bool:
+    """Whether the first few texts of a column are numbers."""
+    head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
+    try:
+        return bool(head) and all(math.isfinite(float(text)) for text in head)
+    except ValueError:
+        return False
 
 
 def _numeric(column: nw.Series[Any], name: str) -> NDArray[np.float64]:
@@ -1194,6 +1257,92 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
         features_right=np.where(finite, X.features_right, 0.0),
         _cache={},
     )
+
+
+# ------------------------------------------------------------------------- odd rows
+def row_notices(
+    frame: nw.DataFrame[Any] | None,
+    X: Comparisons,
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> list[Warning]:
+    """Tell rows that a reader would not expect to be there.
+
+    Parameters
+    ----------
+    frame : DataFrame or None
+        The table, for the columns that the encoded rows do not carry.
+    X : Comparisons
+        The encoded rows.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+
+    Returns
+    -------
+    list of warnings
+        On self-comparisons, and on copies of a battle where ``prompt_id`` tells
+        battles apart.
+    """
+    notices: list[Warning] = []
+    alone = (X.left == X.right) & (weight > 0)
+    if alone.any():
+        sides = _appearances(X, (weight > 0) & ~alone)
+        lost = X.models[np.unique(X.left[alone & (sides[X.left] == 0)])].tolist()
+        notices.append(
+            DataWarning(
+                f"{alone.sum()} rows compare a model with itself and count for nothing"
+                + (f"; models {lost} appear in no other row." if lost else ".")
+            )
+        )
+    if frame is not None and "prompt_id" in frame.columns:
+        copies = _copies(frame, X, y, (weight > 0) & ~alone)
+        if copies.any():
+            notices.append(
+                DataWarning(
+                    f"{copies.sum()} rows are copies of earlier ones (same prompt_id, "
+                    "models, judge, verdict and features), the first in row "
+                    f"{int(np.argmax(copies))}. Drop them, unless different people "
+                    "cast them; a column 'rater' then tells them apart."
+                )
+            )
+    return notices
+
+
+def _copies(
+    frame: nw.DataFrame[Any],
+    X: Comparisons,
+    y: NDArray[np.float64],
+    rows: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Rows that repeat an earlier one, whichever side comes first in either."""
+    turned = X.left > X.right
+    columns = [
+        np.minimum(X.left, X.right),
+        np.maximum(X.left, X.right),
+        X.judge,
+        np.where(turned, -X.order, X.order),
+        np.where(turned, 1.0 - y, y),
+    ]
+    for name in ("prompt_id", "rater"):
+        if name in frame.columns:
+            columns.append(pd.factorize(_to_numpy(frame[name]))[0])
+    # Null prompts are not one prompt.
+    rows = rows & (columns[5] >= 0)
+    key = np.zeros(len(X), dtype=np.intp)
+    for column in columns:
+        codes, values = pd.factorize(column)
+        key, _ = pd.factorize(key * len(values) + codes)
+    at = np.flatnonzero(rows)
+    # Features are compared only where all else agrees.
+    at = at[pd.Series(key[at]).duplicated(keep=False)]
+    first, second = X.features_left[at], X.features_right[at]
+    swap = turned[at, None]
+    table = pd.DataFrame(
+        np.hstack([np.where(swap, second, first), np.where(swap, first, second)])
+    ).assign(key=key[at])
+    copies = np.zeros(len(X), dtype=bool)
+    copies[at[table.duplicated()]] = True
+    return copies
 
 
 def all_finite(X: Comparisons) -> bool:

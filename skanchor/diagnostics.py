@@ -264,7 +264,8 @@ def _pearson(
     a, b = codes // n_models, codes % n_models
     spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
     variance = dispersion * information + information**2 * spread
-    chi = float(np.sum(sums**2 / variance, where=variance > 0))
+    some = variance > 0
+    chi = float(np.sum(sums[some] ** 2 / variance[some]))
     df = max(len(codes) - n_fitted, 0)
     return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
 
@@ -340,7 +341,8 @@ def diagnose(
     for m, (judge, block) in enumerate(
         zip(X.judges.tolist(), system.blocks, strict=True)
     ):
-        error = np.sqrt(inverse_diagonal[n_scores + m])
+        # A pseudo-inverse gives zero where there is no information at all.
+        error = np.sqrt(inverse_diagonal[n_scores + m]) or np.inf
         judges.loc[judge, "sensitivity_error"] = error
         judges.loc[judge, "sensitivity_z"] = (
             X.sensitivities[m] / error if error > 0 else np.nan

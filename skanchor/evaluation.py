@@ -11,10 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor.base import enter
+from skanchor.base import emit, enter, located
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, Outcomes
-from skanchor.exceptions import BattlesError, DiagnosticWarning
+from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
 
@@ -89,19 +89,33 @@ def leave_one_model_out(
     entry = enter(X, y, sample_weight, groups)
     battles, weight = entry.X, entry.weight
     human = BTLRegressor()
-    human._fit(battles, entry.outcomes.values, weight)
+    notices = entry.notices + human._fit(battles, entry.outcomes.values, weight)
+    if human._unbounded.any():
+        # Infinitely far out, they would move the mean of all the others.
+        without = human.models_[human._unbounded].tolist()
+        notices.append(
+            DataWarning(
+                f"Models {without} have no true score that is finite; they and their "
+                "rows are left out."
+            )
+        )
+        battles = battles.relabel(human.models_[~human._unbounded], battles.judges)
+        human = BTLRegressor()
+        human._fit(battles, entry.outcomes.values, weight)
+    emit(notices)
     known = human.models_.tolist()
     if models is None:
         models = known
     strangers = [model for model in models if model not in known]
     if strangers:
         raise BattlesError(
-            f"Models {strangers} have no human rows, so their true score is unknown."
+            f"Models {strangers} have no human rows that give them a true score."
         )
     with_votes = np.append(np.isin(np.arange(len(battles.models)),
                                    [battles.models.tolist().index(m) for m in known]),
                            False)  # fmt: skip
     rows = with_votes[battles.left] & with_votes[battles.right] & (weight > 0)
+    rows &= battles.is_usable
     jobs = [
         (estimator, battles, entry.outcomes, weight, entry.groups, rows, model,
          human, level)
@@ -131,17 +145,15 @@ def _place(
     if "new_models" in fitted.get_params():
         fitted.set_params(new_models=[model])
     extra = {} if groups is None else {"groups": groups[at]}
-    with warnings.catch_warnings():
+    values = outcomes.values[at]
+    others = human.scores_.drop(model)
+    reference = BTLRegressor()
+    with warnings.catch_warnings(), located(f"Leaving out model {model!r}"):
         # What a diagnostic suspects, the table returned here shows.
         warnings.simplefilter("ignore", DiagnosticWarning)
         # Outcomes go in as preferences, whatever their labels were.
-        fitted.fit(
-            _as_named(X[at]), outcomes.values[at], sample_weight=weight[at], **extra
-        )
-
-    others = human.scores_.drop(model)
-    reference = BTLRegressor()
-    reference._fit(X[at], outcomes.values[at], weight[at])
+        fitted.fit(_as_named(X[at]), values, sample_weight=weight[at], **extra)
+        reference._fit(X[at], values, weight[at])
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),

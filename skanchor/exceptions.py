@@ -9,6 +9,7 @@ __all__ = [
     "DataWarning",
     "DiagnosticWarning",
     "DisconnectedError",
+    "InstabilityWarning",
     "LearnerError",
     "SeparationWarning",
     "SkanchorWarning",
@@ -29,11 +30,15 @@ class DiagnosticWarning(SkanchorWarning):
 
 
 class SeparationWarning(SkanchorWarning):
-    """The likelihood has no finite maximum: some model never won or never lost."""
+    """The likelihood has no finite maximum: scores or verdicts are separated."""
 
 
 class WeakJudgeWarning(SkanchorWarning):
     """A judge's sensitivity is negative, close to zero or at its bound."""
+
+
+class InstabilityWarning(SkanchorWarning):
+    """A correction is too large to be believed: the score is not determined."""
 
 
 class BoundWarning(SkanchorWarning):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
@@ -47,6 +50,9 @@ class SourceKFold(BaseCrossValidator):
     >>> [len(test) for _, test in SourceKFold(5, random_state=0).split(data.X)]
     [1700, 1700, 1700, 1700, 1700]
     """
+
+    # With metadata routing, groups that are passed are meant for the folds.
+    __metadata_request__split: ClassVar = {"groups": True}
 
     def __init__(
         self,
@@ -126,6 +132,11 @@ class SourceKFold(BaseCrossValidator):
         codes = resolve_groups(
             self.groups if groups is None else groups, X, len(encoded)
         )
+        if codes is not None and len(np.unique(codes)) < self.n_splits:
+            raise ValueError(
+                f"Cannot have n_splits={self.n_splits} greater than the number of "
+                f"groups, {len(np.unique(codes))}."
+            )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
         return deal_folds(
@@ -252,13 +263,34 @@ def stream_plan(
     object
         What each call returns.
     """
-    results: Iterator[Any] = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(task)(*job) for job in jobs
-    )
-    if verbose <= 0:
-        return results
-    from rich.console import Console
-    from rich.progress import track
+    # Not every backend can hand over results as they come.
+    streams = get_active_backend()[0].supports_return_generator
+    results: Any = Parallel(
+        n_jobs=n_jobs, return_as="generator" if streams else "list"
+    )(delayed(_at_home_or_away)(os.getpid(), task, job) for job in jobs)
+    if verbose > 0:
+        from rich.console import Console
+        from rich.progress import track
 
-    console = Console(stderr=True)
-    return iter(track(results, description, len(jobs), console=console, transient=True))
+        console = Console(stderr=True)
+        results = track(
+            results, description, len(jobs), console=console, transient=True
+        )
+    told = set()
+    for result, heard in results:
+        for category, message in heard:
+            if (category, message) not in told:
+                told.add((category, message))
+                warnings.warn(message, category, stacklevel=3)
+        yield result
+
+
+def _at_home_or_away(
+    home: int, task: Callable[..., Any], job: tuple[Any, ...]
+) -> tuple[Any, list[tuple[type[Warning], str]]]:
+    """Run a task; from another process bring along the warnings, lost otherwise."""
+    if os.getpid() == home:
+        return task(*job), []
+    with warnings.catch_warnings(record=True) as heard:
+        result = task(*job)
+    return result, [(warning.category, str(warning.message)) for warning in heard]

@@ -10,17 +10,21 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor.base import ComparisonEstimator
+from skanchor._numerics.separation import separating_columns
+from skanchor.base import ComparisonEstimator, check_bounds
 from skanchor.bias._auto import AutoBias
 from skanchor.bias._base import (
+    LEARNER_CONSTRAINT,
     BiasLearner,
     Problem,
     fit_all,
     learner_for,
     make_learner,
+    span_names,
 )
 from skanchor.comparisons import (
     Comparisons,
+    FeaturePairs,
     JudgeRows,
     align,
     all_finite,
@@ -31,12 +35,16 @@ from skanchor.exceptions import (
     ConvergenceWarning,
     DataWarning,
     LearnerError,
+    SeparationWarning,
     WeakJudgeWarning,
 )
 
 __all__ = ["JudgeCalibrator"]
 
 Array = NDArray[np.float64]
+
+ONE_SIDED = 10
+"""Rows from which a judge that always prefers one display side is told."""
 
 POSITION_BOUND = 20.0
 """Bound on the absolute position effect, in judge logits."""
@@ -100,6 +108,12 @@ class JudgeCalibrator(ComparisonEstimator):
     """
 
     _stands_for: ClassVar = {"bias": make_learner}
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        "bias": LEARNER_CONSTRAINT,
+        "position_effect": ["boolean"],
+        "sensitivity_bounds": [tuple, list],
+    }
 
     def __init__(
         self,
@@ -122,12 +136,7 @@ class JudgeCalibrator(ComparisonEstimator):
         groups: NDArray[np.intp] | None = None,
         start: JudgeCalibrator | None = None,
     ) -> list[Warning]:
-        low, high = self.sensitivity_bounds
-        if not low < high:
-            raise ValueError(
-                "sensitivity_bounds must be (low, high) with low < high, got "
-                f"{self.sensitivity_bounds!r}."
-            )
+        low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         lower = np.array([low, -POSITION_BOUND])
         upper = np.array([high, POSITION_BOUND])
         delta = X.score_differences
@@ -140,7 +149,7 @@ class JudgeCalibrator(ComparisonEstimator):
         weight = np.where(historical, weight, 0.0)
         notices: list[Warning] = []
         learners: dict[Any, Any] = {}
-        problems = []
+        problems, orders = [], {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             row_weight = weight[cut.rows]
@@ -159,6 +168,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 # Chosen once, on all rows: folds fit the pick.
                 learner = clone(start.biases_[judge])
             learners[judge] = learner.set_params(loss="logistic")
+            orders[judge] = cut.order
             problems.append(
                 Problem(
                     cut.pairs,
@@ -178,15 +188,15 @@ class JudgeCalibrator(ComparisonEstimator):
         fit_all([learners[judge] for judge in names], problems, names)
         sensitivities, positions = {}, {}
         choices = {}
-        for judge, learner in learners.items():
-            self._check_fitted(judge, learner, problems[0].parametric.shape[1])
+        for (judge, learner), problem in zip(learners.items(), problems, strict=True):
+            self._check_fitted(judge, learner, problem.parametric.shape[1])
             if isinstance(learner, AutoBias):
                 choices[judge] = _choice(learner)
                 learners[judge] = learner = learner.learner_
             coef = learner.parametric_coef_
             sensitivities[judge] = coef[0]
             positions[judge] = coef[1] if self.position_effect else 0.0
-            notices += self._judge_notices(judge, learner)
+            notices += self._judge_notices(judge, learner, problem, orders[judge])
         self.choices_ = pd.DataFrame.from_dict(choices, orient="index")
         if start is not None:
             self.choices_ = start.choices_
@@ -257,10 +267,38 @@ class JudgeCalibrator(ComparisonEstimator):
             return learner
         return found | {judge: clone(self.biases_[judge]) for judge in chosen}
 
-    def _judge_notices(self, judge: Any, learner: Any) -> list[Warning]:
+    def _judge_notices(
+        self, judge: Any, learner: Any, problem: Problem, order: Array
+    ) -> list[Warning]:
         notices: list[Warning] = []
+        known = (problem.sample_weight > 0) & (order != 0)
+        shown = np.where(order > 0, problem.y, 1.0 - problem.y)[known]
+        same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
+        if same and shown[0] != 0.5 and not self.position_effect:
+            side = "first" if shown[0] > 0.5 else "second"
+            notices.append(
+                WeakJudgeWarning(
+                    f"Judge {judge!r} prefers the side shown {side} in all of its "
+                    f"historical rows ({len(shown)}), whatever the models. If the "
+                    "columns are not in display order, add 'shown_first'; else drop "
+                    "the judge, or set position_effect=True."
+                )
+            )
         sensitivity = float(learner.parametric_coef_[0])
         at_bound = getattr(learner, "at_bound_", np.zeros(1, dtype=bool))
+        converged = getattr(learner, "converged_", True)
+        separating = ""
+        if at_bound[0] or not converged:
+            separating = self._separating(learner, problem)
+        if separating:
+            notices.append(
+                SeparationWarning(
+                    f"The verdicts of judge {judge!r} are separated by {separating}: "
+                    "no finite fit exists, and its rows carry next to no information. "
+                    "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop the "
+                    "judge."
+                )
+            )
         if at_bound[0]:
             notices.append(
                 WeakJudgeWarning(
@@ -268,12 +306,16 @@ class JudgeCalibrator(ComparisonEstimator):
                     f"{sensitivity:.3g}; intervals that use this judge are not valid."
                 )
             )
-        elif sensitivity < WEAK_SENSITIVITY:
+        elif sensitivity < WEAK_SENSITIVITY and not separating:
             kind = "negative" if sensitivity < 0 else "close to zero"
             notices.append(
                 WeakJudgeWarning(
                     f"Sensitivity of judge {judge!r} is {kind} ({sensitivity:.3g}): "
-                    "its verdicts carry little of the human ranking."
+                    + (
+                        "its verdicts run against the human ranking."
+                        if sensitivity < -WEAK_SENSITIVITY
+                        else "its verdicts carry little of the human ranking."
+                    )
                 )
             )
         if at_bound[1:].any():
@@ -281,18 +323,33 @@ class JudgeCalibrator(ComparisonEstimator):
                 WeakJudgeWarning(
                     f"The position effect of judge {judge!r} lies on its bound, "
                     f"{learner.parametric_coef_[1]:.3g}: its verdicts follow the "
-                    "display order."
+                    "display order and say next to nothing of the models."
                 )
             )
-        if not getattr(learner, "converged_", True):
+        if not converged and not separating:
             notices.append(
                 ConvergenceWarning(
                     f"The fit of judge {judge!r} did not converge; its verdicts may be "
-                    "separated by a feature. Set a ridge penalty, such as "
+                    "nearly separated. Set a ridge penalty, such as "
                     "LinearBias(alpha=0.01)."
                 )
             )
         return notices
+
+    def _separating(self, learner: Any, problem: Problem) -> str:
+        """Name the columns that separate a judge's verdicts, if any do."""
+        design = problem.parametric
+        names = ["the score difference", "the display order"][: design.shape[1]]
+        if hasattr(learner, "span") and problem.X.n_features:
+            span = learner.span(problem.X)
+            design = np.hstack([design, span])
+            names += span_names(learner, problem.X.names, span.shape[1])
+        used = problem.sample_weight > 0
+        columns, alone = separating_columns(design[used], problem.y[used])
+        listed = ", ".join(names[i] for i in columns[:5])
+        if alone or not len(columns):
+            return listed
+        return f"a combination of {len(columns)} columns, among them {listed}"
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         known = set(self.judges_.tolist())
@@ -316,28 +373,30 @@ class JudgeCalibrator(ComparisonEstimator):
     def _contrast(self, judge: Any, cut: JudgeRows, complete: bool) -> Array:
         pairs = cut.pairs
         if complete:
-            return np.asarray(self.biases_[judge].contrast(pairs))
+            return self._checked_contrast(judge, pairs)
         finite = np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(
             axis=1
         )
         values = np.full(len(cut), np.nan)
         if finite.any():
-            if not finite.all():
-                pairs = pairs[finite]
-            learner: Any = self.biases_[judge]
-            found = np.asarray(learner.contrast(pairs))
-            if found.shape != (len(pairs),) or not np.isfinite(found).all():
-                what = (
-                    f"{np.sum(~np.isfinite(found))} values that are not finite"
-                    if found.shape == (len(pairs),)
-                    else f"shape {found.shape} for {len(pairs)} rows"
-                )
-                raise LearnerError(
-                    f"The bias learner of judge {judge!r}, {type(learner).__name__}, "
-                    f"returned {what} from contrast()."
-                )
-            values[finite] = found
+            values[finite] = self._checked_contrast(judge, pairs[finite])
         return values
+
+    def _checked_contrast(self, judge: Any, pairs: FeaturePairs) -> Array:
+        """Contrasts of a judge's learner; refuse what is none."""
+        learner: Any = self.biases_[judge]
+        found = np.asarray(learner.contrast(pairs))
+        if found.shape != (len(pairs),) or not np.isfinite(found).all():
+            what = (
+                f"{np.sum(~np.isfinite(found))} values that are not finite"
+                if found.shape == (len(pairs),)
+                else f"shape {found.shape} for {len(pairs)} rows"
+            )
+            raise LearnerError(
+                f"The bias learner of judge {judge!r}, {type(learner).__name__}, "
+                f"returned {what} from contrast()."
+            )
+        return found
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return (X.judge >= 0) & ~X.involves_new

@@ -8,7 +8,7 @@ a kind does not know it does not offer.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ __all__ = [
     "check_ranking",
     "count_rows",
     "decide_ranking",
+    "leave_out_judges",
 ]
 
 
@@ -35,6 +36,11 @@ class _Ranked(ComparisonEstimator):
     """What all three kinds share."""
 
     result_: Any
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        # A string would be read as a list of letters.
+        "new_models": ["array-like", None],
+    }
 
     def _result(self) -> Any:
         if "result_" not in self.__dict__:
@@ -188,6 +194,12 @@ class RankingEstimator(_Ranked):
 
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
+    if not (X.is_human & X.is_usable).any():
+        raise BattlesError(
+            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}. "
+            "Human rows carry the label 'human'; split_battles(table, human=...) "
+            "gives it to another label."
+        )
     if not X.is_new.any() and new_models is None:
         raise BattlesError(
             "There is no new model: every model has human rows. Name the models to "
@@ -197,7 +209,7 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     n_historical = len(X.models) - int(X.is_new.sum())
     if n_historical < 2:
         raise BattlesError(
-            f"Only {n_historical} historical model has human rows; at least two are "
+            f"Historical models with human rows: {n_historical}; at least two are "
             "needed for a scale."
         )
 
@@ -221,6 +233,15 @@ def decide_ranking(
 ) -> tuple[Comparisons, list[Warning]]:
     """Fix roles, leave out judges without history, refuse what cannot be ranked."""
     battles = decide_roles(X, weight, new_models)
+    check_ranking(battles, new_models)
+    return leave_out_judges(battles, weight)
+
+
+def leave_out_judges(
+    X: Comparisons, weight: NDArray[np.float64]
+) -> tuple[Comparisons, list[Warning]]:
+    """Leave out judges without history; refuse new models that nothing else places."""
+    battles = X
     unused, notices = unused_judges(battles, weight)
     if unused:
         keep = np.array([j not in unused for j in battles.judges.tolist()], bool)
@@ -230,12 +251,12 @@ def decide_ranking(
                 "so no judge can be calibrated."
             )
         battles = battles.relabel(battles.models, battles.judges[keep])
-    check_ranking(battles, new_models)
     used = battles.is_usable & (weight > 0)
     for model in battles.models[battles.is_new].tolist():
         code = battles.models.tolist().index(model)
         if not (used & ((battles.left == code) | (battles.right == code))).any():
+            lost = f" ({unused} have no historical row)" if unused else ""
             raise BattlesError(
-                f"New model {model!r} has no comparison by a calibrated judge."
+                f"New model {model!r} has no comparison by a calibrated judge{lost}."
             )
     return usable_features(battles, used & ~battles.is_human), notices

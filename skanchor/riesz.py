@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import (
@@ -26,7 +28,13 @@ from skanchor._numerics.linalg import (
 )
 from skanchor._numerics.logistic import sigmoid
 from skanchor.base import ComparisonEstimator, check_weight
-from skanchor.bias._base import Problem, fit_all, learner_for, make_learner
+from skanchor.bias._base import (
+    LEARNER_CONSTRAINT,
+    Problem,
+    fit_all,
+    learner_for,
+    make_learner,
+)
 from skanchor.comparisons import (
     Comparisons,
     FeaturePairs,
@@ -257,6 +265,15 @@ class RieszDebiaser(ComparisonEstimator):
     """
 
     _stands_for: ClassVar = {"learner": make_learner}
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        "learner": LEARNER_CONSTRAINT,
+        "route": [StrOptions({"projection", "direct"})],
+        "inner_folds": [Interval(Integral, 1, None, closed="left")],
+        "rounds": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
+    }
 
     def __init__(
         self,
@@ -285,7 +302,6 @@ class RieszDebiaser(ComparisonEstimator):
         groups: NDArray[np.intp] | None = None,
         start: RieszDebiaser | None = None,
     ) -> list[Warning]:
-        self._check()
         eta = X.logits()
         used = X.is_usable & (weight > 0) & np.isfinite(eta)
         X = usable_features(X, used & ~X.is_human)
@@ -321,23 +337,6 @@ class RieszDebiaser(ComparisonEstimator):
             )
         self._undetermined = lost
         return notices
-
-    def _check(self) -> None:
-        if self.route not in ("projection", "direct"):
-            raise ValueError(
-                f"route must be 'projection' or 'direct', got {self.route!r}."
-            )
-        for name in ("inner_folds", "rounds"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(
-                    f"{name} must be at least 1, got {getattr(self, name)!r}."
-                )
-        if not self.ridge >= 0.0:
-            raise ValueError(f"ridge must not be negative, got {self.ridge!r}.")
-        if self.weight_bound is not None and not self.weight_bound > 0.0:
-            raise ValueError(
-                f"weight_bound must be positive or None, got {self.weight_bound!r}."
-            )
 
     def _solve(
         self, X: Comparisons, curvature: Array, groups: NDArray[np.intp] | None

@@ -295,7 +295,7 @@ def test_a_plan_that_misses_rows_is_refused():
     data = small()
     half = np.arange(len(data.y) // 2)
     with pytest.raises(ValueError, match="exactly once"):
-        AnchorPipeline(cv=[(half, half)]).fit(data.X, data.y)
+        AnchorPipeline(cv=[(half + len(half), half)]).fit(data.X, data.y)
 
 
 # ------------------------------------------------------------------------------- roles

@@ -177,7 +177,7 @@ def test_no_new_models_and_bad_parameters():
     ).to_numpy()
     _, scorer = chain(X[history], y[history], [])
     assert len(scorer.scores_) == 0
-    with pytest.raises(ValueError, match="equation must be"):
+    with pytest.raises(ValueError, match="'equation' parameter of ArrivalScorer"):
         chain(X, y, equation="other")
     with pytest.raises(ValueError, match="score_bounds must be"):
         chain(X, y, score_bounds=(1, -1))

@@ -186,5 +186,5 @@ def test_names_and_protocol():
         make_learner("cubic")
     with pytest.raises(TypeError, match="lacks contrast"):
         make_learner(StandardScaler())
-    with pytest.raises(ValueError, match="loss must be"):
+    with pytest.raises(ValueError, match="'loss' parameter of LinearBias"):
         LinearBias(loss="hinge").fit(np.ones((3, 1)), np.ones(3))

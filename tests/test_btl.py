@@ -456,7 +456,8 @@ def test_self_comparisons():
     more = pd.DataFrame({"model_a": ["m0", "solo"], "model_b": ["m0", "solo"]})
     Z = pd.concat([X, more], ignore_index=True)
     a = BTLRegressor().fit(X, y)
-    b = BTLRegressor().fit(Z, np.append(y, [1, 0]))
+    with pytest.warns(DataWarning, match=r"2 rows .* itself.*\['solo'\] appear in no"):
+        b = BTLRegressor().fit(Z, np.append(y, [1, 0]))
     assert b.models_.tolist() == a.models_.tolist()
     assert_allclose(a.scores_, b.scores_, atol=1e-12)
     assert_allclose(a.covariance_, b.covariance_, atol=1e-12)
@@ -508,6 +509,9 @@ def test_self_comparisons_alone_score_no_model():
     X = np.array([[1, 1], [2, 2]])
     with pytest.raises(ValueError, match="No human row"):
         BTLRegressor().fit(X, [0, 1])
-    with pytest.warns(SeparationWarning, match="with itself"):
+    with (
+        pytest.warns(DataWarning, match="2 rows compare a model with itself"),
+        pytest.warns(SeparationWarning, match="no model has a score"),
+    ):
         btl = BTLRegressor(disconnected="warn").fit(X, [0, 1])
     assert len(btl.scores_) == 0 and btl.score(X, [0, 1]) == 0.0

@@ -10,7 +10,7 @@ from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, Standar
 
 from skanchor import BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor.bias import LinearBias
-from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
+from skanchor.exceptions import BattlesError, SeparationWarning, WeakJudgeWarning
 from skanchor.simulation import simulate_battles
 
 FEATURES = [f"x{i}_{side}" for i in (1, 2, 3) for side in "ab"]
@@ -157,8 +157,9 @@ def test_separation_by_a_feature_is_told():
     y = np.where(hit, X["x1_a"] > X["x1_b"], y)
     battles = scored(X, y)
     with (
-        pytest.warns(ConvergenceWarning, match="'judge-2' did not converge"),
-        pytest.warns(WeakJudgeWarning, match="'judge-2'"),
+        pytest.warns(
+            SeparationWarning, match="'judge-2' are separated by feature 'x1': no"
+        ),
         np.errstate(all="raise", under="ignore"),
     ):
         fit = JudgeCalibrator().fit(battles, y)

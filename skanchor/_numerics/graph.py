@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-__all__ = ["Connectivity", "describe_connectivity"]
+__all__ = ["Connectivity", "count_components", "describe_connectivity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +61,13 @@ def describe_connectivity(
         tuple(labels[wins.sum(axis=1) == 0].tolist()),
         tuple(labels[wins.sum(axis=0) == 0].tolist()),
     )
+
+
+def count_components(wins: NDArray[np.number]) -> tuple[int, int]:
+    """Count the components of ``wins``, and its strong components."""
+    graph = csr_array((wins > 0).astype(np.int8))
+    weak, strong = (
+        int(connected_components(graph, connection=connection)[0])
+        for connection in ("weak", "strong")
+    )
+    return weak, strong

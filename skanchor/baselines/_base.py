@@ -41,6 +41,11 @@ class TwoStages(ComparisonEstimator):
         "btl": lambda value: BTLRegressor(),
         "calibrator": lambda value: JudgeCalibrator(),
     }
+    _parameter_constraints: ClassVar = {
+        **ScoreEstimator._parameter_constraints,
+        "btl": [BTLRegressor, None],
+        "calibrator": [JudgeCalibrator, None],
+    }
     _features: ClassVar[bool] = True
     _pooled: ClassVar[bool] = False
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._numerics.batched import fit_judge
 from skanchor.baselines._base import PlugIn
@@ -69,6 +71,12 @@ class IPWOnly(PlugIn):
     True
     """
 
+    _parameter_constraints: ClassVar = {
+        **PlugIn._parameter_constraints,
+        "classifier": [HasMethods(["fit", "predict_proba"]), None],
+        "clip": [Interval(Real, 0, None, closed="neither")],
+    }
+
     def __init__(
         self,
         btl: BTLRegressor | None = None,
@@ -87,8 +95,6 @@ class IPWOnly(PlugIn):
         return arrivals.root("equal")
 
     def _emphasis(self, fits: Fits) -> Array:
-        if not self.clip > 0:
-            raise ValueError(f"clip must be positive, got {self.clip!r}.")
         X, layout = fits.X, fits.layout
         emphasis = np.ones_like(fits.weights)
         if not X.features_left.shape[1]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,10 @@ class JointBTL(RankingEstimator):
     """
 
     _stands_for = {"btl": lambda value: BTLRegressor()}  # noqa: RUF012
+    _parameter_constraints: ClassVar = {
+        **RankingEstimator._parameter_constraints,
+        "btl": [BTLRegressor, None],
+    }
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,12 @@ class Oracle(RankingEstimator):
     """
 
     _stands_for = {"arrival": lambda value: ArrivalScorer()}  # noqa: RUF012
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **RankingEstimator._parameter_constraints,
+        # What is missing of the truth is said where it is read.
+        "truth": "no_validation",
+        "arrival": [ArrivalScorer, None],
+    }
 
     def __init__(
         self,

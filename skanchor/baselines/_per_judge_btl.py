@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,11 @@ class PerJudgeBTL(PlugIn):
     >>> PerJudgeBTL(plug_in_average=True).fit(data.X, data.y).scores_.index.tolist()
     ['new-model']
     """
+
+    _parameter_constraints: ClassVar = {
+        **PlugIn._parameter_constraints,
+        "plug_in_average": ["boolean"],
+    }
 
     def __init__(
         self,

@@ -25,6 +25,10 @@ class RankOnly(RankOnlyEstimator):
     """Win rates of the new models beside those that the human scores imply."""
 
     _stands_for: ClassVar = {"btl": lambda value: BTLRegressor()}
+    _parameter_constraints: ClassVar = {
+        **RankOnlyEstimator._parameter_constraints,
+        "btl": [BTLRegressor, None],
+    }
 
     def __init__(
         self,

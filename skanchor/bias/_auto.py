@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.logistic import log_loss_terms
@@ -69,6 +71,13 @@ class AutoBias(ContrastMixin, BaseEstimator):
     >>> auto.picked_
     'boosted'
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "candidates": ["array-like", None],
+        "n_splits": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+        "loss": [StrOptions({"logistic", "squared"})],
+    }
 
     def __init__(
         self,
@@ -131,8 +140,7 @@ class AutoBias(ContrastMixin, BaseEstimator):
             What each would be fitted on.
         """
         first = learners[0]
-        if not first.n_splits >= 2:
-            raise ValueError(f"n_splits must be at least 2, got {first.n_splits!r}.")
+        first._validate_params()
         candidates = first._candidates()
         whole = [
             learner._enter(problem)

@@ -15,12 +15,15 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from skanchor.base import locate
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = [
+    "LEARNER_CONSTRAINT",
     "BiasLearner",
     "ContrastMixin",
     "Problem",
@@ -28,6 +31,7 @@ __all__ = [
     "fit_all",
     "learner_for",
     "make_learner",
+    "span_names",
 ]
 
 Array = NDArray[np.float64]
@@ -119,6 +123,14 @@ class ContrastMixin:
         return self.psi(pairs.left) - self.psi(pairs.right)
 
 
+# Names are checked by make_learner, the one place that knows them.
+LEARNER_CONSTRAINT: list[Any] = [
+    str,
+    HasMethods(["fit", "contrast", "set_params"]),
+    dict,
+]
+
+
 def make_learner(bias: Any) -> BiasLearner:
     """Turn the name of a learner into a learner; a learner comes back as it is."""
     if isinstance(bias, str):
@@ -191,6 +203,10 @@ def fit_all(
             raise LearnerError(
                 f"The bias learner of judge {judge!r} failed: {error}"
             ) from error
+        except Exception as error:
+            judges = ", ".join(repr(names[i]) for i in together)
+            locate(error, f"Bias of judge {judges}")
+            raise
 
 
 def _fits_with(first: Any, other: Any) -> bool:
@@ -227,3 +243,15 @@ def enter_pairs(
     if not weight.any():
         raise ValueError("Sample weights are all zero.")
     return FeaturePairs.of(X), y, weight
+
+
+def span_names(learner: Any, features: tuple[str, ...], size: int) -> list[str]:
+    """Names of the columns of a learner's span, for messages."""
+    feature_map = getattr(learner, "feature_map_", None)
+    names = list(features)
+    if feature_map is not None:
+        try:
+            names = list(feature_map.get_feature_names_out(np.array(names, object)))
+        except (AttributeError, ValueError):
+            names = [f"column {i} of the feature map" for i in range(size)]
+    return [f"feature {name!r}" for name in map(str, names)]

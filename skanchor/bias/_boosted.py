@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._numerics.linalg import SymmetricSolver
@@ -104,6 +106,22 @@ class BoostedBias(ContrastMixin, BaseEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "weak_learner": [HasMethods(["fit", "predict"]), None],
+        "learning_rate": [Interval(Real, 0, 1, closed="right")],
+        "max_rounds": [Interval(Integral, 0, None, closed="left")],
+        "max_depth": [Interval(Integral, 1, None, closed="left")],
+        "max_bins": [Interval(Integral, 2, None, closed="left")],
+        "max_features": [Interval(Integral, 1, None, closed="left")],
+        "min_leaf": [Interval(Real, 0, None, closed="left")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+        "linear": ["boolean"],
+        "bound": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "loss": [StrOptions({"logistic", "squared"})],
+    }
+
     def __init__(
         self,
         weak_learner: Any = None,
@@ -166,7 +184,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         -------
         self
         """
-        self._check()
+        self._validate_params()
         pairs, y, weight = enter_pairs(self, X, y, sample_weight)
         used = np.flatnonzero(weight > 0)
         pairs, weight = pairs[used], weight[used]
@@ -212,25 +230,6 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self._centre = np.zeros(targets.shape[1])
         self._centre = share @ self._raw(responses)
         return self
-
-    def _check(self) -> None:
-        if self.loss not in ("logistic", "squared"):
-            raise ValueError(
-                f"loss must be 'logistic' or 'squared', got {self.loss!r}."
-            )
-        if not 0.0 <= self.validation_fraction < 1.0:
-            raise ValueError(
-                "validation_fraction must be in [0, 1), got "
-                f"{self.validation_fraction!r}."
-            )
-        if not 0.0 < self.learning_rate <= 1.0:
-            raise ValueError(
-                f"learning_rate must be in (0, 1], got {self.learning_rate!r}."
-            )
-        weak = self.weak_learner
-        missing = [m for m in ("fit", "predict") if not hasattr(weak, m)]
-        if weak is not None and missing:
-            raise TypeError(f"weak_learner {weak!r} lacks {', '.join(missing)}().")
 
     def _boost(self, rows: _Rows, train: NDArray[np.bool_], rounds: int) -> _Boosted:
         """Boost on the training rows, and watch the loss of the others."""

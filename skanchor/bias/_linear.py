@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
@@ -24,47 +26,52 @@ Array = NDArray[np.float64]
 class LinearBias(ContrastMixin, BaseEstimator):
     """Linear bias, psi(x) = b' phi(x).
 
-        Parameters
-        ----------
-        feature_map : transformer, optional
-            Any scikit-learn transformer or pipeline for phi, such as
-            ``SplineTransformer()``; None is the identity.
-        alpha : float, default=0.0
-            Ridge penalty: half the squared norm of the coefficients of standardised
-            columns, beside the mean weighted loss. At zero the fit is by maximum
-            likelihood, of minimum norm where columns are collinear.
-        loss : {"logistic", "squared"}, default="logistic"
-            Loss of the contrasts.
+    Parameters
+    ----------
+    feature_map : transformer, optional
+        Any scikit-learn transformer or pipeline for phi, such as
+        ``SplineTransformer()``; None is the identity.
+    alpha : float, default=0.0
+        Ridge penalty: half the squared norm of the coefficients of standardised
+        columns, beside the mean weighted loss. At zero the fit is by maximum
+        likelihood, of minimum norm where columns are collinear.
+    loss : {"logistic", "squared"}, default="logistic"
+        Loss of the contrasts.
 
-        Attributes
-        ----------
-        coef_ : ndarray of shape (n_columns,) or (n_columns, n_targets)
-            Coefficients b, in logits per unit of phi.
-        parametric_coef_ : ndarray of shape (n_parametric,)
-            Coefficients of the parametric columns.
-        feature_map_ : transformer or None
-            Fitted feature map.
-        converged_ : bool
-            Whether the solver converged.
-        at_bound_ : ndarray of shape (n_parametric,)
-            Parametric coefficients that lie on their bound.
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_columns,) or (n_columns, n_targets)
+        Coefficients b, in logits per unit of phi.
+    parametric_coef_ : ndarray of shape (n_parametric,)
+        Coefficients of the parametric columns.
+    feature_map_ : transformer or None
+        Fitted feature map.
+    converged_ : bool
+        Whether the solver converged.
+    at_bound_ : ndarray of shape (n_parametric,)
+        Parametric coefficients that lie on their bound.
 
-        Notes
-        -----
-        Fits the judge's part of eq:calibration-estimation-v2 by Newton's method.
+    Notes
+    -----
+    Fits the judge's part of eq:calibration-estimation-v2 by Newton's method.
 
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skanchor.bias import LinearBias
-        >>> from skanchor.comparisons import FeaturePairs
-        >>> rng = np.random.default_rng(0)
-        >>> left, right = rng.normal(size=(2, 2000, 1))
-        >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
-        >>> LinearBias().fit(FeaturePairs(left, right), y).coef_.round(1)
-        array([0.9])
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor.bias import LinearBias
+    >>> from skanchor.comparisons import FeaturePairs
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = rng.normal(size=(2, 2000, 1))
+    >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])
+    >>> LinearBias().fit(FeaturePairs(left, right), y).coef_.round(1)
+    array([0.9])
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "feature_map": [HasMethods(["fit", "transform"]), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "loss": [StrOptions({"logistic", "squared"})],
+    }
     _hessian: Array
 
     def __init__(
@@ -112,10 +119,7 @@ class LinearBias(ContrastMixin, BaseEstimator):
         -------
         self
         """
-        if self.loss not in ("logistic", "squared"):
-            raise ValueError(
-                f"loss must be 'logistic' or 'squared', got {self.loss!r}."
-            )
+        self._validate_params()
         pairs, y, weight = enter_pairs(self, X, y, sample_weight)
         self.fit_span(pairs, weight)
         span = self.span(pairs)
