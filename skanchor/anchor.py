@@ -1069,15 +1069,18 @@ def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:
 
 
 def _scaled(weight: Array) -> Array:
-    """Bring weights near one; refuse those whose ratios drown in rounding."""
-    scaled = weight / weight.max()
+    """Refuse weights whose ratios drown in rounding; bring extreme ones near one."""
+    unit = weight.max()
+    scaled = weight / unit
     lost = (weight > 0) & (scaled < np.finfo(float).eps)
     if lost.any():
         raise ValueError(
             f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "
             "of the heaviest. Rescale it, or set them to zero."
         )
-    return scaled
+    # Beside the prior of the item effects a weight is a number of rows: only where
+    # squares would leave the range of floats is the unit free.
+    return weight if 1e-100 < unit < 1e100 else scaled
 
 
 def _checked(

@@ -179,7 +179,7 @@ def test_refusals_name_the_judge_and_the_fault():
     pairs, _, y, weight = make_pairs(8, n=300)
     with pytest.raises(LearnerError, match="takes no sample_weight"):
         BoostedBias(KNeighborsRegressor()).fit(pairs, y, weight)
-    with pytest.raises(TypeError, match="lacks predict"):
+    with pytest.raises(TypeError, match="implementing 'fit' and 'predict'"):
         BoostedBias(StandardScaler()).fit(pairs, y)
     for name, bad in (("learning_rate", 0.0), ("validation_fraction", 1.0)):
         with pytest.raises(ValueError, match=name):
