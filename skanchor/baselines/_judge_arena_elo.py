@@ -31,8 +31,8 @@ class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
     btl : BTLRegressor, optional
         Scores of the historical models; None stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Temperature (and position effect; its bias is not used); None stands for
-        ``JudgeCalibrator()``.
+        Temperature; None stands for ``JudgeCalibrator()``. Its bias is not used, and a
+        position effect serves the temperature alone.
     new_models : sequence of labels, optional
         Models to place; None means those without human rows.
     unseen : {"warn", "raise"}, default="warn"
