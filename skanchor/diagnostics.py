@@ -28,7 +28,7 @@ __all__ = ["DETECTED", "Diagnostics", "diagnose", "item_effects_check"]
 
 Array = NDArray[np.float64]
 
-DETECTED = 0.1
+DETECTED = 0.05
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
 
 RESIDUAL_SHARE = 0.05
