@@ -75,6 +75,7 @@ class _Problem:
     groups: NDArray[np.intp] | None
     source: NDArray[np.intp]
     source_names: list[str]
+    involved: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,7 +389,7 @@ class AnchorPipeline(RankingEstimator):
             weight,
             groups,
             source,
-            _source_names(battles, source),
+            *_describe_sources(battles, source),
         )
         plans = self._plans(battles, y, groups, weight)
         stages, found = _fit_stages(problem, weight)
@@ -897,7 +898,9 @@ def _fit_fold(
     weight, source = problem.weight, problem.source
     folds: dict[str, _Fold] = {}
     with located(f"Fold {number}"):
-        train_weight = fold_weights(weight, source, train, problem.source_names)
+        train_weight = fold_weights(
+            weight, source, train, problem.source_names, problem.involved
+        )
         plugged, notices = _fit_stages(problem, train_weight, start=stages)
         for name, items in treatments.items():
             chain, found = _complete(
@@ -1047,25 +1050,26 @@ def _group_totals(influence: Array, groups: NDArray[np.intp], size: int) -> Arra
     return np.asarray(gather.T @ influence)
 
 
-def _source_names(X: Comparisons, source: NDArray[np.intp]) -> list[str]:
-    names = []
-    new = np.append(X.is_new, False)
-    for code in range(int(source.max()) + 1):
-        rows = np.flatnonzero(source == code)
-        if not len(rows):
-            # A source whose rows all have weight zero.
-            names.append("")
+def _describe_sources(
+    X: Comparisons, source: NDArray[np.intp]
+) -> tuple[list[str], NDArray[np.bool_]]:
+    """Name of each source, and the new models that its rows involve."""
+    new = np.flatnonzero(X.is_new)
+    size = int(source.max(initial=-1)) + 1
+    names, involved = [""] * size, np.zeros((size, len(new)), dtype=bool)
+    values, rows = np.unique(source, return_index=True)
+    for code, row in zip(values.tolist(), rows.tolist(), strict=True):
+        if code < 0:
             continue
-        row = rows[0]
         judge = "human" if X.judge[row] == -1 else f"judge {X.judges[X.judge[row]]!r}"
-        sides = sorted({X.models[s] for s in (X.left[row], X.right[row]) if new[s]},
-                       key=str)  # fmt: skip
-        names.append(
+        involved[code] = (new == X.left[row]) | (new == X.right[row])
+        sides = sorted(X.models[new[involved[code]]].tolist(), key=str)
+        names[code] = (
             f"{judge} rows with new model {', '.join(map(repr, sides))}"
             if sides
             else f"{judge} rows between historical models"
         )
-    return names
+    return names, involved
 
 
 def _scaled(weight: Array) -> Array:

@@ -192,8 +192,12 @@ def fold_weights(
     source: NDArray[np.intp],
     train: NDArray[np.intp],
     names: Sequence[str],
+    involved: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
     """Weights of a training set that stands for all rows of each source.
+
+    A source of a new model that leaves the training set is done without as long as
+    another one places that model.
 
     Parameters
     ----------
@@ -205,6 +209,8 @@ def fold_weights(
         Row numbers of the training set.
     names : sequence of str
         What to call each source in errors.
+    involved : ndarray of shape (n_sources, n_new_models), optional
+        New models of each source; None where there are none.
 
     Returns
     -------
@@ -220,6 +226,9 @@ def fold_weights(
     whole = np.bincount(bins, weight, size + 1)[1:]
     kept = np.bincount(bins, inside, size + 1)[1:]
     empty = (whole > 0) & (kept == 0)
+    if involved is not None and empty.any():
+        placed = involved[kept > 0].any(axis=0)
+        empty &= ~involved.any(axis=1) | (involved & ~placed).any(axis=1)
     if empty.any():
         lost = [names[i] for i in np.flatnonzero(empty).tolist()]
         raise ValueError(

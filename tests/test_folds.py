@@ -46,6 +46,13 @@ def test_training_weights_stand_for_the_whole_source():
     assert_allclose(got, [4 / 3, 8 / 3, 0, 2, 0, 0])
     with pytest.raises(ValueError, match="keeps no row of b"):
         fold_weights(weight, source, np.array([0, 1]), ["a", "b"])
+    # A source of a new model is done without while another one places the model.
+    both = np.array([[True], [True]])
+    spared = fold_weights(weight, source, np.array([0, 1]), ["a", "b"], both)
+    assert (spared[source == 1] == 0.0).all()
+    with pytest.raises(ValueError, match="keeps no row of b"):
+        apart = np.array([[True, False], [True, True]])
+        fold_weights(weight, source, np.array([0, 1]), ["a", "b"], apart)
 
 
 def _square(x):
