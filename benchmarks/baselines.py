@@ -60,7 +60,16 @@ def methods() -> dict[str, Any]:
         if method not in (HumanOnly, Oracle)
     }
     twin = {"PerJudgeBTL(plug_in_average=True)": PerJudgeBTL(plug_in_average=True)}
-    return {"AnchorPipeline": AnchorPipeline(random_state=0)} | known | twin
+    return (
+        {
+            "AnchorPipeline": AnchorPipeline(random_state=0),
+            "AnchorPipeline(item_effects=None)": AnchorPipeline(
+                item_effects=None, random_state=0
+            ),
+        }
+        | known
+        | twin
+    )
 
 
 def replicate(seed: int) -> pd.DataFrame:

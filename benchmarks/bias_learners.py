@@ -115,6 +115,7 @@ def draw(
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(bias=bias),
         debiaser=debiaser,
+        item_effects=None,
         cv=folds,
         n_repeats=repeats,
         random_state=0,
@@ -205,7 +206,9 @@ def cost(options: argparse.Namespace) -> None:
     for _ in range(options.replications):
         for name, pair in known.items():
             anchor = AnchorPipeline(
-                calibrator=JudgeCalibrator(bias=pair()[0]), random_state=0
+                calibrator=JudgeCalibrator(bias=pair()[0]),
+                item_effects=None,
+                random_state=0,
             )
             started = clock()
             with warnings.catch_warnings():

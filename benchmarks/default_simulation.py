@@ -25,7 +25,7 @@ from reference import Dense
 def replicate(seed: int, joint: bool) -> dict[str, float]:
     data = simulate_battles(random_state=seed)
     true = data.truth.new_scores.iloc[0]
-    anchor = AnchorPipeline(random_state=seed).fit(data.X, data.y)
+    anchor = AnchorPipeline(item_effects=None, random_state=seed).fit(data.X, data.y)
     score, error = anchor.scores_.iloc[0], anchor.standard_errors_.iloc[0]
     low, high = anchor.conf_int().iloc[0]
     plug_in = anchor.result_.plug_in[0][anchor.result_.is_new][0]

@@ -38,7 +38,7 @@ def measure(sizes: dict[str, int]) -> tuple[float, float]:
         n_judge=sizes["rows"] - n_human,
     )
     encoded = Comparisons.from_battles(X)
-    pipeline = AnchorPipeline(cv=sizes["folds"], random_state=0)
+    pipeline = AnchorPipeline(cv=sizes["folds"], item_effects=None, random_state=0)
 
     def fit() -> None:
         pipeline.fit(encoded, y).rank_sets()
