@@ -8,7 +8,6 @@ has one thread, so that the figures do not depend on the number of free cores.
 
 from __future__ import annotations
 
-
 import numpy as np
 import pandas as pd
 from report import peak_bytes, timed, write_rows
