@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
 from skanchor._numerics.item_covariance import Structure, fit_covariance, inflation
 from skanchor._numerics.linalg import (
+    Columns,
     SymmetricSolver,
     covariance_factor,
     mix_judges,
     zero_sum_basis,
 )
-from skanchor._numerics.logistic import log_loss_terms
+from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.judges import JudgeCalibrator
@@ -209,23 +209,30 @@ class _Model:
                 updated.biases_[judge] = learner
         return updated
 
+    def part(self, rows: NDArray[np.bool_]) -> _Model:
+        """The same parameters, seen by the chosen rows alone."""
+        part = copy(self)
+        part.X, part.y, part.weight = self.X[rows], self.y[rows], self.weight[rows]
+        part.spans = [
+            None if span is None else span[rows[self.X.by_judge(m).rows]]
+            for m, span in enumerate(self.spans)
+        ]
+        return part
+
     def derivatives(
         self, parameters: Array, factor: Array, rows: NDArray[np.bool_]
-    ) -> tuple[float, Array, Array]:
-        """Loss, gradient and expected Hessian over the chosen rows, without prior."""
+    ) -> tuple[Array, Array, Array]:
+        """Logits, gradient and expected Hessian over the chosen rows, without prior."""
         X = self.annotate(parameters, factor, self.X)
         n = self.n_items
         scores = X.scores
         assert scores is not None
-        loss = 0.0
         gradient, hessian = np.zeros(self.size), np.zeros((self.size, self.size))
         at_scores = self.at["scores"]
-        eta = X.logits()
         weight = np.where(rows, self.weight, 0.0)
-        eta = np.where(weight > 0, eta, 0.0)
-        p = expit(eta)
+        eta = np.where(weight > 0, X.logits(), 0.0)
+        p = sigmoid(eta)
         residual, curvature = weight * (p - self.y), weight * p * (1.0 - p)
-        loss = float(weight @ log_loss_terms(self.y, eta))
 
         human = X.by_judge(-1)
         if curvature[human.rows].any():
@@ -239,13 +246,12 @@ class _Model:
             if not row_curvature.any():
                 continue
             delta = scores[cut.left] - scores[cut.right]
-            extra = np.column_stack([delta, cut.order])
             span = self.spans[m]
-            if span is not None:
-                extra = np.hstack([extra, span])
+            blocks = [delta[:, None], cut.order[:, None]]
+            extra = Columns(*blocks) if span is None else Columns(*blocks, span)
             gram = local_gram(cut, extra, row_curvature)
             r = residual[cut.rows]
-            local = np.concatenate([cut.incidence.T @ r, extra.T @ r])
+            local = np.concatenate([cut.incidence.T @ r, extra.sums(r)])
             at, columns = self._columns(m, parameters, extra.shape[1])
             gradient[at] += columns.T @ local
             hessian[np.ix_(at, at)] += columns.T @ gram @ columns
@@ -253,7 +259,7 @@ class _Model:
         tail = self.at["deviation"]
         by_judge = gradient[tail].reshape(self.n_judges, n)
         gradient[tail] = (factor.T @ by_judge).ravel()
-        return loss, gradient, mix_judges(hessian, factor, n)
+        return eta, gradient, mix_judges(hessian, factor, n)
 
     def _columns(
         self, m: int, parameters: Array, n_extra: int
@@ -285,34 +291,43 @@ class _Model:
         rows: NDArray[np.bool_],
         free: NDArray[np.bool_],
         *,
-        tol: float = 1e-6,
+        tol: float = 1e-3,
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
         prior = self.prior(factor)
         where = np.flatnonzero(free)
-        loss, gradient, hessian = self.derivatives(parameters, factor, rows)
-        value = loss + 0.5 * float(prior @ parameters**2)
+        weight = np.where(rows, self.weight, 0.0)
+
+        def loss(eta: Array, parameters: Array) -> float:
+            terms = log_loss_terms(self.y, eta)
+            return float(weight @ terms) + 0.5 * float(prior @ parameters**2)
+
+        eta, gradient, hessian = self.derivatives(parameters, factor, rows)
         for _ in range(max_iter):
             slope = (gradient + prior * parameters)[where]
             curvature = hessian[np.ix_(where, where)] + np.diag(prior[where])
             step = -SymmetricSolver.factorise(curvature).solve(slope)
             decrement = -float(slope @ step)
             if decrement <= tol:
-                # A thousandth of a standard error, which this step squares.
+                # A few hundredths of a standard error, which this step squares.
                 parameters = parameters.copy()
                 parameters[where] += step
                 return parameters, True
-            length = 1.0
+            length, value = 1.0, None
             while True:
                 trial = parameters.copy()
                 trial[where] += length * step
-                loss, gradient, hessian = self.derivatives(trial, factor, rows)
-                trial_value = loss + 0.5 * float(prior @ trial**2)
-                if trial_value <= value + 1e-9 * abs(value) or length < 1e-6:
+                found = self.derivatives(trial, factor, rows)
+                if np.abs(found[0] - eta).max(initial=0.0) <= SAFE_MOVE:
+                    # The curvature changes too little for the loss to rise.
+                    break
+                value = loss(eta, parameters) if value is None else value
+                if loss(found[0], trial) <= value + 1e-9 * abs(value) or length < 1e-6:
                     break
                 length /= 2.0
-            parameters, value = trial, trial_value
+            parameters = trial
+            eta, gradient, hessian = found
         return parameters, False
 
     def rescale(self, parameters: Array, factor: Array) -> None:
@@ -392,9 +407,9 @@ def fit_deviations(
     first = model.start(factor, near)
     parameters, settled = model.newton(first, factor, old, historical)
     if arrival.any():
-        parameters, again = model.newton(
-            parameters, factor, cells.involves_new & cells.is_usable, arrival
-        )
+        late = model.part(cells.involves_new & cells.is_usable)
+        every = np.ones(len(late.X), dtype=bool)
+        parameters, again = late.newton(parameters, factor, every, arrival)
         settled = settled and again
     notices: list[Warning] = []
     if not settled:

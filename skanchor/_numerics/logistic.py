@@ -13,7 +13,7 @@ __all__ = ["LogisticFit", "fit_logistic", "log_loss_terms", "sigmoid"]
 
 
 # Change of the logits up to which a Newton step needs no check of the loss.
-_SAFE_MOVE = 0.5
+SAFE_MOVE = 0.5
 
 # Change of the logits up to which the Hessian is kept: it changes by no larger a share.
 _STALE_MOVE = 0.003
@@ -159,7 +159,7 @@ def fit_logistic(
             trial_eta = eta + shift
             change = float(np.abs(shift * counted).max(initial=0.0))
             inside = length == 1.0 and np.array_equal(trial, whole)
-            if inside and change <= _SAFE_MOVE:
+            if inside and change <= SAFE_MOVE:
                 # The curvature changes by less than a factor of exp(1/2), so that
                 # the whole step lowers the loss: no need to look.
                 trial_loss = None
