@@ -13,7 +13,10 @@ from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 
-pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skanchor.exceptions.SkanchorWarning",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
 # No shrinking: a table cannot be made smaller in a way that explains anything.
 few = settings(
     max_examples=6,

@@ -45,7 +45,10 @@ def data():
 
 
 # Halves of a small table give shaky scores, and say so.
-SHAKY = "ignore::skanchor.exceptions.SkanchorWarning"
+SHAKY = (
+    "ignore::skanchor.exceptions.SkanchorWarning",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
 
 
 def make(**params):
@@ -278,7 +281,7 @@ def test_read_only_memory_maps(data, anchor, tmp_path):
     assert_array_equal(y, data.y)
 
 
-@pytest.mark.filterwarnings(SHAKY)
+@pytest.mark.filterwarnings(*SHAKY)
 def test_nested_parallel_search(data):
     search = GridSearchCV(
         make(cv=2, n_jobs=2),
@@ -317,7 +320,7 @@ def test_spawned_process(data, anchor):
 
 
 # --------------------------------------------------------------------- metadata routing
-@pytest.mark.filterwarnings(SHAKY)
+@pytest.mark.filterwarnings(*SHAKY)
 def test_metadata_routing(data):
     rng = np.random.default_rng(0)
     n = len(data.y)
