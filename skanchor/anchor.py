@@ -116,6 +116,7 @@ class _Repeat:
     covariance: Array
     item_part: Array
     parts: Array
+    largest: Array
     undetermined: NDArray[np.bool_]
     notices: list[Warning]
 
@@ -127,7 +128,8 @@ class AnchorResult(RankingResult):
     Attributes
     ----------
     influence : ndarray of shape (n_rows, n_models)
-        Influence of each row on each score, in logits; the mean over repeats.
+        Influence of each row on each score, in logits; the mean over repeats. Without
+        rows in a result that is kept beside the one reported.
     parts : ndarray of shape (n_repeats, 4, n_models)
         Human, judge, cross (= 2 C_HJ) and item parts of the variance.
     lower_bound : ndarray of shape (n_models,)
@@ -415,7 +417,7 @@ class AnchorPipeline(RankingEstimator):
             self.results_ = {chosen: self._plug_in_result(chain, weight)}
         else:
             self.results_, by_fold, shaky = self._cross_fit(
-                problem, stages, full, treatments, check
+                problem, stages, full, treatments, check, chosen
             )
             notices += _of_folds(by_fold, notices) + shaky[chosen]
         self.result_ = self.results_[chosen]
@@ -540,7 +542,10 @@ class AnchorPipeline(RankingEstimator):
             stages.calibrator,
             conservative=asked == "conservative",
         )
-        if not found.converged:
+        chosen = "random" if asked == "auto" else asked
+        if asked == "auto" and check[1] >= DETECTED:
+            chosen = "none"
+        if not found.converged and chosen != "none":
             notices.append(
                 ConvergenceWarning(
                     "The covariance of the item effects did not settle; give "
@@ -549,7 +554,6 @@ class AnchorPipeline(RankingEstimator):
             )
         if asked != "auto":
             return {asked: found}, asked, notices
-        chosen = "random" if check[1] < DETECTED else "none"
         return {"none": None, "random": found}, chosen, notices
 
     def _given(self, X: Comparisons) -> Array:
@@ -578,6 +582,7 @@ class AnchorPipeline(RankingEstimator):
         full: dict[str, _Chain],
         treatments: dict[str, ItemCovariance | None],
         check: tuple[pd.DataFrame, float],
+        chosen: str,
     ) -> tuple[
         dict[str, AnchorResult], dict[int, list[Warning]], dict[str, list[Warning]]
     ]:
@@ -590,26 +595,35 @@ class AnchorPipeline(RankingEstimator):
         done = stream_plan(_fit_fold, jobs, n_jobs=self.n_jobs, verbose=self.verbose)
         by_fold: dict[int, list[Warning]] = {}
         repeats: dict[str, list[_Repeat]] = {name: [] for name in treatments}
-        influence: dict[str, Array] = {}
         shape = (len(problem.X), len(problem.X.models))
+        is_human, groups = problem.X.is_human, problem.groups
+        # Values by row are kept for what is reported, and where groups may span folds.
+        kept = [name for name in treatments if name == chosen or groups is not None]
+        influence: dict[str, Array] = {name: np.empty((0, shape[1])) for name in full}
         for plan in plans:
-            once = {name: np.zeros(shape) for name in treatments}
+            once = {name: np.zeros(shape) for name in kept}
+            sums = {name: _Sums.of(shape[1]) for name in treatments}
             folds: dict[str, list[_Fold]] = {name: [] for name in treatments}
             for number, (_, test) in enumerate(plan):
                 readings, found = next(done)
                 by_fold.setdefault(number, []).extend(found)
                 for name, fold in readings.items():
-                    once[name][test] = fold.influence
+                    if name in kept:
+                        once[name][test] = fold.influence
+                    else:
+                        sums[name].add(fold.influence, is_human[test], None)
                     # The rows need room once, not once more in the folds.
                     folds[name].append(replace(fold, influence=np.empty((0, 0))))
             for name, items in treatments.items():
                 inflation = 1.0 if items is None else items.inflation
+                if name in kept:
+                    sums[name].add(once[name], is_human, groups)
                 repeats[name].append(
-                    _repeat(problem, full[name], once[name], folds[name], inflation)
+                    _repeat(problem.X, full[name], sums[name], folds[name], inflation)
                 )
-                share = once[name] if len(plans) == 1 else once[name] / len(plans)
-                known = influence.get(name)
-                influence[name] = share if known is None else known + share
+            share = once[chosen] if len(plans) == 1 else once[chosen] / len(plans)
+            known = influence[chosen]
+            influence[chosen] = known + share if len(known) else share
         results = {
             name: self._assemble(
                 problem, full[name], items, repeats[name], influence[name], check
@@ -657,7 +671,7 @@ class AnchorPipeline(RankingEstimator):
             full.debiaser,
             result,
             np.median(plug_in, axis=0),
-            influence,
+            np.max([repeat.largest for repeat in repeats], axis=0),
             check,
         )
         return replace(result, diagnostics=diagnostics)
@@ -928,29 +942,61 @@ def _fit_fold(
     return folds, notices
 
 
+@dataclass(slots=True)
+class _Sums:
+    """Sums over the influence values of one repeat."""
+
+    total: Array
+    sampling: Array
+    parts: Array
+    largest: Array
+
+    @classmethod
+    def of(cls, size: int) -> _Sums:
+        return cls(
+            np.zeros(size), np.zeros((size, size)), np.zeros((3, size)), np.zeros(size)
+        )
+
+    def add(
+        self,
+        influence: Array,
+        is_human: NDArray[np.bool_],
+        groups: NDArray[np.intp] | None,
+    ) -> None:
+        sampling, parts = _covariance(influence, is_human, groups)
+        self.total += influence.sum(axis=0)
+        self.sampling += sampling
+        self.parts += parts
+        low, high = (
+            influence.min(axis=0, initial=0.0),
+            influence.max(axis=0, initial=0.0),
+        )
+        self.largest = np.maximum(self.largest, np.maximum(high, -low))
+
+
 def _repeat(
-    problem: _Problem,
+    X: Comparisons,
     full: _Chain,
-    influence: Array,
+    sums: _Sums,
     folds: list[_Fold],
     inflation: float,
 ) -> _Repeat:
     """Sum up one cross-fit."""
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
-    sampling, parts = _covariance(influence, problem.X.is_human, problem.groups)
     item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
-    step = influence.sum(axis=0) + prior
-    shaky = _shaky(full, folds, step, np.diag(sampling))
+    step = sums.total + prior
+    shaky = _shaky(full, folds, step, np.diag(sums.sampling))
     return _Repeat(
         plug_in,
         # No number is better than one that cannot be believed.
         np.where(shaky, full.scores, plug_in + step),
-        sampling + item_part,
+        sums.sampling + item_part,
         item_part,
-        np.vstack([parts, np.diag(item_part)]),
+        np.vstack([sums.parts, np.diag(item_part)]),
+        sums.largest,
         np.any([fold.undetermined for fold in folds], axis=0) | shaky,
-        [_shaky_notice(problem.X, full, folds, shaky)] if shaky.any() else [],
+        [_shaky_notice(X, full, folds, shaky)] if shaky.any() else [],
     )
 
 

@@ -295,7 +295,7 @@ def diagnose(
     debiaser: RieszDebiaser,
     result: RankingResult,
     plug_in: Array,
-    influence: Array,
+    largest: Array,
     check: tuple[pd.DataFrame, float],
 ) -> Diagnostics:
     """Collect the diagnostics of one fitted chain.
@@ -312,8 +312,8 @@ def diagnose(
         Final scores and their covariance.
     plug_in : ndarray of shape (n_models,)
         Scores before the correction.
-    influence : ndarray of shape (n_rows, n_models)
-        Influence values.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row on each score, in size.
     check : tuple
         What :func:`item_effects_check` returned.
 
@@ -364,8 +364,6 @@ def diagnose(
     errors = result.all_standard_errors.to_numpy()
     scores = result.all_scores.to_numpy()
     old = scores[~X.is_new]
-    largest = np.zeros(n_models)
-    largest[X.is_new] = np.max(np.abs(influence[:, X.is_new]), axis=0, initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         models = pd.DataFrame(
             {

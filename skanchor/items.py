@@ -479,7 +479,7 @@ def estimate_item_covariance(
     parameters = model.start(identity)
     prior = model.prior(None)
     converged = False
-    for _ in range(10):
+    for step in range(10):
         # The mode under the current covariance exists where votes are separated too.
         factor = covariance_factor(covariance)
         model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
@@ -502,10 +502,12 @@ def estimate_item_covariance(
             covariance,
             structure,
             conservative=conservative,
+            choose=step < 3,
             tol=tol,
         )
         change = np.abs(covariance - before).max()
-        if settled and change <= 20 * tol * max(np.abs(covariance).max(), 1e-3):
+        # A tenth of a variance is far below what so few items tell of it.
+        if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
     inflated, df = inflation(

@@ -27,6 +27,12 @@ from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
+# Small tables cross thresholds that are not at issue here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skanchor.exceptions.DiagnosticWarning",
+    "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
+)
+
 QUICK = BoostedBias(max_rounds=8)
 
 

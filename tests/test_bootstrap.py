@@ -322,7 +322,7 @@ def test_limits_are_the_quantiles_they_say(data):
     new = refits.models.tolist().index("new-model")
     t, values = refits.estimates[new], refits.replicates[:, new]
     low, high = np.quantile(values, [0.05, 0.95])
-    assert refits.conf_int(0.9, "percentile").loc["new-model"].tolist() == [low, high]
+    assert_allclose(refits.conf_int(0.9, "percentile").loc["new-model"], [low, high])
     assert_allclose(refits.conf_int(0.9).loc["new-model"], [2 * t - high, 2 * t - low])
     inner = np.sqrt(refits.inner_covariances[:, new, new])
     q = np.quantile((values - t) / inner, [0.05, 0.95])

@@ -144,6 +144,7 @@ def fit_covariance(
     structure: Structure,
     *,
     conservative: bool = False,
+    choose: bool = True,
     tol: float = 1e-3,
     max_iter: int = 50,
 ) -> tuple[Array, Structure, bool]:
@@ -160,9 +161,11 @@ def fit_covariance(
     covariance : ndarray of shape (n_judges, n_judges)
         Where to start.
     structure : Structure
-        Where to start with the shares, which are then chosen.
+        Where to start with the shares.
     conservative : bool
         Divides by one less than the number of items.
+    choose : bool
+        Whether to choose the shares, or to keep them.
     tol : float
         Relative change at which the steps stop.
     max_iter : int
@@ -183,7 +186,7 @@ def fit_covariance(
         evidence = _evidence(information, target, covariance, n_items)
         covariance = _em(evidence, covariance, structure, divisor, tol, max_iter)
         # Two choices could take turns for ever.
-        if n_judges > 1 and step < 5:
+        if choose and n_judges > 1 and step < 5:
             structure = _choose(evidence, covariance, sensitivities)
         change = np.abs(covariance - before).max()
         # A percent of a variance is far below what so few items tell of it.
