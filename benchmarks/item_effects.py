@@ -79,9 +79,11 @@ def run_cells(replications: int, jobs: int) -> None:
         "models judges   sd  corr  item_effects  reps  coverage  width   rmse  band",
         flush=True,
     )
-    for cell in CELLS:
+    for index, cell in enumerate(CELLS):
         n = replications // 5 if cell[0] * cell[1] >= LARGE else replications
-        done = Parallel(jobs)(delayed(replicate)(seed, *cell) for seed in range(n))
+        # Draws of their own, so that cells do not share their luck.
+        seeds = range(10_000 * index, 10_000 * index + n)
+        done = Parallel(jobs)(delayed(replicate)(seed, *cell) for seed in seeds)
         for name in done[0]:
             rows = np.array([found[name] for found in done])
             hits = int(rows[:, 0].sum())
