@@ -394,11 +394,13 @@ def _overlap(X: Comparisons, m: int, used: NDArray[np.bool_]) -> list[float]:
     historical = used & ~new[cut.left] & ~new[cut.right]
     if not X.features_left.shape[1] or not arrival.any() or not historical.any():
         return [np.nan] * 3
-    left, right = cut.pairs.left, cut.pairs.right
-    low = np.minimum(left[historical].min(axis=0), right[historical].min(axis=0))
-    high = np.maximum(left[historical].max(axis=0), right[historical].max(axis=0))
+    # From the comparisons, so that no copy of the features outlives this.
+    sides = (X.features_left, X.features_right)
+    old, late = cut.rows[historical], cut.rows[arrival]
+    low = np.minimum(*(side[old].min(axis=0) for side in sides))
+    high = np.maximum(*(side[old].max(axis=0) for side in sides))
     first = new[cut.left[arrival]][:, None]
-    fresh = np.where(first, left[arrival], right[arrival])
+    fresh = np.where(first, *(side[late] for side in sides))
     outside = ((fresh < low) | (fresh > high)).mean(axis=0).max()
     # The ratio of two normal densities with one covariance: a linear discriminant.
     # Historical pairs have no direction, so that they enter in both orders.

@@ -181,10 +181,14 @@ def fit_covariance(
     n_items = len(target) // n_judges
     divisor = n_items - 1 if conservative else n_items
     converged = False
-    for step in range(10):
+    for step in range(30):
         before = covariance
         evidence = _evidence(information, target, covariance, n_items)
         covariance = _em(evidence, covariance, structure, divisor, tol, max_iter)
+        if step >= 2:
+            # Each item's evidence leans on the covariance of the others, against it:
+            # whole steps would go back and forth.
+            covariance = (covariance + before) / 2.0
         # Two choices could take turns for ever.
         if choose and n_judges > 1 and step < 5:
             structure = _choose(evidence, covariance, sensitivities)
