@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from skanchor._numerics.information import local_gram
-from skanchor._numerics.linalg import SymmetricSolver, covariance_factor
+from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import DiagnosticWarning
@@ -213,15 +213,13 @@ def item_effects_check(
         dispersion = float(residual @ (residual / used_weight) / curvature.sum())
         assert X.sensitivities is not None and X.scores is not None
         slope = X.sensitivities[m]
-        extra = [np.where(used, X.score_differences[cut.rows], 0.0)]
+        blocks = [np.where(used, X.score_differences[cut.rows], 0.0)[:, None]]
         if X.position_effects is not None:
-            extra.append(cut.order)
+            blocks.append(cut.order[:, None])
         learner: Any = judges.biases_[judge]
-        columns = np.column_stack(extra)
         if hasattr(learner, "span") and X.features_left.shape[1]:
-            span = np.where(used[:, None], learner.span(cut.pairs), 0.0)
-            columns = np.hstack([columns, span])
-        gram = local_gram(cut, columns, curvature)
+            blocks.append(learner.span(cut.pairs))
+        gram = local_gram(cut, Columns(*blocks), curvature)
         head, tail = slice(n_models), slice(n_models, None)
         solver = SymmetricSolver.factorise(gram[tail, tail])
         seen = gram[head, head] - gram[head, tail] @ solver.solve(gram[tail, head])
