@@ -44,6 +44,9 @@ _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 # of a step that stays in the cache.
 _MANY, _STEP = 10_000, 1 << 16
 
+# Python places no two objects closer together, in bytes.
+_ALIGNMENT = 16
+
 
 # --------------------------------------------------------------------------- outcomes
 @dataclass(frozen=True, slots=True)
@@ -1170,13 +1173,33 @@ def _factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
         # and addresses are told apart much faster than texts.
         address = np.frombuffer(values.tobytes(), dtype=np.intp)
         if len(set(address[:_MANY].tolist())) < _MANY // 2:
-            at, distinct = pd.factorize(address)
-            example = np.empty(len(distinct), dtype=np.intp)
-            example[at] = np.arange(len(at))
+            at, example = _addresses(address)
             codes, labels = pd.factorize(values[example])
             return codes.take(at), np.asarray(labels)
     codes, labels = pd.factorize(values)
     return codes.astype(np.intp, copy=False), np.asarray(labels)
+
+
+def _addresses(
+    address: NDArray[np.intp],
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Codes of addresses, and a row of each code."""
+    low, high = _range(address)
+    size = (high - low) // _ALIGNMENT + 1
+    if size > 32 * len(address):
+        at, distinct = pd.factorize(address)
+        example = np.empty(len(distinct), dtype=np.intp)
+        example[at] = np.arange(len(at))
+        return at, example
+    # Objects close together need no table of hashes. Of this one the system hands out
+    # only the pages that are touched.
+    table = np.zeros(size, dtype=np.int32)
+    slot = (address - low) // _ALIGNMENT
+    row = np.arange(len(slot), dtype=np.int32)
+    table[slot] = row
+    example = np.flatnonzero(table.take(slot) == row)
+    table[slot[example]] = np.arange(len(example), dtype=np.int32)
+    return table.take(slot).astype(np.intp), example
 
 
 def _merge(
