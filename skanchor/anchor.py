@@ -483,9 +483,11 @@ class AnchorPipeline(RankingEstimator):
             stages.calibrator,
             conservative=asked == "conservative",
         )
-        chosen = "random" if asked == "auto" else asked
-        if asked == "auto" and check[1] >= DETECTED:
-            chosen = "none"
+        treatments: dict[str, ItemCovariance | None] = {asked: found}
+        chosen = asked
+        if asked == "auto":
+            treatments = {"none": None, "random": found}
+            chosen = "random" if check[1] < DETECTED else "none"
         if not found.converged and chosen != "none":
             notices.append(
                 ConvergenceWarning(
@@ -493,9 +495,7 @@ class AnchorPipeline(RankingEstimator):
                     "item_effects an array if the intervals look odd."
                 )
             )
-        if asked != "auto":
-            return {asked: found}, asked, notices
-        return {"none": None, "random": found}, chosen, notices
+        return treatments, chosen, notices
 
     def _given(self, X: Comparisons) -> Array:
         asked: Any = self.item_effects

@@ -59,18 +59,22 @@ class _Ranked(ComparisonEstimator):
         return X.judge >= 0
 
 
-class ScoreEstimator(_Ranked):
+class _Scored(_Ranked):
+    """An estimator whose fitted ``result_`` holds scores."""
+
+    @property
+    def scores_(self) -> pd.Series:
+        """Score of each new model, in logits."""
+        return self._result().scores
+
+
+class ScoreEstimator(_Scored):
     """An estimator whose fitted ``result_`` holds scores without their error.
 
     Intervals come from :class:`skanchor.bootstrap.Bootstrapped`.
     """
 
     result_: PointResult
-
-    @property
-    def scores_(self) -> pd.Series:
-        """Score of each new model, in logits."""
-        return self._result().scores
 
     def leaderboard(self) -> pd.DataFrame:
         """All models, best first.
@@ -106,7 +110,7 @@ class RankOnlyEstimator(_Ranked):
         return self.result_.leaderboard("win_rate")
 
 
-class RankingEstimator(_Ranked):
+class RankingEstimator(_Scored):
     """An estimator whose fitted ``result_`` ranks new models with intervals.
 
     The results are the attributes and methods of ``result_``, a
@@ -114,11 +118,6 @@ class RankingEstimator(_Ranked):
     """
 
     result_: RankingResult
-
-    @property
-    def scores_(self) -> pd.Series:
-        """Score of each new model, in logits."""
-        return self._result().scores
 
     @property
     def standard_errors_(self) -> pd.Series:

@@ -206,7 +206,8 @@ def _evidence(
     """Each item's own likelihood, from its posterior with the prior taken out."""
     n_judges = len(covariance)
     values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, FLOOR))
+    scale = np.sqrt(np.maximum(values, FLOOR))
+    root, back = vectors * scale, vectors / scale
     inner = mix_judges(information, root, n_items)
     inner[np.diag_indices_from(inner)] += 1.0
     spread = SymmetricSolver.factorise(inner).inverse()
@@ -215,7 +216,6 @@ def _evidence(
     own = np.einsum("mini->imn", shaped)
     own_inverse = np.linalg.inv((own + own.transpose(0, 2, 1)) / 2.0)
     by_item = v.reshape(n_judges, n_items).T
-    back = vectors / np.sqrt(np.maximum(values, FLOOR))
     linear = np.einsum("imn,in->im", own_inverse, by_item) @ back.T
     values, turned = np.linalg.eigh(own_inverse - np.eye(n_judges))
     precision = (turned * np.maximum(values, 0.0)[:, None, :]) @ turned.transpose(
