@@ -166,7 +166,9 @@ def item_effects_check(
 
     Residuals of the historical judge rows are summed by pair (Pearson's chi-square)
     and by model; the sums by model are set against their covariance, the error of the
-    human scores included.
+    human scores included. Over all judges the score test of a variance component is
+    taken, for deviations that are halfway shared between judges: it has power where
+    many judges of few rows each deviate together.
 
     Parameters
     ----------
@@ -185,7 +187,7 @@ def item_effects_check(
         By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
         ``item_df``, ``item_p``.
     p_value : float
-        Of the sums by model over all judges, one if there is nothing to test.
+        Of the test over all judges, one if there is nothing to test.
     """
     n_models = len(X.models)
     error = np.zeros((n_models, n_models))
@@ -195,7 +197,7 @@ def item_effects_check(
     error[np.ix_(at, at)] = finite
     eta = X.logits()
     rows: dict[Any, dict[str, float]] = {}
-    sums, own, shared = [], [], []
+    sums, own, shared, information = [], [], [], []
     for m, judge in enumerate(X.judges.tolist()):
         cut = X.by_judge(m)
         used = (weight[cut.rows] > 0) & ~X.involves_new[cut.rows]
@@ -235,13 +237,18 @@ def item_effects_check(
         sums.append(by_model)
         own.append(dispersion * seen)
         shared.append(slope * seen)
+        information.append(seen)
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names).astype(float)
     if not sums:
         return table, 1.0
     stacked = np.vstack(shared)
     covariance = block_diag(*own) + stacked @ error @ stacked.T
-    return table, _tail(*_quadratic(np.concatenate(sums), covariance))
+    solver = SymmetricSolver.factorise(covariance)
+    seen = block_diag(*information)
+    return table, _score_test(
+        seen @ solver.solve(np.concatenate(sums)), seen @ solver.solve(seen), len(sums)
+    )
 
 
 def _pearson(
@@ -271,6 +278,25 @@ def _pearson(
 def _quadratic(values: Array, covariance: Array) -> tuple[float, int]:
     solver = SymmetricSolver.factorise(covariance)
     return float(values @ solver.solve(values)), solver.rank
+
+
+def _score_test(score: Array, variance: Array, n_judges: int) -> float:
+    """P-value of deviations with variance zero against ``(I + 11') (x) I``.
+
+    The statistic is a sum of weighted chi-squares; the chi-square law with its first
+    three moments gives the tail.
+    """
+    by_judge = score.reshape(n_judges, -1)
+    statistic = float(np.sum(by_judge**2) + np.sum(by_judge.sum(axis=0) ** 2))
+    blocks = variance.reshape(n_judges, -1, len(score))
+    weighted = (blocks + blocks.sum(axis=0)).reshape(variance.shape)
+    square = weighted @ weighted
+    second = float(np.trace(square))
+    if not second > 0:
+        return 1.0
+    df = second**3 / float(np.sum(square * weighted.T)) ** 2
+    deviation = (statistic - float(np.trace(weighted))) / np.sqrt(2.0 * second)
+    return _tail(df + deviation * np.sqrt(2.0 * df), df)
 
 
 def _tail(chi: float, df: float) -> float:

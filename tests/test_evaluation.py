@@ -103,7 +103,7 @@ POSITION = AnchorPipeline(
     [
         (PAPER, 0.137, 0.6, (6, 10), 0.18),
         (clone(POSITION).set_params(item_effects=None), 0.131, 0.55, (4, 8), 0.17),
-        (POSITION, 0.120, 0.45, (18, 20), 0.39),
+        (POSITION, 0.119, 0.45, (18, 20), 0.42),
         (JointBTL(), 0.425, 1.4, (0, 20), None),
     ],
     ids=["paper", "position", "item-effects", "joint-btl"],

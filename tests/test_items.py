@@ -222,7 +222,7 @@ def test_without_noise_the_covariance_is_that_of_residuals():
     assert converged
     assert structure.correlation == 1.0
     # Two judges share their one correlation, so that only variances are shrunk.
-    assert_allclose(found, structured(moments, structure), rtol=1e-3)
+    assert_allclose(found, structured(moments, structure), rtol=3e-3)
 
 
 def test_shares_follow_the_data():
@@ -241,7 +241,7 @@ def test_shares_follow_the_data():
                 )[1].variance
             )
         shares[name] = np.mean(found)
-    assert shares["alike"] < 0.3 < 0.7 < shares["unlike"]
+    assert shares["alike"] < 0.65 < 0.9 < shares["unlike"]
 
 
 def test_inflation_is_that_of_an_estimated_covariance():

@@ -42,8 +42,17 @@ CORRELATION_SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
 LONGEST = 16.0
 """Longest extrapolation of two EM steps."""
 
-PRIOR_WEIGHT = 2.0
-"""Observations that the prior of the share is worth, as many as a uniform one."""
+CORRELATION_WEIGHT = 2.0
+"""Observations that the prior of that share is worth, as many as a uniform one."""
+
+VARIANCE_ITEMS = 8.0
+"""Items at which half of a judge's own variance is believed: judges of real tables
+differ in spread by a third or so."""
+
+VARIANCE_WEIGHT = 6.0
+"""Observations that the prior of that share is worth. Few items cannot tell variances
+that differ from variances that seem to, and weights that trust the seeming are worse
+than equal ones."""
 
 N_DRAWS = 400
 """Draws behind the inflation factor."""
@@ -299,16 +308,20 @@ def _choose(evidence: _Evidence, covariance: Array, sensitivities: Array) -> Str
     values = np.maximum(values, 1e-3 * np.trace(covariance) / n_judges)
     left_out = (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
     judges_alone = evidence.without(sensitivities)
-    # Two judges have one correlation, which is its own mean.
-    belief = {1.0: 0.0}
+    # Two judges have one correlation, which is its own mean. A covariance of M judges
+    # needs M + 1 items before its own correlations say anything.
+    correlations = {1.0: 0.0}
     if n_judges > 2:
-        prior = _share_prior(n_items, n_judges)
-        belief = dict(zip(CORRELATION_SHARES, prior, strict=True))
+        correlations = _share_prior(
+            CORRELATION_SHARES, n_items, n_judges + 1.0, CORRELATION_WEIGHT
+        )
+    variances = _share_prior(VARIANCE_SHARES, n_items, VARIANCE_ITEMS, VARIANCE_WEIGHT)
     best, structure = -np.inf, Structure()
-    for share, variance in product(belief, VARIANCE_SHARES):
+    for share, variance in product(correlations, variances):
         candidate = Structure(share, variance)
         covariances = structured(left_out, candidate)
-        score = belief[share] + np.sum(
+        score = correlations[share] + variances[variance]
+        score += np.sum(
             evidence.predictive(covariances) - judges_alone.predictive(covariances)
         )
         if score > best:
@@ -316,19 +329,20 @@ def _choose(evidence: _Evidence, covariance: Array, sensitivities: Array) -> Str
     return structure
 
 
-def _share_prior(n_items: int, n_judges: int) -> Array:
-    """Log probability of each share of correlation before any look at the data.
+def _share_prior(
+    shares: tuple[float, ...], n_items: int, half: float, weight: float
+) -> dict[float, float]:
+    """Log probability of each share to keep, before any look at the data.
 
-    A covariance of M judges needs M + 1 items before its own moments say anything, so
-    the share is believed to be near n / (n + M + 1), with the weight of PRIOR_WEIGHT
-    observations.
+    A share is believed to be near ``n / (n + half)``, with the weight of so many
+    observations; n is the number of items less the two that fix the scale.
     """
     n_free = max(n_items - 2, 1)
-    mean = n_free / (n_free + n_judges + 1.0)
-    middles = np.convolve(CORRELATION_SHARES, [0.5, 0.5], mode="valid")
+    mean = n_free / (n_free + half)
+    middles = np.convolve(shares, [0.5, 0.5], mode="valid")
     edges = np.concatenate([[0.0], middles, [1.0]])
-    cdf = betainc(PRIOR_WEIGHT * mean, PRIOR_WEIGHT * (1.0 - mean), edges)
-    return np.asarray(np.log(np.diff(cdf) + 1e-300))
+    cdf = betainc(weight * mean, weight * (1.0 - mean), edges)
+    return dict(zip(shares, np.log(np.diff(cdf) + 1e-300).tolist(), strict=True))
 
 
 def inflation(
