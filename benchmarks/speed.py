@@ -62,7 +62,8 @@ def main() -> None:
         for m in range(7):
             cut = encoded.by_judge(m)
             delta = (cut.left - cut.right).astype(float) / 10.0
-            design = np.column_stack([delta, cut.pairs.contrast])
+            # Rows side by side, as scikit-learn wants them, so that it copies nothing.
+            design = np.ascontiguousarray(np.column_stack([delta, cut.pairs.contrast]))
             for _ in range(10):
                 LogisticRegression(
                     C=np.inf, solver="newton-cholesky", fit_intercept=False

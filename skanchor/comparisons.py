@@ -207,7 +207,7 @@ class FeaturePairs:
         if "contrast" in self.__dict__:
             numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
             part.__dict__["contrast"] = (
-                self.contrast.take(rows, axis=0) if numbers else self.contrast[rows]
+                self.contrast.T.take(rows, axis=1).T if numbers else self.contrast[rows]
             )
         return part
 
@@ -238,7 +238,9 @@ class FeaturePairs:
     @cached_property
     def contrast(self) -> NDArray[np.float64]:
         """Features of the first response minus those of the second."""
-        contrast = self._side(0) - self._side(1)
+        left, right = self._side(0), self._side(1)
+        # Column by column, as every pass over the rows weighs whole columns.
+        contrast = np.subtract(left, right, order="F")
         contrast.flags.writeable = False
         return contrast
 

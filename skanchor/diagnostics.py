@@ -355,7 +355,7 @@ def diagnose(
     n_scores, n_models = system.items.shape[1], len(X.models)
     assert X.sensitivities is not None
 
-    judges = table.reindex(columns=[*table.columns, *_OF_JUDGES])
+    shown: dict[Any, dict[str, float]] = {}
     kept, total = np.zeros(n_models), np.zeros(n_models)
     human = X.by_judge(-1)
     for side in (human.left, human.right):
@@ -367,24 +367,25 @@ def diagnose(
     ):
         # A pseudo-inverse gives zero where there is no information at all.
         error = np.sqrt(inverse_diagonal[n_scores + m]) or np.inf
-        judges.loc[judge, "sensitivity_error"] = error
-        judges.loc[judge, "sensitivity_z"] = (
-            X.sensitivities[m] / error if error > 0 else np.nan
-        )
+        slope = X.sensitivities[m]
+        shown[judge] = {
+            "sensitivity_error": error,
+            "sensitivity_z": slope / error if error > 0 else np.nan,
+        }
         if block is None:
             continue
         cut = X.by_judge(m)
         row = curvature[cut.rows]
         delta = np.where(row > 0, X.score_differences[cut.rows], 0.0)
         raw = float(row @ delta**2)
-        judges.loc[judge, "residual_share"] = _share(block, n_models, raw)
-        square = X.sensitivities[m] ** 2
+        shown[judge]["residual_share"] = _share(block, n_models, raw)
+        shown[judge] |= _overlap(X, m, row > 0)
+        square = slope**2
         kept += square * np.diag(block.gram)[:n_models]
         for side in (cut.left, cut.right):
             total += square * np.bincount(side, row, minlength=n_models)
-        judges.loc[judge, ["outside_features", "effective_share", "largest_ratio"]] = (
-            _overlap(X, m, row > 0)
-        )
+    judges = table.join(pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES))
+    judges = judges.astype(float)
     errors = result.all_standard_errors.to_numpy()
     scores = result.all_scores.to_numpy()
     old = scores[~X.is_new]
@@ -410,33 +411,43 @@ def _share(block: JudgeBlock, at: int, raw: float) -> float:
     return float(block.gram[at, at] / raw) if raw > 0 else np.nan
 
 
-def _overlap(X: Comparisons, m: int, used: NDArray[np.bool_]) -> list[float]:
+def _overlap(X: Comparisons, m: int, used: NDArray[np.bool_]) -> dict[str, float]:
     """Share of arrival rows out of range, effective share, largest density ratio."""
     cut = X.by_judge(m)
     new = np.append(X.is_new, False)
     arrival = used & (new[cut.left] != new[cut.right])
     historical = used & ~new[cut.left] & ~new[cut.right]
     if not X.features_left.shape[1] or not arrival.any() or not historical.any():
-        return [np.nan] * 3
+        return {}
     # From the comparisons, so that no copy of the features outlives this.
     sides = (X.features_left, X.features_right)
-    old, late = cut.rows[historical], cut.rows[arrival]
-    low = np.minimum(*(side[old].min(axis=0) for side in sides))
-    high = np.maximum(*(side[old].max(axis=0) for side in sides))
-    first = new[cut.left[arrival]][:, None]
-    fresh = np.where(first, *(side[late] for side in sides))
+    old, late = np.flatnonzero(historical), np.flatnonzero(arrival)
+    limits = [_limits(side.take(cut.rows[old], axis=0)) for side in sides]
+    (low, high), (other_low, other_high) = limits
+    low, high = np.minimum(low, other_low), np.maximum(high, other_high)
+    first = new[cut.left[late]][:, None]
+    fresh = np.where(first, *(side.take(cut.rows[late], axis=0) for side in sides))
     outside = ((fresh < low) | (fresh > high)).mean(axis=0).max()
     # The ratio of two normal densities with one covariance: a linear discriminant.
     # Historical pairs have no direction, so that they enter in both orders.
-    contrast = cut.pairs.contrast
-    known = contrast[historical]
-    shift = np.where(first, contrast[arrival], -contrast[arrival]).mean(axis=0)
+    known, turned = (cut.pairs[rows].contrast for rows in (old, late))
+    shift = np.where(first, turned, -turned).mean(axis=0)
     solver = SymmetricSolver.factorise(known.T @ known / len(known))
     tilt = known @ solver.solve(shift)
     tilt = np.concatenate([tilt, -tilt])
     ratio = np.exp(tilt - tilt.max())
     mean = ratio.mean()
-    return [float(outside), float(mean**2 / np.mean(ratio**2)), float(1.0 / mean)]
+    return {
+        "outside_features": float(outside),
+        "effective_share": float(mean**2 / np.mean(ratio**2)),
+        "largest_ratio": float(1.0 / mean),
+    }
+
+
+def _limits(features: Array) -> tuple[Array, Array]:
+    """Smallest and largest value of each column."""
+    by_column = np.asfortranarray(features)
+    return by_column.min(axis=0), by_column.max(axis=0)
 
 
 def _deviations(X: Comparisons, system: Any) -> pd.DataFrame:

@@ -28,7 +28,7 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.judges import JudgeCalibrator
 
@@ -212,9 +212,12 @@ class _Model:
     def part(self, rows: NDArray[np.bool_]) -> _Model:
         """The same parameters, seen by the chosen rows alone."""
         part = copy(self)
-        part.X, part.y, part.weight = self.X[rows], self.y[rows], self.weight[rows]
+        part.X, part.y = self.X.without_features()[rows], self.y[rows]
+        part.weight = self.weight[rows]
         part.spans = [
-            None if span is None else span[rows[self.X.by_judge(m).rows]]
+            None
+            if span is None
+            else span[np.flatnonzero(rows[self.X.by_judge(m).rows])]
             for m, span in enumerate(self.spans)
         ]
         return part
@@ -223,35 +226,48 @@ class _Model:
         self, parameters: Array, factor: Array, rows: NDArray[np.bool_]
     ) -> tuple[Array, Array, Array]:
         """Logits, gradient and expected Hessian over the chosen rows, without prior."""
-        X = self.annotate(parameters, factor, self.X)
-        n = self.n_items
-        scores = X.scores
-        assert scores is not None
+        X, n = self.X, self.n_items
         gradient, hessian = np.zeros(self.size), np.zeros((self.size, self.size))
         at_scores = self.at["scores"]
-        weight = np.where(rows, self.weight, 0.0)
-        eta = np.where(weight > 0, X.logits(), 0.0)
-        p = sigmoid(eta)
-        residual, curvature = weight * (p - self.y), weight * p * (1.0 - p)
+        scores = self.items @ parameters[at_scores]
+        slopes = parameters[self.at["sensitivity"]]
+        # What each model adds to the logits of each judge.
+        by_item = slopes[:, None] * scores + self.deviations(parameters, factor)
+        eta = np.zeros(len(self.y))
+
+        def loss(cut: JudgeRows, logits: Array) -> tuple[Array, Array]:
+            """Derivatives of the rows' loss by their logits; these are kept."""
+            weight = np.where(rows.take(cut.rows), self.weight.take(cut.rows), 0.0)
+            eta[cut.rows] = logits = np.where(weight > 0, logits, 0.0)
+            p = sigmoid(logits)
+            weighted = weight * p
+            residual = weighted - weight * self.y.take(cut.rows)
+            return residual, weighted * np.subtract(1.0, p, out=p)
 
         human = X.by_judge(-1)
-        if curvature[human.rows].any():
-            sums = pair_sums(human.left, human.right, curvature[human.rows], n)
-            by_item = human.incidence.T @ residual[human.rows]
-            gradient[at_scores] += self.items.T @ by_item
+        residual, curvature = loss(human, _differences(scores, human))
+        if curvature.any():
+            sums = pair_sums(human.left, human.right, curvature, n)
+            gradient[at_scores] += self.items.T @ (human.incidence.T @ residual)
             hessian[at_scores, at_scores] += self.items.T @ laplacian(sums) @ self.items
         for m in range(self.n_judges):
             cut = X.by_judge(m)
-            row_curvature = curvature[cut.rows]
-            if not row_curvature.any():
+            blocks = [_differences(scores, cut)[:, None], cut.order[:, None]]
+            if self.spans[m] is not None:
+                blocks.append(self.spans[m])
+            extra = Columns(*blocks)
+            own = np.zeros(extra.shape[1])
+            if self.has_position:
+                own[1] = parameters[self.at["position"]][m]
+            own[2:] = parameters[self.bias_at[m]]
+            logits = _differences(by_item[m], cut) + extra.dot(own)
+            if self.spans[m] is None and X.biases is not None:
+                logits += X.biases.take(cut.rows)
+            residual, curvature = loss(cut, logits)
+            if not curvature.any():
                 continue
-            delta = scores[cut.left] - scores[cut.right]
-            span = self.spans[m]
-            blocks = [delta[:, None], cut.order[:, None]]
-            extra = Columns(*blocks) if span is None else Columns(*blocks, span)
-            gram = local_gram(cut, extra, row_curvature)
-            r = residual[cut.rows]
-            local = np.concatenate([cut.incidence.T @ r, extra.sums(r)])
+            gram = local_gram(cut, extra, curvature)
+            local = np.concatenate([cut.incidence.T @ residual, extra.sums(residual)])
             at, columns = self._columns(m, parameters, extra.shape[1])
             gradient[at] += columns.T @ local
             hessian[np.ix_(at, at)] += columns.T @ gram @ columns
@@ -346,6 +362,13 @@ class _Model:
         arrival[self.at["deviation"]] = new
         arrival[: int(self.X.is_new.sum())] = True
         return historical, arrival
+
+
+def _differences(values: Array, cut: JudgeRows) -> Array:
+    """Value of the first model of each row minus the second's."""
+    difference: Array = values.take(cut.left)
+    difference -= values.take(cut.right)
+    return difference
 
 
 def _cells(X: Comparisons, y: Array, weight: Array) -> tuple[Comparisons, Array, Array]:

@@ -467,9 +467,9 @@ class RieszDebiaser(ComparisonEstimator):
         human = X.by_judge(-1)
         at = place[human.rows]
         chosen = np.flatnonzero(at >= 0)
-        weights[at[chosen]] = (
-            item_weights[human.left[chosen]] - item_weights[human.right[chosen]]
-        )
+        left, right = human.left[chosen], human.right[chosen]
+        weights[at[chosen]] = item_weights.take(left, axis=0)
+        weights[at[chosen]] -= item_weights.take(right, axis=0)
         for m, block in enumerate(system.blocks):
             cut = X.by_judge(m)
             at = place[cut.rows]
@@ -480,7 +480,8 @@ class RieszDebiaser(ComparisonEstimator):
             columns = system.columns(m, X) @ system.weights
             # What a row says of its two models and of the sensitivity, by model.
             by_item = columns[:n_items] + np.outer(scores, columns[n_items])
-            values = by_item[left] - by_item[right]
+            values = by_item.take(left, axis=0)
+            values -= by_item.take(right, axis=0)
             if X.position_effects is not None:
                 values += np.outer(cut.order[chosen], columns[n_items + 1])
             values -= block.correction(cut.pairs[chosen], columns)

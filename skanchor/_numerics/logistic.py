@@ -50,8 +50,9 @@ class LogisticFit:
 
 def sigmoid(eta: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logistic function, several times faster than ``scipy.special.expit``."""
+    values = np.negative(eta)
     with np.errstate(over="ignore"):
-        values = np.exp(-eta)
+        np.exp(values, out=values)
     values += 1.0
     return np.reciprocal(values, out=values)
 
@@ -130,14 +131,16 @@ def fit_logistic(
     while n_iter < max_iter:
         n_iter += 1
         mean = sigmoid(eta)
-        gradient = columns.sums(weight * mean) - target + penalty * coef
+        expected = weight * mean
+        gradient = columns.sums(expected) - target + penalty * coef
         # A coefficient on its bound moves only inwards.
         free = ~(
             ((coef <= lower) & (gradient > 0)) | ((coef >= upper) & (gradient < 0))
         )
         if hessian is None or drift > _STALE_MOVE:
             # The product of a matrix with itself costs half of another one.
-            scaled = columns.scaled(np.sqrt(weight * mean * (1.0 - mean)))
+            expected *= np.subtract(1.0, mean, out=mean)
+            scaled = columns.scaled(np.sqrt(expected, out=expected))
             hessian = scaled.T @ scaled
             hessian[np.diag_indices(n_columns)] += penalty
             drift, inherited, solver = 0.0, False, None
@@ -155,9 +158,9 @@ def fit_logistic(
             whole = coef + length * step
             trial = np.clip(whole, lower, upper)
             moved = trial - coef
-            shift = columns.dot(moved)
-            trial_eta = eta + shift
-            change = float(np.abs(shift * counted).max(initial=0.0))
+            trial_eta = columns.dot(moved)
+            change = _largest(trial_eta, counted)
+            trial_eta += eta
             inside = length == 1.0 and np.array_equal(trial, whole)
             if inside and change <= SAFE_MOVE:
                 # The curvature changes by less than a factor of exp(1/2), so that
@@ -182,7 +185,7 @@ def fit_logistic(
         drift = np.inf if inherited else drift + change
         if change > _SHORT_MOVE:
             # Under separation the loss is flat while logits still move by one.
-            if decrement <= _FLAT_LOSS and np.abs(eta * counted).max() > _FLAT_LOGIT:
+            if decrement <= _FLAT_LOSS and _largest(eta, counted) > _FLAT_LOGIT:
                 break
             continue
         # A step leaves an error of its own length times the share by which the
@@ -195,6 +198,13 @@ def fit_logistic(
     if hessian is None:
         hessian = np.diag(penalty)
     return LogisticFit(coef, converged, at_bound, n_iter, hessian)
+
+
+def _largest(values: NDArray[np.float64], counted: NDArray[np.float64]) -> float:
+    """Largest size of the values that count."""
+    inside = values * counted
+    low, high = inside.min(initial=0.0), inside.max(initial=0.0)
+    return float(np.maximum(high, -low))
 
 
 def _objective(
