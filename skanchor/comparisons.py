@@ -281,6 +281,13 @@ class JudgeRows:
         values = np.tile([1.0, -1.0], n)
         return csr_array((values, columns.ravel(), starts), shape=(n, self.n_models))
 
+    def net(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the values of each model's rows, minus those where it is second."""
+        first, second = (
+            np.bincount(side, values, self.n_models) for side in (self.left, self.right)
+        )
+        return np.asarray(first - second)
+
     def item_sums(
         self, values: NDArray[np.float64], factor: NDArray[np.float64]
     ) -> NDArray[np.float64]:

@@ -225,7 +225,7 @@ def item_effects_check(
         head, tail = slice(n_models), slice(n_models, None)
         solver = SymmetricSolver.factorise(gram[tail, tail])
         seen = gram[head, head] - gram[head, tail] @ solver.solve(gram[tail, head])
-        by_model = cut.incidence.T @ residual
+        by_model = cut.net(residual)
         rows[judge] = _pearson(
             cut.left[used], cut.right[used], residual[used], curvature[used],
             dispersion, slope**2 * error, n_models, solver.rank,

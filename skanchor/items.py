@@ -248,7 +248,7 @@ class _Model:
         residual, curvature = loss(human, _differences(scores, human))
         if curvature.any():
             sums = pair_sums(human.left, human.right, curvature, n)
-            gradient[at_scores] += self.items.T @ (human.incidence.T @ residual)
+            gradient[at_scores] += self.items.T @ human.net(residual)
             hessian[at_scores, at_scores] += self.items.T @ laplacian(sums) @ self.items
         for m in range(self.n_judges):
             cut = X.by_judge(m)
@@ -267,7 +267,7 @@ class _Model:
             if not curvature.any():
                 continue
             gram = local_gram(cut, extra, curvature)
-            local = np.concatenate([cut.incidence.T @ residual, extra.sums(residual)])
+            local = np.concatenate([cut.net(residual), extra.sums(residual)])
             at, columns = self._columns(m, parameters, extra.shape[1])
             gradient[at] += columns.T @ local
             hessian[np.ix_(at, at)] += columns.T @ gram @ columns
@@ -281,13 +281,15 @@ class _Model:
         self, m: int, parameters: Array, n_extra: int
     ) -> tuple[NDArray[np.intp], Array]:
         """Parameters that judge m sees, and their map to its local columns."""
-        n, at = self.n_items, self.at
-        blocks = [at["scores"], at["sensitivity"].start + m]
+        n, at, everything = self.n_items, self.at, np.arange(self.size)
+        blocks = [everything[at["scores"]], everything[at["sensitivity"]][[m]]]
         if self.has_position:
-            blocks.append(at["position"].start + m)
-        start = at["deviation"].start + m * n
-        blocks += [self.bias_at[m], slice(start, start + n)]
-        where = np.concatenate([np.atleast_1d(np.r_[block]) for block in blocks])
+            blocks.append(everything[at["position"]][[m]])
+        blocks += [
+            everything[self.bias_at[m]],
+            everything[at["deviation"]].reshape(self.n_judges, n)[m],
+        ]
+        where = np.concatenate(blocks)
         n_scores = self.items.shape[1]
         columns = np.zeros((n + n_extra, len(where)))
         columns[:n, :n_scores] = parameters[at["sensitivity"]][m] * self.items
@@ -307,7 +309,7 @@ class _Model:
         rows: NDArray[np.bool_],
         free: NDArray[np.bool_],
         *,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
@@ -326,7 +328,7 @@ class _Model:
             step = -SymmetricSolver.factorise(curvature).solve(slope)
             decrement = -float(slope @ step)
             if decrement <= tol:
-                # A few hundredths of a standard error, which this step squares.
+                # A tenth of a standard error at most, which this step squares.
                 parameters = parameters.copy()
                 parameters[where] += step
                 return parameters, True
@@ -506,7 +508,7 @@ def estimate_item_covariance(
         # The mode under the current covariance exists where votes are separated too.
         factor = covariance_factor(covariance)
         model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
-        parameters, _ = model.newton(parameters, factor, rows, free, tol=1e-2)
+        parameters, _ = model.newton(parameters, factor, rows, free)
         model.rescale(parameters, factor)
         _, gradient, hessian = model.derivatives(parameters, identity, rows)
         hessian[np.diag_indices(model.size)] += prior
