@@ -1180,10 +1180,12 @@ def _factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if values.dtype.kind == "O" and len(values) > _MANY:
         # Equal strings of a column that was read from a file mostly are one object,
         # and addresses are told apart much faster than texts.
-        address = np.frombuffer(values.tobytes(), dtype=np.intp)
+        address = np.frombuffer(np.ascontiguousarray(values), dtype=np.intp)
         if len(set(address[:_MANY].tolist())) < _MANY // 2:
             at, example = _addresses(address)
             codes, labels = pd.factorize(values[example])
+            if len(labels) == len(example) and (codes >= 0).all():
+                return at, np.asarray(labels)
             return codes.take(at), np.asarray(labels)
     codes, labels = pd.factorize(values)
     return codes.astype(np.intp, copy=False), np.asarray(labels)
@@ -1200,15 +1202,25 @@ def _addresses(
         example = np.empty(len(distinct), dtype=np.intp)
         example[at] = np.arange(len(at))
         return at, example
-    # Objects close together need no table of hashes. Of this one the system hands out
-    # only the pages that are touched.
+    # Objects close together need no table of hashes. Of this one, of codes from one on,
+    # the system hands out only the pages that are touched.
     table = np.zeros(size, dtype=np.int32)
-    slot = (address - low) // _ALIGNMENT
-    row = np.arange(len(slot), dtype=np.int32)
-    table[slot] = row
-    example = np.flatnonzero(table.take(slot) == row)
-    table[slot[example]] = np.arange(len(example), dtype=np.int32)
-    return table.take(slot).astype(np.intp), example
+    codes, examples, n_known = np.empty(len(address), dtype=np.intp), [], 0
+    for start in range(0, len(address), _STEP):
+        slot = address[start : start + _STEP] - low
+        slot //= _ALIGNMENT
+        part = table.take(slot)
+        fresh = np.flatnonzero(part == 0)
+        if len(fresh):
+            # Of the rows that write into a slot, one is read back.
+            table[slot[fresh]] = fresh
+            first = fresh[table.take(slot[fresh]) == fresh]
+            table[slot[first]] = np.arange(n_known + 1, n_known + len(first) + 1)
+            examples.append(start + first)
+            n_known += len(first)
+            part = table.take(slot)
+        np.subtract(part, 1, out=codes[start : start + _STEP])
+    return codes, np.concatenate(examples)
 
 
 def _merge(
@@ -1316,7 +1328,9 @@ def row_notices(
         battles apart.
     """
     notices: list[Warning] = []
-    alone = (X.left == X.right) & (weight > 0)
+    alone = constant(False, len(X))
+    if _ever_equal(X.left, X.right):
+        alone = (X.left == X.right) & (weight > 0)
     if alone.any():
         sides = _appearances(X, (weight > 0) & ~alone)
         lost = X.models[np.unique(X.left[alone & (sides[X.left] == 0)])].tolist()
@@ -1338,6 +1352,12 @@ def row_notices(
                 )
             )
     return notices
+
+
+def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Whether two columns agree in any row, without a column of answers."""
+    parts = (slice(start, start + _STEP) for start in range(0, len(first), _STEP))
+    return any((first[part] == second[part]).any() for part in parts)
 
 
 def _copies(

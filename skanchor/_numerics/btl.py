@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,9 @@ __all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
 # Change of the differences of scores up to which a Newton step needs no check.
 _SAFE_MOVE = 0.5
 
-_PACKED = 2.0**26
-"""Worth of a win where wins and rows share one sum, below 2**53 in all."""
+# Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
+# in all, so that it is exact.
+_PACKED, _MOST = 2.0**26, 1 << 25
 
 
 def pair_sums(
@@ -65,18 +67,12 @@ class PairCounts:
         """
         equal = weight.size == 1
         totals = np.zeros((3 if equal else 5, size * size))
-        # In steps that stay in the cache, yet outweigh a table of pairs.
-        rows_of_step = min(max(1 << 16, 4 * size * size), 1 << 24)
-        for start in range(0, len(left), rows_of_step):
-            part = slice(start, start + rows_of_step)
-            pair = left[part] * size
-            pair += right[part]
+        for start in range(0, len(left), _MOST):
+            part = slice(start, start + _MOST)
             if equal:
-                sums = _count(pair, y[part], size * size)
+                totals += _count(left[part], right[part], y[part], size)
             else:
-                sums = _weigh(pair, y[part], weight[part], size * size)
-            for total, term in zip(totals, sums, strict=True):
-                total += term
+                totals += _weigh(left[part], right[part], y[part], weight[part], size)
         if equal:
             unit = float(weight[0])
             totals = np.vstack([unit * totals[:2], unit**2 * totals])
@@ -106,29 +102,48 @@ class PairCounts:
         return laplacian(y2 - 2.0 * p * y + p * p * one)
 
 
-def _count(pair: NDArray[np.intp], y: NDArray[np.float64], size: int) -> list[NDArray]:
+def _steps(n_rows: int, size: int) -> Iterator[slice]:
+    """Rows that stay in the cache, yet outweigh a table of pairs."""
+    step = max(1 << 16, size * size)
+    return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def _count(
+    left: NDArray[np.intp], right: NDArray[np.intp], y: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
     """Sums of 1, y and y squared by pair."""
-    if ((y > 0.0) & (y < 1.0)).any():
-        return [np.bincount(pair, term, size) for term in (None, y, y * y)]
-    # Without ties one sum holds both numbers: wins in its high bits, rows in its low
-    # ones. A step has far fewer rows than either has room for.
-    packed = y * _PACKED
-    packed += 1.0
-    both = np.bincount(pair, packed, size)
+    tied, both = np.zeros((3, size * size)), np.zeros(size * size)
+    for rows in _steps(len(left), size):
+        pair, won = left[rows] * size, y[rows]
+        pair += right[rows]
+        if ((won > 0.0) & (won < 1.0)).any():
+            for total, term in zip(tied, (None, won, won * won), strict=True):
+                total += np.bincount(pair, term, size * size)
+        else:
+            # Wins in the high bits, rows in the low ones.
+            packed = won * _PACKED
+            packed += 1.0
+            both += np.bincount(pair, packed, size * size)
     wins = np.floor(both / _PACKED)
-    return [both - _PACKED * wins, wins, wins]
+    return tied + np.array([both - _PACKED * wins, wins, wins])
 
 
 def _weigh(
-    pair: NDArray[np.intp],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
     y: NDArray[np.float64],
     weight: NDArray[np.float64],
     size: int,
-) -> list[NDArray]:
+) -> NDArray[np.float64]:
     """Sums by pair of w, w y, and of squared w times 1, y and y squared."""
-    square = weight * weight
-    terms = (weight, weight * y, square, square * y, square * y * y)
-    return [np.bincount(pair, term, size) for term in terms]
+    totals = np.zeros((5, size * size))
+    for rows in _steps(len(left), size):
+        pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
+        square = w * w
+        terms = (w, w * won, square, square * won, square * won * won)
+        for total, term in zip(totals, terms, strict=True):
+            total += np.bincount(pair, term, size * size)
+    return totals
 
 
 def fit_scores(
