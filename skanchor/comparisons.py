@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 from narwhals.exceptions import DuplicateError
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csc_array, csr_array, issparse
+from scipy.sparse import csr_array, issparse
 
 from skanchor.exceptions import BattlesError, DataWarning
 
@@ -272,14 +272,22 @@ class JudgeRows:
         return len(self.rows)
 
     @cached_property
+    def _sides(self) -> NDArray[np.int32]:
+        """Model codes of the two sides, row after row."""
+        return np.column_stack([self.left, self.right]).astype(np.int32).ravel()
+
+    def _entries(self, values: NDArray[np.float64]) -> csr_array:
+        """Sparse (n, n_models) matrix: values at the first models, minus at others."""
+        n = len(self.rows)
+        entries = np.repeat(values, 2)
+        np.negative(entries[1::2], out=entries[1::2])
+        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
+        return csr_array((entries, self._sides, starts), (n, self.n_models))
+
+    @property
     def incidence(self) -> csr_array:
         """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
-        n = len(self.rows)
-        columns = np.empty((n, 2), dtype=np.int32)
-        columns[:, 0], columns[:, 1] = self.left, self.right
-        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
-        values = np.tile([1.0, -1.0], n)
-        return csr_array((values, columns.ravel(), starts), shape=(n, self.n_models))
+        return self._entries(np.ones(len(self.rows)))
 
     def net(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum of the values of each model's rows, minus those where it is second."""
@@ -304,13 +312,7 @@ class JudgeRows:
         -------
         ndarray of shape (n_models, n_columns)
         """
-        signs = self.incidence
-        entries = signs.data * np.repeat(factor, 2)
-        # Its rows are the columns of the transpose.
-        weighted = csc_array(
-            (entries, signs.indices, signs.indptr), (self.n_models, len(self))
-        )
-        return np.asarray(weighted @ values)
+        return np.asarray(self._entries(factor).T @ values)
 
 
 # ----------------------------------------------------------------------- comparisons

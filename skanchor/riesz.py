@@ -167,6 +167,14 @@ class _Learned:
         return np.hstack([_finite(a.contrast(pairs)) for a in self.learners])
 
 
+def _curvature(eta: Array, weight: Array) -> Array:
+    """Weighted variance of the outcomes."""
+    p = sigmoid(eta)
+    curvature = p * (1.0 - p)
+    # Separated verdicts say nothing: their inverse would be rounding noise.
+    return np.where(curvature > SEPARATED, weight * curvature, 0.0)
+
+
 def _finite(values: Array) -> Array:
     if not np.isfinite(values).all():
         raise LearnerError("the learner of the Riesz weights returned NaN.")
@@ -306,10 +314,8 @@ class RieszDebiaser(ComparisonEstimator):
         used = X.is_usable & (weight > 0) & np.isfinite(eta)
         X = usable_features(X, used & ~X.is_human)
         weight = np.where(used, weight, 0.0)
-        p = sigmoid(np.where(used, eta, 0.0))
-        curvature = p * (1.0 - p)
-        # Separated verdicts say nothing: their inverse would be rounding noise.
-        curvature = np.where(curvature > SEPARATED, weight * curvature, 0.0)
+        curvature = _curvature(np.where(used, eta, 0.0), weight)
+        del eta
         self._limit = None
         self._system = self._solve(X, curvature, groups)
         if self.weight_bound is not None:
