@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
-from skanchor import Comparisons, split_battles
+from skanchor import BTLRegressor, Comparisons, split_battles
 from skanchor.comparisons import Outcomes, decide_roles, is_constant
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DataWarning
 
 KINDS = {
     "pandas": lambda data: pd.DataFrame(data),
@@ -572,6 +572,47 @@ def test_long_columns_are_coded_alike_however_they_are_stored():
         pl.Series(verdicts.tolist()),
     ):
         assert_array_equal(Outcomes.encode(y, named=True).values, wanted)
+
+
+def test_long_columns_of_objects_may_bring_new_ones_late():
+    rng = np.random.default_rng(0)
+    n = 150_000
+    names = np.array(["fox", "elk", "".join(["f", "ox"]), "yak", "owl"], dtype=object)
+    a = rng.integers(0, 3, n)
+    a[-10:] = [3, 4] * 5
+    b = np.where(names[a] == "elk", 0, 1)
+    # Neither column lies in one piece.
+    battles = np.column_stack([names[a], names[b]])
+    X = Comparisons.from_battles(
+        pd.DataFrame({"model_a": battles[:, 0], "model_b": battles[:, 1]}, dtype=object)
+    )
+    assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
+    assert_array_equal(X.models[X.left], names[a])
+    assert_array_equal(X.models[X.right], names[b])
+
+
+def test_a_late_row_against_itself_is_told():
+    n = 150_000
+    a, b = np.zeros(n, dtype=int), np.ones(n, dtype=int)
+    b[-1] = 0
+    y = np.arange(n) % 2
+    with pytest.warns(DataWarning, match="1 rows compare a model with itself"):
+        BTLRegressor().fit(pd.DataFrame({"model_a": a, "model_b": b}), y)
+
+
+def test_sums_by_model_follow_the_incidence():
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 4, 50)
+    table = pd.DataFrame({"model_a": left, "model_b": (left + 1) % 4, "judge": "gpt"})
+    cut = Comparisons.from_battles(table).by_judge(0)
+    signs = np.eye(4)[cut.left] - np.eye(4)[cut.right]
+    values, factor = rng.normal(size=(50, 3)), rng.random(50)
+    assert_array_equal(cut.incidence.toarray(), signs)
+    assert_allclose(cut.net(factor), signs.T @ factor, atol=1e-12)
+    for order in "CF":
+        given = np.asarray(values, order=order)
+        wanted = signs.T @ (factor[:, None] * values)
+        assert_allclose(cut.item_sums(given, factor), wanted, atol=1e-12)
 
 
 def test_missing_values_in_long_columns_are_named_by_row():
