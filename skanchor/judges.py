@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from skanchor.bias._base import (
     fit_all,
     learner_for,
     make_learner,
+    same_settings,
     span_names,
 )
 from skanchor.comparisons import (
@@ -241,7 +241,11 @@ class JudgeCalibrator(ComparisonEstimator):
             )
 
     def follow(self, learner: Any) -> Any:
-        """Put the picks of this calibrator where another stage's learner is automatic.
+        """Put what this calibrator has chosen where another stage would choose.
+
+        The pick of an automatic learner, and the settings that the same learner has
+        chosen here: functions that psi was shrunk to leave out need no balance in the
+        weights.
 
         Parameters
         ----------
@@ -251,21 +255,20 @@ class JudgeCalibrator(ComparisonEstimator):
         Returns
         -------
         str, learner or dict
-            The same, or a dict judge -> learner where a choice was automatic.
+            The same, or a dict judge -> learner where a choice was made here.
         """
-        automatic = isinstance(learner, (str, Mapping, AutoBias))
-        if not automatic or (isinstance(learner, str) and learner != "auto"):
-            return learner
+        settled = {}
         names = self.judges_.tolist()
         found = {judge: learner_for(learner, judge) for judge in names}
-        chosen = [
-            judge
-            for judge, one in found.items()
-            if isinstance(one, AutoBias) and judge in self.choices_.index
-        ]
-        if not chosen:
-            return learner
-        return found | {judge: clone(self.biases_[judge]) for judge in chosen}
+        for judge, one in found.items():
+            mine: Any = self.biases_[judge]
+            same = hasattr(one, "settled") and same_settings(
+                one, learner_for(self.bias, judge)
+            )
+            picked = isinstance(one, AutoBias) and judge in self.choices_.index
+            if same or picked:
+                settled[judge] = mine.settled() if hasattr(mine, "settled") else mine
+        return found | settled if settled else learner
 
     def _judge_notices(
         self, judge: Any, learner: Any, problem: Problem, order: Array

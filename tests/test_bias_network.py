@@ -21,6 +21,7 @@ from skanchor import (
     SourceKFold,
 )
 from skanchor.bias import BiasLearner, LinearBias, NetworkBias, Problem
+from skanchor.bias._base import same_settings
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
@@ -111,9 +112,14 @@ def test_parameters_of_the_parts():
     assert again.fit(pairs, y).coef_.shape == (3 + 7,)
     with pytest.raises(TypeError, match="no parameter 'modle__width'"):
         NetworkBias(modle__width=5).fit(pairs, y)
-    with pytest.raises(ValueError, match="optimizer must be"):
+    with pytest.raises(ValueError, match="'optimizer' parameter of NetworkBias must"):
         NetworkBias(optimizer="newton").fit(pairs, y)
-    for name, bad in (("lr", 0.0), ("alpha", -1.0), ("validation_fraction", 1.0)):
+    for name, bad in (
+        ("lr", 0.0),
+        ("alpha", -1.0),
+        ("alpha", "best"),
+        ("batch_size", 0),
+    ):
         with pytest.raises(ValueError, match=name):
             NetworkBias(**{name: bad}).fit(pairs, y)
 
@@ -124,7 +130,7 @@ def test_size_grows_with_the_rows():
         pairs, _, y, _ = make_pairs(n=n)
         body = NetworkBias(max_epochs=0).fit(pairs, y).module_
         sizes.append((body[0].out_features, len(body) // 2))
-    assert sizes == [(24, 1), (64, 1), (96, 2)]
+    assert sizes == [(48, 1), (128, 1), (192, 2)]
 
 
 # ----------------------------------------------------------------------------- learning
@@ -160,6 +166,38 @@ def test_head_and_sensitivity_are_exact():
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_a_bias_without_curvature_is_fitted_as_a_linear_one(loss):
+    pairs, delta, _, weight = make_pairs(14)
+    line = pairs.contrast @ [1.0, -0.5, 0.2]
+    rng = np.random.default_rng(0)
+    columns = {"parametric": delta[:, None]} if loss == "logistic" else {}
+    y = line + rng.normal(size=len(line))
+    if loss == "logistic":
+        y = 1.0 * (rng.random(len(line)) < expit(line + delta))
+    net = NetworkBias(loss=loss).fit(pairs, y, weight, **columns)
+    linear = LinearBias(loss=loss).fit(pairs, y, weight, **columns)
+    gap = net.contrast(pairs) - linear.contrast(pairs)
+    assert net.alpha_ >= 10 and np.std(gap) < 0.1 * np.std(line)
+    # Curvature is not shrunk away.
+    curved = psi(pairs.left) - psi(pairs.right) + rng.normal(size=len(line))
+    if loss == "logistic":
+        curved = 1.0 * (rng.random(len(line)) < expit(curved + delta))
+    assert NetworkBias(loss=loss).fit(pairs, curved, weight, **columns).alpha_ <= 1
+
+
+def test_weights_take_the_ridge_of_the_calibrator():
+    battles, y = judged()
+    calibrator = JudgeCalibrator(quick()).fit(battles, y)
+    follower = calibrator.follow(quick())
+    for judge in calibrator.judges_:
+        chosen = calibrator.biases_[judge].alpha_
+        assert follower[judge].alpha == chosen
+    # Another class, or other settings, choose for themselves.
+    for other in (quick(width=9), LinearBias(), "boosted"):
+        assert calibrator.follow(other) is other
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_swapping_the_sides_negates(loss):
     pairs, _, y, weight = make_pairs(3, n=300)
     net = quick(loss=loss).fit(pairs, y, weight)
@@ -183,6 +221,7 @@ def test_sparse_weights_are_exactly_zero():
     pairs, _, y, _ = make_pairs(5, n=400)
     dense, sparse = (quick(l1=l1, max_epochs=30).fit(pairs, y) for l1 in (0.0, 2.0))
     zeros = [int((net.module_[0].weight == 0).sum()) for net in (dense, sparse)]
+    # Units start from few features, and training fills in the others.
     assert zeros[0] == 0 and zeros[1] > 4
 
 
@@ -222,13 +261,19 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
 
 
 def test_stacked_fits_equal_single_fits():
+    # Each has a ridge of its own.
+    alphas = (0.01, 0.1, "auto")
     problems = [
         Problem(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))
     ]
-    together = [quick(width=16) for _ in problems]
+    together = [quick(width=16, alpha=alpha) for alpha in alphas]
+    assert same_settings(together[0], together[1])
+    assert not same_settings(together[0], quick(width=17))
     NetworkBias.fit_many(together, problems)
-    for net, problem in zip(together, problems, strict=True):
-        alone = quick(width=16).fit(problem.X, problem.y, problem.sample_weight)
+    for net, alpha, problem in zip(together, alphas, problems, strict=True):
+        alone = quick(width=16, alpha=alpha).fit(
+            problem.X, problem.y, problem.sample_weight
+        )
         assert_allclose(net.contrast(problem.X), alone.contrast(problem.X), atol=1e-3)
 
 

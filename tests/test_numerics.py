@@ -17,6 +17,8 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms, sigmoid
+from skanchor._numerics.ridge import RidgePath
+from skanchor.bias._base import simplest_within_error
 
 
 def make_rows(seed, n=250, d=3):
@@ -317,3 +319,34 @@ def test_columns_are_their_blocks_side_by_side():
     assert_allclose(columns.sums(weight), weight @ whole)
     assert_allclose(columns.scaled(weight), whole * weight[:, None])
     assert Columns(np.empty((7, 0))).dot(np.empty(0)).tolist() == [0.0] * 7
+
+
+# ------------------------------------------------------------------------------ ridge
+@pytest.mark.parametrize("dead", [False, True])
+def test_ridge_path_leaves_one_out(dead, rng):
+    n, alphas = 30, np.array([100.0, 0.1, 0.001])
+    design, y = rng.normal(size=(n, 6)), rng.normal(size=(n, 2))
+    weight = rng.exponential(size=n) / n
+    fixed, shrunk = np.array([0.0, 0.02]), np.array([1.0, 0.5, 2.0, 1.0])
+    if dead:
+        # A constant hidden feature has no penalty and no contrast.
+        design[:, 3], shrunk[1] = 0.0, 0.0
+    path = RidgePath.of(design, fixed, shrunk, weight, y)
+    for alpha, found in zip(alphas, path.left_out(alphas), strict=True):
+        penalty = np.diag(np.append(fixed, alpha * shrunk))
+        for i in range(n):
+            w = np.where(np.arange(n) == i, 0.0, weight)
+            gram = design.T @ (design * w[:, None]) + penalty
+            coef = np.linalg.pinv(gram) @ (design.T @ (y * w[:, None]))
+            assert_allclose(found[i], design[i] @ coef, atol=1e-8)
+
+
+def test_the_simplest_choice_within_one_error(rng):
+    noise = rng.normal(size=400)
+    noise -= noise.mean()
+    # Standard error of the sum of the gaps: 20 times their deviation of one.
+    unit = noise / noise.std()
+    terms = np.column_stack([unit + 30 / 400, 2 * unit + 10 / 400, unit * 0])
+    assert simplest_within_error(terms) == 1
+    assert simplest_within_error(np.add(terms, [-1.0, 0, 0])) == 0
+    assert simplest_within_error(terms[:, [2]]) == 0

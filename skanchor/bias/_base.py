@@ -31,6 +31,8 @@ __all__ = [
     "fit_all",
     "learner_for",
     "make_learner",
+    "same_settings",
+    "simplest_within_error",
     "span_names",
 ]
 
@@ -62,6 +64,10 @@ class BiasLearner(Protocol):
 
     A class that fits several problems faster together than one by one may add a class
     method ``fit_many(learners, problems)``, for learners of equal parameters.
+
+    A learner that chooses settings of its own may add ``settled()``, an unfitted copy
+    with the chosen ones: where both halves have the same learner, the Riesz weights
+    take what the calibrator has chosen.
     """
 
     def fit(
@@ -183,7 +189,7 @@ def fit_all(
     waiting = list(range(len(learners)))
     while waiting:
         first = learners[waiting[0]]
-        together = [i for i in waiting if _fits_with(first, learners[i])]
+        together = [i for i in waiting if same_settings(first, learners[i])]
         waiting = [i for i in waiting if i not in together]
         try:
             if hasattr(first, "fit_many"):
@@ -209,17 +215,40 @@ def fit_all(
             raise
 
 
-def _fits_with(first: Any, other: Any) -> bool:
-    """Whether two learners may be fitted together."""
+def same_settings(first: Any, other: Any) -> bool:
+    """Whether two learners may be fitted together, and one follow the other."""
     if first is other:
         return True
     if type(first) is not type(other) or not hasattr(first, "fit_many"):
         return False
+    own = getattr(first, "_own_parameters", ())
+    ours, theirs = (
+        {k: v for k, v in one.get_params().items() if k not in own}
+        for one in (first, other)
+    )
     try:
-        return bool(first.get_params() == other.get_params())
+        return bool(ours == theirs)
     except ValueError:
         # Arrays among the parameters: not worth the trouble.
         return False
+
+
+def simplest_within_error(terms: Array) -> int:
+    """First column whose sum exceeds the least by no more than its standard error.
+
+    Parameters
+    ----------
+    terms : ndarray of shape (n_rows, n_choices)
+        Held-out loss of each row under each choice, the simplest choice first.
+
+    Returns
+    -------
+    int
+    """
+    best = int(np.argmin(terms.sum(axis=0)))
+    gaps = terms - terms[:, [best]]
+    error = np.sqrt(len(gaps)) * gaps.std(axis=0)
+    return int(np.argmax(gaps.sum(axis=0) <= error))
 
 
 def enter_pairs(

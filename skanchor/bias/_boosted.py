@@ -16,7 +16,11 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms
-from skanchor.bias._base import ContrastMixin, enter_pairs
+from skanchor.bias._base import (
+    ContrastMixin,
+    enter_pairs,
+    simplest_within_error,
+)
 from skanchor.bias._trees import Bins, Tree, grow_tree
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
@@ -231,6 +235,18 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self._centre = share @ self._raw(responses)
         return self
 
+    def settled(self) -> Self:
+        """Unfitted copy with the chosen rounds, for a second problem of this judge.
+
+        Returns
+        -------
+        BoostedBias
+        """
+        check_is_fitted(self, "coef_")
+        return clone(self).set_params(
+            max_rounds=self.n_rounds_, validation_fraction=0.0
+        )
+
     def _boost(self, rows: _Rows, train: NDArray[np.bool_], rounds: int) -> _Boosted:
         """Boost on the training rows, and watch the loss of the others."""
         logistic = self.loss == "logistic"
@@ -257,7 +273,8 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             )
         boosted = np.zeros((n, n_targets))
         stages: list[_Stage] = []
-        best, best_loss, since = 0, np.inf, 0
+        held: list[Array] = []
+        best_loss, since = np.inf, 0
         coef = np.zeros((rows.exact.shape[1], n_targets))
         at_bound, converged = np.zeros(len(coef), dtype=bool), True
         for number in range(rounds + 1):
@@ -281,10 +298,10 @@ class BoostedBias(ContrastMixin, BaseEstimator):
                 coef = gram.solve(rows.exact.T @ rest)
             eta = boosted + rows.exact @ coef
             if watched.any():
-                loss = self._loss(targets, eta, watched)
-                since += 1
+                held.append(self._losses(targets, eta, watched))
+                loss, since = float(held[-1].sum()), since + 1
                 if loss < best_loss:
-                    best, best_loss, since = number, loss, 0
+                    best_loss, since = loss, 0
                 if since >= self.patience:
                     break
             if number == rounds:
@@ -303,12 +320,15 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             stages.append(_Stage(stage, step * scale))
         if not np.isfinite(eta).all():
             raise LearnerError("boosting returned NaN or infinite values.")
+        best = simplest_within_error(np.column_stack(held)) if held else len(stages)
         return _Boosted(stages, coef * scale, at_bound, converged, best)
 
-    def _loss(self, targets: Array, eta: Array, weight: Array) -> float:
+    def _losses(self, targets: Array, eta: Array, weight: Array) -> Array:
+        """Weighted loss of each row that has a weight."""
+        at = np.flatnonzero(weight)
         if self.loss == "logistic":
-            return float(weight @ log_loss_terms(targets[:, 0], eta[:, 0]))
-        return float(np.sum(weight @ (targets - eta) ** 2))
+            return weight[at] * log_loss_terms(targets[at, 0], eta[at, 0])
+        return np.asarray(weight[at] * np.sum((targets[at] - eta[at]) ** 2, axis=1))
 
     def _stage(
         self, rows: _Rows, codes: Any, residual: Array, weight: Array, number: int

@@ -6,17 +6,30 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.logistic import fit_logistic
-from skanchor.bias._base import ContrastMixin, Problem, enter_pairs
+from skanchor._numerics.linalg import Columns, SymmetricSolver
+from skanchor._numerics.logistic import (
+    LogisticFit,
+    fit_logistic,
+    log_loss_terms,
+    sigmoid,
+)
+from skanchor._numerics.ridge import RidgePath
+from skanchor.bias._base import (
+    ContrastMixin,
+    Problem,
+    enter_pairs,
+    simplest_within_error,
+)
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
@@ -24,8 +37,17 @@ __all__ = ["NetworkBias"]
 
 Array = NDArray[np.float64]
 
-LINEAR_SHARE = 0.01
-"""Ridge of the linear part of the head, as a share of that of the hidden features."""
+LINEAR_RIDGE = 1e-4
+"""Ridge of the linear part of the head, whatever that of the hidden features."""
+
+ALPHAS = np.logspace(3, -3, 13)
+"""Ridges of the hidden features that ``alpha="auto"`` chooses from."""
+
+PILOT_ALPHA = 0.1
+"""Ridge of the fit about which the leave-one-out losses are taken."""
+
+FLAT = 1e-6
+"""Least curvature of a row in them."""
 
 PREFIXES = ("module__", "optimizer__")
 
@@ -57,15 +79,18 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     module : callable, optional
         Class of the body, called as ``module(n_features, **module__...)``; a torch
         module that maps (n_rows, n_features) to (n_rows, width), row by row. None is a
-        stack of linear layers with ReLU units.
+        stack of linear layers with ReLU units, those of the first layer starting from
+        one, two, three or all features in turn.
     width, depth : int, optional
-        Size of the default body; None grows with the number n of rows: ``8 ceil(0.6
-        n^(1/3))`` units (64 at n = 2,000) in ``round(log10 n) - 2`` layers, at least
+        Size of the default body; None grows with the number n of rows: ``16 ceil(0.6
+        n^(1/3))`` units (128 at n = 2,000) in ``round(log10 n) - 2`` layers, at least
         one.
-    alpha : float, default=0.01
+    alpha : float or "auto", default="auto"
         Ridge penalty of the head, as in :class:`LinearBias`: half the squared norm of
         the coefficients of standardised hidden features, beside the mean weighted loss.
-        The linear part is shrunk a hundred times less.
+        ``"auto"`` takes the largest of a path whose leave-one-out loss is within one
+        standard error of the least, so that a bias without curvature is fitted as a
+        linear one. The linear part is hardly shrunk.
     bound : float, default=10.0
         psi is clipped to ``[-bound, bound]`` about its mean, in judge logits (logistic
         loss only).
@@ -74,9 +99,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         zero.
     weight_decay : float, default=0.001
         Decoupled weight decay of the optimizer.
-    lr : float, default=0.01
+    lr : float, default=0.003
         First learning rate, lowered along half a cosine.
-    max_epochs : int, default=10
+    max_epochs : int, default=5
         Most passes over the rows.
     batch_size : int, default=256
         Rows of each gradient step; -1 is all of them.
@@ -103,6 +128,8 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     ----------
     module_ : torch.nn.Module
         Trained body, on the CPU.
+    alpha_ : float
+        Ridge penalty of the head.
     coef_ : ndarray of shape (n_columns,) or (n_columns, n_targets)
         Head: coefficients of the standardised features, then of the hidden ones.
     parametric_coef_ : ndarray of shape (n_parametric,)
@@ -122,9 +149,17 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     The paper's class: ReLU layers, bounded output, sparse weights (``l1``), depth and
     width that grow with the sample. The body starts from the same seeded weights in
     every fold, never from the fit on all rows: a body that stops before convergence
-    remembers its start, and with it the rows that the fold holds out. The head is the
+    remembers its start, and with it the rows that the fold holds out. Training starts
+    from the exact linear fit, so that hidden features need not stand in for the
+    sensitivity. The head is the
     unique solution of a convex problem, so that its start, the full fit where the
     widths agree, leaves no trace.
+
+    The leave-one-out loss is exact for the squared loss, and that of the last Newton
+    step for the logistic one; it takes the body as given, which is near the truth for a
+    body that is trained little. Where calibrator and Riesz weights have the same
+    settings, the weights take the ridge that the calibrator has chosen, and hidden
+    features of their own: they balance what psi has missed.
 
     Fits of equal settings (the judges, and the inner folds of the Riesz step) are
     trained together in one batched module: n is then the rows of the largest, and the
@@ -143,18 +178,43 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "module": [callable, None],
+        "width": [Interval(Integral, 1, None, closed="left"), None],
+        "depth": [Interval(Integral, 1, None, closed="left"), None],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "bound": [Interval(Real, 0, None, closed="neither")],
+        "l1": [Interval(Real, 0, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "lr": [Interval(Real, 0, None, closed="neither")],
+        "max_epochs": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [
+            Interval(Integral, 1, None, closed="left"),
+            Options(Integral, {-1}),
+        ],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+        "optimizer": [StrOptions({"adamw"}), callable],
+        "callbacks": ["array-like", None],
+        "device": [str],
+        "random_state": ["random_state"],
+        "loss": [StrOptions({"logistic", "squared"})],
+    }
+    # A stack shares its bodies' settings; each fit has its own head.
+    _own_parameters: ClassVar = ("alpha",)
+
     def __init__(
         self,
         module: Callable[..., Any] | None = None,
         *,
         width: int | None = None,
         depth: int | None = None,
-        alpha: float = 0.01,
+        alpha: float | str = "auto",
         bound: float = 10.0,
         l1: float = 0.0,
         weight_decay: float = 0.001,
-        lr: float = 0.01,
-        max_epochs: int = 10,
+        lr: float = 0.003,
+        max_epochs: int = 5,
         batch_size: int = 256,
         validation_fraction: float = 0.0,
         patience: int = 10,
@@ -276,7 +336,13 @@ class NetworkBias(ContrastMixin, BaseEstimator):
 
     def _prepare(self, problem: Problem) -> _Task:
         """Validate and standardise, and keep the rows of positive weight."""
-        self._check()
+        self._validate_params()
+        for name in self._kwargs:
+            if not name.startswith(PREFIXES):
+                raise TypeError(
+                    f"NetworkBias has no parameter {name!r}; parameters of its parts "
+                    f"begin with one of {list(PREFIXES)}."
+                )
         pairs, y, weight = enter_pairs(
             self, problem.X, problem.y, problem.sample_weight
         )
@@ -305,33 +371,6 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             problem.start,
         )
 
-    def _check(self) -> None:
-        for name in self._kwargs:
-            if not name.startswith(PREFIXES):
-                raise TypeError(
-                    f"NetworkBias has no parameter {name!r}; parameters of its parts "
-                    f"begin with one of {list(PREFIXES)}."
-                )
-        if self.loss not in ("logistic", "squared"):
-            raise ValueError(
-                f"loss must be 'logistic' or 'squared', got {self.loss!r}."
-            )
-        if not 0.0 <= self.validation_fraction < 1.0:
-            raise ValueError(
-                "validation_fraction must be in [0, 1), got "
-                f"{self.validation_fraction!r}."
-            )
-        for name in ("alpha", "l1", "weight_decay"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(
-                    f"{name} must not be negative, got {getattr(self, name)!r}."
-                )
-        for name in ("lr", "bound"):
-            if not getattr(self, name) > 0:
-                raise ValueError(
-                    f"{name} must be positive, got {getattr(self, name)!r}."
-                )
-
     def _standardise(self, features: Array) -> Array:
         return np.asarray((features - self._mean) / self._scale)
 
@@ -342,10 +381,6 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         options: dict[str, Any] = {}
         if optimizer == "adamw":
             optimizer = torch.optim.AdamW
-        elif isinstance(optimizer, str):
-            raise ValueError(
-                f"optimizer must be 'adamw' or a torch optimizer, got {optimizer!r}."
-            )
         if "weight_decay" in inspect.signature(optimizer).parameters:
             options["optimizer__weight_decay"] = self.weight_decay
         options |= {
@@ -359,7 +394,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         given = {k[8:]: v for k, v in self._kwargs.items() if k.startswith("module__")}
         if self.module is not None:
             return self.module(n_features, **given)
-        width = self.width or 8 * math.ceil(0.6 * n_rows ** (1 / 3))
+        width = self.width or 16 * math.ceil(0.6 * n_rows ** (1 / 3))
         depth = self.depth or max(1, round(math.log10(n_rows)) - 2)
         return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
 
@@ -375,6 +410,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         n = max(len(task.weight) for task in tasks)
         n_features = tasks[0].pairs.left.shape[1]
         logistic = self.loss == "logistic"
+        if not logistic:
+            # Other hidden features for the weights: they balance what psi has missed.
+            seed = (seed + 1) % 2**31
 
         def train() -> tuple[list[Any], Any, Any]:
             bodies = []
@@ -417,14 +455,15 @@ class NetworkBias(ContrastMixin, BaseEstimator):
                 out[s, : len(values)] = values
             return out
 
-        weights, valid, targets = [], [], []
+        weights, valid, targets, skips, coefs = [], [], [], [], []
         for task in tasks:
             y = task.y.reshape(len(task.y), -1)
             if self.loss == "squared":
-                # Every target counts alike for the body, whatever its unit.
-                scale = np.sqrt(task.weight @ y**2)
-                y = np.divide(y, scale, out=np.zeros_like(y), where=scale > 0)
+                y = _unit_targets(y, task.weight)
             targets.append(y)
+            skip, coef = self._first(task, y)
+            skips.append(skip)
+            coefs.append(coef)
             held = np.zeros(len(y), dtype=bool)
             size = round(self.validation_fraction * len(y))
             held[np.random.default_rng(seed).permutation(len(y))[:size]] = True
@@ -441,7 +480,19 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             padded(valid),
             np.stack([task.lower for task in tasks]),
             np.stack([task.upper for task in tasks]),
+            np.stack(skips),
+            np.stack(coefs),
         )
+
+    def _first(self, task: _Task, y: Array) -> tuple[Array, Array]:
+        """Linear fit that the training starts from: coefficients, parametric ones."""
+        span, weight = task.pairs.contrast, task.weight
+        penalty = np.full(span.shape[1], LINEAR_RIDGE)
+        if self.loss == "squared":
+            return _least_squares(span, y, weight, penalty), np.empty(0)
+        fit = _logistic(task, span, penalty)
+        n_parametric = task.parametric.shape[1]
+        return fit.coef[n_parametric:, None], fit.coef[:n_parametric]
 
     def _fit_head(self, task: _Task) -> None:
         """Fit the linear head and the parametric columns exactly."""
@@ -450,34 +501,59 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         self._centre = (weight @ left + weight @ right) / 2.0
         variance = weight @ (left - self._centre) ** 2
         variance = (variance + weight @ (right - self._centre) ** 2) / 2.0
-        penalty = self.alpha * variance
-        penalty[: task.pairs.left.shape[1]] *= LINEAR_SHARE
+        n_features, n_parametric = task.pairs.n_features, task.parametric.shape[1]
+        linear, hidden = LINEAR_RIDGE * variance[:n_features], variance[n_features:]
+        automatic = isinstance(self.alpha, str)
+        self.alpha_ = PILOT_ALPHA if automatic else float(self.alpha)
+
+        def penalty() -> Array:
+            return np.concatenate([linear, self.alpha_ * hidden])
+
         if self.loss == "squared":
-            weighted = span * weight[:, None]
-            gram = weighted.T @ span + np.diag(penalty)
-            self.coef_ = SymmetricSolver.factorise(gram).solve(weighted.T @ task.y)
+            if automatic:
+                y = _unit_targets(task.y.reshape(len(task.y), -1), weight)
+                path = RidgePath.of(span, linear, hidden, weight, y)
+                terms = [weight * np.sum((y - out) ** 2, axis=1)
+                         for out in path.left_out(ALPHAS)]  # fmt: skip
+                self.alpha_ = _choose(terms)
+            self.coef_ = _least_squares(span, task.y, weight, penalty())
             self.parametric_coef_ = np.empty(0)
             self.at_bound_ = np.zeros(0, dtype=bool)
             self.converged_ = True
             return
-        n_parametric, n_span = task.parametric.shape[1], span.shape[1]
-        start = task.start
-        first = None
-        if start is not None and len(getattr(start, "coef_", ())) == n_span:
+        start, first = task.start, None
+        if start is not None and len(getattr(start, "coef_", ())) == len(variance):
             first = np.concatenate([start.parametric_coef_, start.coef_])
-        fit = fit_logistic(
-            np.hstack([task.parametric, span]),
-            task.y,
-            weight,
-            penalty=np.concatenate([np.zeros(n_parametric), penalty]),
-            lower=np.concatenate([task.lower, np.full(n_span, -np.inf)]),
-            upper=np.concatenate([task.upper, np.full(n_span, np.inf)]),
-            start=first,
-        )
+        fit = _logistic(task, span, penalty(), first)
+        if automatic:
+            # Leave one out of the quadratic that the last Newton step solved.
+            design = np.hstack([task.parametric, span])
+            eta = design @ fit.coef
+            mean = sigmoid(eta)
+            curvature = np.maximum(mean * (1.0 - mean), FLAT)
+            response = eta + (task.y - mean) / curvature
+            free = np.concatenate([np.zeros(n_parametric), linear])
+            path = RidgePath.of(
+                design, free, hidden, weight * curvature, response[:, None]
+            )
+            terms = [weight * log_loss_terms(task.y, out[:, 0])
+                     for out in path.left_out(ALPHAS)]  # fmt: skip
+            self.alpha_ = _choose(terms)
+            fit = _logistic(task, span, penalty(), fit.coef)
         self.parametric_coef_ = fit.coef[:n_parametric]
         self.coef_ = fit.coef[n_parametric:]
         self.converged_ = fit.converged
         self.at_bound_ = fit.at_bound[:n_parametric]
+
+    def settled(self) -> Self:
+        """Unfitted copy with the chosen ridge, for a second problem of this judge.
+
+        Returns
+        -------
+        NetworkBias
+        """
+        check_is_fitted(self, "alpha_")
+        return clone(self).set_params(alpha=self.alpha_)
 
     def _columns(self, standardised: Array) -> Array:
         from skanchor.bias._torch import body_features
@@ -506,3 +582,34 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         if self.loss == "logistic":
             result = np.clip(result, -self.bound, self.bound)
         return result
+
+
+def _choose(terms: Sequence[Array]) -> float:
+    return float(ALPHAS[simplest_within_error(np.column_stack(terms))])
+
+
+def _unit_targets(y: Array, weight: Array) -> Array:
+    """Every target counts alike, whatever its unit."""
+    scale = np.sqrt(weight @ y**2)
+    return np.divide(y, scale, out=np.zeros_like(y), where=scale > 0)
+
+
+def _least_squares(span: Array, y: Array, weight: Array, penalty: Array) -> Array:
+    weighted = span * weight[:, None]
+    gram = weighted.T @ span + np.diag(penalty)
+    return SymmetricSolver.factorise(gram).solve(weighted.T @ y)
+
+
+def _logistic(
+    task: _Task, span: Array, penalty: Array, start: Array | None = None
+) -> LogisticFit:
+    n_parametric, n_span = task.parametric.shape[1], span.shape[1]
+    return fit_logistic(
+        Columns(task.parametric, span),
+        task.y,
+        task.weight,
+        penalty=np.concatenate([np.zeros(n_parametric), penalty]),
+        lower=np.concatenate([task.lower, np.full(n_span, -np.inf)]),
+        upper=np.concatenate([task.upper, np.full(n_span, np.inf)]),
+        start=start,
+    )

@@ -32,9 +32,18 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+FANS = (1, 2, 3)
+"""Features that a unit of the first layer starts from, beside those that see all."""
+
+FAN_KINDS = len(FANS) + 1
+
 
 class ReLUBody(torch.nn.Sequential):
-    """Hidden layers of the default network, from features to ``width`` ReLU units."""
+    """Hidden layers of the default network, from features to ``width`` ReLU units.
+
+    The units of the first layer start from one, two, three or all features in turn,
+    with their kinks spread over standardised data.
+    """
 
     def __init__(self, n_features: int, width: int, depth: int):
         sizes = [n_features, *[width] * depth]
@@ -42,6 +51,12 @@ class ReLUBody(torch.nn.Sequential):
         for before, after in pairwise(sizes):
             layers += [torch.nn.Linear(before, after), torch.nn.ReLU()]
         super().__init__(*layers)
+        with torch.no_grad():
+            seen = torch.tensor([*FANS, n_features])[torch.arange(width) % FAN_KINDS]
+            rank = torch.rand(width, n_features).argsort(dim=1).argsort(dim=1)
+            weight = torch.randn(width, n_features) * (rank < seen[:, None])
+            self[0].weight.copy_(weight / weight.norm(dim=1, keepdim=True))
+            self[0].bias.uniform_(-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,10 @@ class StackData:
         Row weights of the rows kept for early stopping, of sum one; or zero.
     lower, upper : ndarray of shape (S, n_parametric)
         Bounds of the parametric coefficients.
+    skip : ndarray of shape (S, n_features, n_targets)
+        First coefficients of the features themselves.
+    coef : ndarray of shape (S, n_parametric)
+        First parametric coefficients.
     """
 
     left: Array
@@ -72,6 +91,8 @@ class StackData:
     valid: Array
     lower: Array
     upper: Array
+    skip: Array
+    coef: Array
 
 
 class _Stack(torch.nn.Module):
@@ -80,13 +101,12 @@ class _Stack(torch.nn.Module):
     def __init__(
         self,
         bodies: Sequence[Any],
-        n_features: int,
         width: int,
-        n_targets: int,
-        n_parametric: int,
+        skip: Any,
+        coef: Any,
     ):
         super().__init__()
-        size = len(bodies)
+        size, n_targets = len(bodies), skip.shape[2]
         states, buffers = stack_module_state(list(bodies))
         # A list hides the template from the registry: only its code is used.
         self.template = [copy.deepcopy(bodies[0]).to("meta")]
@@ -98,8 +118,8 @@ class _Stack(torch.nn.Module):
         # Alike in all problems: a fit does not depend on what it is stacked with.
         head = torch.randn(1, width, n_targets) * (0.1 / math.sqrt(width))
         self.head = torch.nn.Parameter(head.repeat(size, 1, 1))
-        self.skip = torch.nn.Parameter(torch.zeros(size, n_features, n_targets))
-        self.coef = torch.nn.Parameter(torch.zeros(size, n_parametric))
+        self.skip = torch.nn.Parameter(skip)
+        self.coef = torch.nn.Parameter(coef)
 
     def features(self, x: Any) -> Any:
         """Hidden features (S, n, width) of responses (S, n, n_features)."""
@@ -298,10 +318,7 @@ def train_stack(
     y, weight, valid = tensor(data.y), tensor(data.weight), tensor(data.valid)
     bounds = (tensor(data.lower), tensor(data.upper))
     watch = _Watch((X, (y, weight, valid)), logistic, bounds, l1, patience)
-    n_targets = 1 if logistic else data.y.shape[2]
-    stack = _Stack(
-        bodies, data.left.shape[2], width, n_targets, data.parametric.shape[2]
-    )
+    stack = _Stack(bodies, width, tensor(data.skip), tensor(data.coef))
     net = _StackNet(
         stack,
         criterion=_Criterion,

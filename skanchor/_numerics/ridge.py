@@ -1,0 +1,92 @@
+"""Ridge regressions along a path of penalties, with their leave-one-out residuals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.linalg import SymmetricSolver
+
+__all__ = ["RidgePath"]
+
+Array = NDArray[np.float64]
+
+FULL_LEVERAGE = 1.0 - 1e-6
+"""Leverage above which a row is treated as fitted by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RidgePath:
+    """Weighted ridge regressions on fixed and on shrunk columns, for any penalty.
+
+    Minimises ``sum weight (y - design b)^2 + b' P b``, where P is diagonal: ``fixed``
+    on the first columns, ``alpha * shrunk`` on the others. One eigendecomposition
+    serves every alpha.
+
+    Attributes
+    ----------
+    rotated : ndarray of shape (n_rows, n_shrunk)
+        Shrunk columns after the fixed ones, in the eigenvectors' basis.
+    values : ndarray of shape (n_shrunk,)
+        Eigenvalues.
+    slope : ndarray of shape (n_shrunk, n_targets)
+        Right-hand side in that basis.
+    base : ndarray of shape (n_rows, n_targets)
+        Fit of the fixed columns alone.
+    leverage : ndarray of shape (n_rows,)
+        Its leverages.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+    y : ndarray of shape (n_rows, n_targets)
+        Targets.
+    """
+
+    rotated: Array
+    values: Array
+    slope: Array
+    base: Array
+    leverage: Array
+    weight: Array
+    y: Array
+
+    @classmethod
+    def of(
+        cls, design: Array, fixed: Array, shrunk: Array, weight: Array, y: Array
+    ) -> RidgePath:
+        """Prepare the path; ``y`` has shape (n_rows, n_targets)."""
+        first, others = design[:, : len(fixed)], design[:, len(fixed) :]
+        weighted = first * weight[:, None]
+        solver = SymmetricSolver.factorise(weighted.T @ first + np.diag(fixed))
+        rest = others - first @ solver.solve(weighted.T @ others)
+        base = first @ solver.solve(weighted.T @ y)
+        # A column without a penalty is constant: it says nothing.
+        root = np.sqrt(shrunk)
+        scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
+        weighted = others * (weight[:, None] * scale)
+        values, vectors = np.linalg.eigh(weighted.T @ rest * scale)
+        return cls(
+            rest @ (scale[:, None] * vectors),
+            np.maximum(values, 0.0),
+            vectors.T @ (weighted.T @ (y - base)),
+            base,
+            weight * np.sum((first @ solver.root) ** 2, axis=1),
+            weight,
+            y,
+        )
+
+    def left_out(self, alphas: Array) -> Iterator[Array]:
+        """Predictions of each row by the fit without it, (n_rows, n_targets) by alpha.
+
+        Exact, from the leverages.
+        """
+        shrink = 1.0 / (self.values[:, None] + alphas)
+        leverage = self.rotated**2 @ shrink
+        leverage *= self.weight[:, None]
+        leverage += self.leverage[:, None]
+        rest = 1.0 - np.minimum(leverage, FULL_LEVERAGE)
+        for k in range(len(alphas)):
+            fitted = self.base + self.rotated @ (shrink[:, [k]] * self.slope)
+            yield self.y - (self.y - fitted) / rest[:, [k]]
