@@ -189,7 +189,9 @@ def fit_all(
     waiting = list(range(len(learners)))
     while waiting:
         first = learners[waiting[0]]
-        together = [i for i in waiting if same_settings(first, learners[i])]
+        together = waiting[:1]
+        if hasattr(first, "fit_many"):
+            together = [i for i in waiting if same_settings(first, learners[i])]
         waiting = [i for i in waiting if i not in together]
         try:
             if hasattr(first, "fit_many"):
@@ -219,7 +221,7 @@ def same_settings(first: Any, other: Any) -> bool:
     """Whether two learners may be fitted together, and one follow the other."""
     if first is other:
         return True
-    if type(first) is not type(other) or not hasattr(first, "fit_many"):
+    if type(first) is not type(other):
         return False
     own = getattr(first, "_own_parameters", ())
     ours, theirs = (

@@ -55,8 +55,9 @@ class ReLUBody(torch.nn.Sequential):
             seen = torch.tensor([*FANS, n_features])[torch.arange(width) % FAN_KINDS]
             rank = torch.rand(width, n_features).argsort(dim=1).argsort(dim=1)
             weight = torch.randn(width, n_features) * (rank < seen[:, None])
-            self[0].weight.copy_(weight / weight.norm(dim=1, keepdim=True))
-            self[0].bias.uniform_(-1.0, 1.0)
+            first: Any = self[0]
+            first.weight.copy_(weight / weight.norm(dim=1, keepdim=True))
+            first.bias.uniform_(-1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
