@@ -83,6 +83,8 @@ WEIGHTS: dict[str, Pair] = {
         NetworkBias(),
         RieszDebiaser(NetworkBias(), inner_folds=5),
     ),
+    # Other settings than the calibrator's: the weights choose a ridge of their own.
+    "own ridge": lambda: (NetworkBias(), RieszDebiaser(NetworkBias(random_state=1))),
     "direct": lambda: (NetworkBias(), RieszDebiaser(NetworkBias(), route="direct")),
     "alpha 0.001": lambda: (NetworkBias(), RieszDebiaser(NetworkBias(alpha=0.001))),
     "alpha 0.1": lambda: (NetworkBias(), RieszDebiaser(NetworkBias(alpha=0.1))),

@@ -267,7 +267,9 @@ class JudgeCalibrator(ComparisonEstimator):
             )
             picked = isinstance(one, AutoBias) and judge in self.choices_.index
             if same or picked:
-                settled[judge] = mine.settled() if hasattr(mine, "settled") else mine
+                settled[judge] = (
+                    mine.settled() if hasattr(mine, "settled") else clone(mine)
+                )
         return found | settled if settled else learner
 
     def _judge_notices(

@@ -63,8 +63,9 @@ class BoostedBias(ContrastMixin, BaseEstimator):
     min_leaf : float, default=0.01
         Least share of the rows' weight in a leaf of the default trees.
     validation_fraction : float, default=0.2
-        Share of the rows that decides the number of rounds; the final fit uses all
-        rows. Zero runs ``max_rounds``.
+        Share of the rows that decides the number of rounds: the fewest whose loss there
+        is within one standard error of the least. The final fit uses all rows. Zero
+        runs ``max_rounds``.
     patience : int, default=5
         Rounds without a better validation loss after which boosting stops.
     linear : bool, default=True

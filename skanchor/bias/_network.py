@@ -80,7 +80,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         Class of the body, called as ``module(n_features, **module__...)``; a torch
         module that maps (n_rows, n_features) to (n_rows, width), row by row. None is a
         stack of linear layers with ReLU units, those of the first layer starting from
-        one, two, three or all features in turn.
+        one, two or all features in turn.
     width, depth : int, optional
         Size of the default body; None grows with the number n of rows: ``16 ceil(0.6
         n^(1/3))`` units (128 at n = 2,000) in ``round(log10 n) - 2`` layers, at least

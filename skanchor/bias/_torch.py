@@ -32,7 +32,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-FANS = (1, 2, 3)
+FANS = (1, 2)
 """Features that a unit of the first layer starts from, beside those that see all."""
 
 FAN_KINDS = len(FANS) + 1
@@ -41,7 +41,7 @@ FAN_KINDS = len(FANS) + 1
 class ReLUBody(torch.nn.Sequential):
     """Hidden layers of the default network, from features to ``width`` ReLU units.
 
-    The units of the first layer start from one, two, three or all features in turn,
+    The units of the first layer start from one, two or all features in turn,
     with their kinks spread over standardised data.
     """
 
