@@ -35,14 +35,12 @@ Array = NDArray[np.float64]
 FANS = (1, 2)
 """Features that a unit of the first layer starts from, beside those that see all."""
 
-FAN_KINDS = len(FANS) + 1
-
 
 class ReLUBody(torch.nn.Sequential):
     """Hidden layers of the default network, from features to ``width`` ReLU units.
 
-    The units of the first layer start from one, two or all features in turn,
-    with their kinks spread over standardised data.
+    The units of the first layer start from one, two or all features in turn, with
+    their kinks spread over standardised data.
     """
 
     def __init__(self, n_features: int, width: int, depth: int):
@@ -52,7 +50,8 @@ class ReLUBody(torch.nn.Sequential):
             layers += [torch.nn.Linear(before, after), torch.nn.ReLU()]
         super().__init__(*layers)
         with torch.no_grad():
-            seen = torch.tensor([*FANS, n_features])[torch.arange(width) % FAN_KINDS]
+            fans = torch.tensor([*FANS, n_features])
+            seen = fans[torch.arange(width) % len(fans)]
             rank = torch.rand(width, n_features).argsort(dim=1).argsort(dim=1)
             weight = torch.randn(width, n_features) * (rank < seen[:, None])
             first: Any = self[0]
