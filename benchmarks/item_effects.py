@@ -76,7 +76,8 @@ def replicate(
 
 def run_cells(replications: int, jobs: int) -> None:
     print(
-        "models judges   sd  corr  item_effects  reps  coverage  width   rmse  band",
+        "models judges   sd  corr  item_effects  reps  coverage  width median   rmse"
+        "  band",
         flush=True,
     )
     for index, cell in enumerate(CELLS):
@@ -92,6 +93,7 @@ def run_cells(replications: int, jobs: int) -> None:
             print(
                 f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {name:12}"
                 f" {n:5d}  {hits / n:8.3f} {rows[:, 1].mean():6.3f}"
+                f" {np.median(rows[:, 1]):6.3f}"
                 f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}"
                 f"  {'in' if low <= hits <= high else 'OUT'}",
                 flush=True,
