@@ -16,11 +16,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms
-from skanchor.bias._base import (
-    ContrastMixin,
-    enter_pairs,
-    simplest_within_error,
-)
+from skanchor.bias._base import ContrastMixin, enter_pairs
 from skanchor.bias._trees import Bins, Tree, grow_tree
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
@@ -32,6 +28,9 @@ Array = NDArray[np.float64]
 
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part on standardised features, beside the mean weighted loss."""
+
+WEIGHT_ROUNDS = 4
+"""Rounds of the Riesz weights for one of psi."""
 
 GUIDES = 4
 """Mixtures of targets that choose the splits of the default trees."""
@@ -63,9 +62,8 @@ class BoostedBias(ContrastMixin, BaseEstimator):
     min_leaf : float, default=0.01
         Least share of the rows' weight in a leaf of the default trees.
     validation_fraction : float, default=0.2
-        Share of the rows that decides the number of rounds: the fewest whose loss there
-        is within one standard error of the least. The final fit uses all rows. Zero
-        runs ``max_rounds``.
+        Share of the rows whose loss decides the number of rounds. The final fit uses
+        all rows. Zero runs ``max_rounds``.
     patience : int, default=5
         Rounds without a better validation loss after which boosting stops.
     linear : bool, default=True
@@ -96,6 +94,9 @@ class BoostedBias(ContrastMixin, BaseEstimator):
     The contrast of a weak learner fitted to (+r, -r) is about 2 r: the Newton step
     halves it. With several targets (the Riesz step) the default trees share their
     splits; other weak learners are fitted target by target unless they take several.
+
+    The Riesz weights take four times the rounds of psi: they must balance what psi, in
+    stopping early, has left out. Where psi is linear both take next to none.
 
     Examples
     --------
@@ -237,7 +238,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         return self
 
     def settled(self) -> Self:
-        """Unfitted copy with the chosen rounds, for a second problem of this judge.
+        """Unfitted copy for the Riesz weights, with four times the chosen rounds.
 
         Returns
         -------
@@ -245,7 +246,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         return clone(self).set_params(
-            max_rounds=self.n_rounds_, validation_fraction=0.0
+            max_rounds=WEIGHT_ROUNDS * self.n_rounds_, validation_fraction=0.0
         )
 
     def _boost(self, rows: _Rows, train: NDArray[np.bool_], rounds: int) -> _Boosted:
@@ -274,8 +275,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             )
         boosted = np.zeros((n, n_targets))
         stages: list[_Stage] = []
-        held: list[Array] = []
-        best_loss, since = np.inf, 0
+        best, best_loss, since = rounds, np.inf, 0
         coef = np.zeros((rows.exact.shape[1], n_targets))
         at_bound, converged = np.zeros(len(coef), dtype=bool), True
         for number in range(rounds + 1):
@@ -299,10 +299,9 @@ class BoostedBias(ContrastMixin, BaseEstimator):
                 coef = gram.solve(rows.exact.T @ rest)
             eta = boosted + rows.exact @ coef
             if watched.any():
-                held.append(self._losses(targets, eta, watched))
-                loss, since = float(held[-1].sum()), since + 1
+                loss, since = self._loss(targets, eta, watched), since + 1
                 if loss < best_loss:
-                    best_loss, since = loss, 0
+                    best, best_loss, since = number, loss, 0
                 if since >= self.patience:
                     break
             if number == rounds:
@@ -321,15 +320,12 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             stages.append(_Stage(stage, step * scale))
         if not np.isfinite(eta).all():
             raise LearnerError("boosting returned NaN or infinite values.")
-        best = simplest_within_error(np.column_stack(held)) if held else len(stages)
         return _Boosted(stages, coef * scale, at_bound, converged, best)
 
-    def _losses(self, targets: Array, eta: Array, weight: Array) -> Array:
-        """Weighted loss of each row that has a weight."""
-        at = np.flatnonzero(weight)
+    def _loss(self, targets: Array, eta: Array, weight: Array) -> float:
         if self.loss == "logistic":
-            return weight[at] * log_loss_terms(targets[at, 0], eta[at, 0])
-        return np.asarray(weight[at] * np.sum((targets[at] - eta[at]) ** 2, axis=1))
+            return float(weight @ log_loss_terms(targets[:, 0], eta[:, 0]))
+        return float(np.sum(weight @ (targets - eta) ** 2))
 
     def _stage(
         self, rows: _Rows, codes: Any, residual: Array, weight: Array, number: int
