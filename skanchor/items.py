@@ -43,6 +43,9 @@ Array = NDArray[np.float64]
 MIN_HISTORICAL = 5
 """Historical models below which the covariance of the deviations is not estimated."""
 
+STALE_MOVE = 0.2
+"""Change of the logits up to which a Hessian is kept, as it changes by that share."""
+
 
 @dataclass(frozen=True, eq=False)
 class ItemCovariance:
@@ -224,9 +227,12 @@ class _Model:
         return part
 
     def derivatives(
-        self, parameters: Array, factor: Array, weight: Array
+        self, parameters: Array, factor: Array, weight: Array, *, curved: bool = True
     ) -> tuple[Array, Array, Array]:
-        """Logits, gradient and expected Hessian over weighted rows, without prior."""
+        """Logits, gradient and expected Hessian over weighted rows, without prior.
+
+        The Hessian, most of the work, is zero unless ``curved``.
+        """
         X, n = self.X, self.n_items
         gradient, hessian = np.zeros(self.size), np.zeros((self.size, self.size))
         at_scores = self.at["scores"]
@@ -247,9 +253,9 @@ class _Model:
 
         human = X.by_judge(-1)
         residual, curvature = loss(human, _differences(scores, human))
-        if curvature.any():
+        gradient[at_scores] += self.items.T @ human.net(residual)
+        if curved and curvature.any():
             sums = pair_sums(human.left, human.right, curvature, n)
-            gradient[at_scores] += self.items.T @ human.net(residual)
             hessian[at_scores, at_scores] += self.items.T @ laplacian(sums) @ self.items
         for m in range(self.n_judges):
             cut, span = X.by_judge(m), self.spans[m]
@@ -265,18 +271,17 @@ class _Model:
             if span is None and X.biases is not None:
                 logits += X.biases.take(cut.rows)
             residual, curvature = loss(cut, logits)
-            if not curvature.any():
-                continue
-            gram = local_gram(cut, extra, curvature)
             local = np.concatenate([cut.net(residual), extra.sums(residual)])
             at, columns = self._columns(m, parameters, extra.shape[1])
             gradient[at] += columns.T @ local
-            hessian[np.ix_(at, at)] += columns.T @ gram @ columns
+            if curved and curvature.any():
+                gram = local_gram(cut, extra, curvature)
+                hessian[np.ix_(at, at)] += columns.T @ gram @ columns
         # So far by u; the parameters are v, u = L v.
         tail = self.at["deviation"]
         by_judge = gradient[tail].reshape(self.n_judges, n)
         gradient[tail] = (factor.T @ by_judge).ravel()
-        return eta, gradient, mix_judges(hessian, factor, n)
+        return eta, gradient, mix_judges(hessian, factor, n) if curved else hessian
 
     def _columns(
         self, m: int, parameters: Array, n_extra: int
@@ -323,6 +328,7 @@ class _Model:
             return float(weight @ terms) + 0.5 * float(prior @ parameters**2)
 
         eta, gradient, hessian = self.derivatives(parameters, factor, weight)
+        drift = 0.0
         for _ in range(max_iter):
             slope = (gradient + prior * parameters)[where]
             curvature = hessian[np.ix_(where, where)] + np.diag(prior[where])
@@ -337,16 +343,20 @@ class _Model:
             while True:
                 trial = parameters.copy()
                 trial[where] += length * step
-                found = self.derivatives(trial, factor, weight)
-                if np.abs(found[0] - eta).max(initial=0.0) <= SAFE_MOVE:
+                found = self.derivatives(trial, factor, weight, curved=False)
+                change = np.abs(found[0] - eta).max(initial=0.0)
+                if change <= SAFE_MOVE:
                     # The curvature changes too little for the loss to rise.
                     break
                 value = loss(eta, parameters) if value is None else value
                 if loss(found[0], trial) <= value + 1e-9 * abs(value) or length < 1e-6:
                     break
                 length /= 2.0
-            parameters = trial
-            eta, gradient, hessian = found
+            parameters, drift = trial, drift + change
+            eta, gradient, _ = found
+            if drift > STALE_MOVE:
+                _, _, hessian = self.derivatives(parameters, factor, weight)
+                drift = 0.0
         return parameters, False
 
     def rescale(self, parameters: Array, factor: Array) -> None:
