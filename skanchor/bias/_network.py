@@ -40,8 +40,12 @@ Array = NDArray[np.float64]
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part of the head, whatever that of the hidden features."""
 
-ALPHAS = np.logspace(3, -3, 13)
-"""Ridges of the hidden features that ``alpha="auto"`` chooses from."""
+LARGEST_ALPHA, N_ALPHAS = 1e3, 13
+"""First ridge and length of the path that ``alpha="auto"`` chooses from."""
+
+LEAST_ROWS = 20.0
+"""Rows that the least ridge of the path is worth. Where responses recur from row to
+row, a row left out is not new, and its loss favours too small a ridge."""
 
 PILOT_ALPHA = 0.1
 """Ridge of the fit about which the leave-one-out losses are taken."""
@@ -88,9 +92,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     alpha : float or "auto", default="auto"
         Ridge penalty of the head, as in :class:`LinearBias`: half the squared norm of
         the coefficients of standardised hidden features, beside the mean weighted loss.
-        ``"auto"`` takes the largest of a path whose leave-one-out loss is within one
-        standard error of the least, so that a bias without curvature is fitted as a
-        linear one. The linear part is hardly shrunk.
+        ``"auto"`` takes the largest of a path from 1,000 to 20 / n whose leave-one-out
+        loss is within one standard error of the least, so that a bias without
+        curvature is fitted as a linear one. The linear part is hardly shrunk.
     bound : float, default=10.0
         psi is clipped to ``[-bound, bound]`` about its mean, in judge logits (logistic
         loss only).
@@ -513,9 +517,11 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             if automatic:
                 y = _unit_targets(task.y.reshape(len(task.y), -1), weight)
                 path = RidgePath.of(span, linear, hidden, weight, y)
-                terms = [weight * np.sum((y - out) ** 2, axis=1)
-                         for out in path.left_out(ALPHAS)]  # fmt: skip
-                self.alpha_ = _choose(terms)
+                alphas = _alphas(len(y))
+                self.alpha_ = _choose(alphas, [
+                    weight * np.sum((y - out) ** 2, axis=1)
+                    for out in path.left_out(alphas)
+                ])  # fmt: skip
             self.coef_ = _least_squares(span, task.y, weight, penalty())
             self.parametric_coef_ = np.empty(0)
             self.at_bound_ = np.zeros(0, dtype=bool)
@@ -536,9 +542,11 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             path = RidgePath.of(
                 design, free, hidden, weight * curvature, response[:, None]
             )
-            terms = [weight * log_loss_terms(task.y, out[:, 0])
-                     for out in path.left_out(ALPHAS)]  # fmt: skip
-            self.alpha_ = _choose(terms)
+            alphas = _alphas(len(design))
+            self.alpha_ = _choose(alphas, [
+                weight * log_loss_terms(task.y, out[:, 0])
+                for out in path.left_out(alphas)
+            ])  # fmt: skip
             fit = _logistic(task, span, penalty(), fit.coef)
         self.parametric_coef_ = fit.coef[:n_parametric]
         self.coef_ = fit.coef[n_parametric:]
@@ -584,8 +592,12 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         return result
 
 
-def _choose(terms: Sequence[Array]) -> float:
-    return float(ALPHAS[simplest_within_error(np.column_stack(terms))])
+def _alphas(n_rows: int) -> Array:
+    return np.geomspace(LARGEST_ALPHA, LEAST_ROWS / n_rows, N_ALPHAS)
+
+
+def _choose(alphas: Array, terms: Sequence[Array]) -> float:
+    return float(alphas[simplest_within_error(np.column_stack(terms))])
 
 
 def _unit_targets(y: Array, weight: Array) -> Array:
