@@ -17,6 +17,7 @@ from scipy.stats import binom
 
 from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
 from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
 from skanchor.metrics import insertion_mae, interval_width, rmse
 from skanchor.simulation import simulate_battles
@@ -51,7 +52,10 @@ LARGE = 600
 def replicate(
     seed: int, n_models: int, n_judges: int, sd: float, correlation: float
 ) -> dict[str, tuple[bool, float, float]]:
-    """Whether the interval holds the score, its width, and the error, by treatment."""
+    """Whether the interval holds the score, its width, and the error, by treatment.
+
+    Nothing where the draw is refused, as when a model never lost.
+    """
     data = simulate_battles(
         n_historical=max(4000, 400 * n_models),
         n_models=n_models,
@@ -65,7 +69,10 @@ def replicate(
     true = data.truth.new_scores.iloc[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
+        try:
+            anchor = AnchorPipeline(cv=5, random_state=0).fit(X, data.y)
+        except BattlesError:
+            return {}
     found = {}
     for name, result in {**anchor.results_, "auto": anchor.result_}.items():
         low, high = result.conf_int().iloc[0]
@@ -84,7 +91,9 @@ def run_cells(replications: int, jobs: int) -> None:
         n = replications // 5 if cell[0] * cell[1] >= LARGE else replications
         # Draws of their own, so that cells do not share their luck.
         seeds = range(10_000 * index, 10_000 * index + n)
-        done = Parallel(jobs)(delayed(replicate)(seed, *cell) for seed in seeds)
+        draws = Parallel(jobs)(delayed(replicate)(seed, *cell) for seed in seeds)
+        done = [found for found in draws if found]
+        n = len(done)
         for name in done[0]:
             rows = np.array([found[name] for found in done])
             hits = int(rows[:, 0].sum())
