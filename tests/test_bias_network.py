@@ -193,7 +193,7 @@ def test_weights_take_the_ridge_of_the_calibrator():
         chosen = calibrator.biases_[judge].alpha_
         assert follower[judge].alpha == chosen
     # Another class, or other settings, choose for themselves.
-    for other in (quick(width=9), LinearBias(), "boosted"):
+    for other in (quick(width=9), quick(alpha=0.5), LinearBias(), "boosted"):
         assert calibrator.follow(other) is other
 
 
@@ -267,7 +267,7 @@ def test_stacked_fits_equal_single_fits():
         Problem(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))
     ]
     together = [quick(width=16, alpha=alpha) for alpha in alphas]
-    assert same_settings(together[0], together[1])
+    assert same_settings(together[0], together[1], ("alpha",))
     assert not same_settings(together[0], quick(width=17))
     NetworkBias.fit_many(together, problems)
     for net, alpha, problem in zip(together, alphas, problems, strict=True):

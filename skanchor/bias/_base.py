@@ -191,7 +191,8 @@ def fit_all(
         first = learners[waiting[0]]
         together = waiting[:1]
         if hasattr(first, "fit_many"):
-            together = [i for i in waiting if same_settings(first, learners[i])]
+            own = getattr(first, "_own_parameters", ())
+            together = [i for i in waiting if same_settings(first, learners[i], own)]
         waiting = [i for i in waiting if i not in together]
         try:
             if hasattr(first, "fit_many"):
@@ -217,15 +218,14 @@ def fit_all(
             raise
 
 
-def same_settings(first: Any, other: Any) -> bool:
-    """Whether two learners may be fitted together, and one follow the other."""
+def same_settings(first: Any, other: Any, but: tuple[str, ...] = ()) -> bool:
+    """Whether two learners differ in no more than the parameters named in ``but``."""
     if first is other:
         return True
     if type(first) is not type(other):
         return False
-    own = getattr(first, "_own_parameters", ())
     ours, theirs = (
-        {k: v for k, v in one.get_params().items() if k not in own}
+        {k: v for k, v in one.get_params().items() if k not in but}
         for one in (first, other)
     )
     try:
