@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.model_selection import BaseCrossValidator
@@ -272,26 +273,40 @@ def stream_plan(
     object
         What each call returns.
     """
-    # Not every backend can hand over results as they come.
-    streams = get_active_backend()[0].supports_return_generator
-    results: Any = Parallel(
-        n_jobs=n_jobs, return_as="generator" if streams else "list"
-    )(delayed(_at_home_or_away)(os.getpid(), task, job) for job in jobs)
-    if verbose > 0:
-        from rich.console import Console
-        from rich.progress import track
+    backend = get_active_backend()[0]
+    with _few_threads(backend, effective_n_jobs(n_jobs)):
+        # Not every backend can hand over results as they come.
+        results: Any = Parallel(
+            n_jobs=n_jobs,
+            return_as="generator" if backend.supports_return_generator else "list",
+        )(delayed(_at_home_or_away)(os.getpid(), task, job) for job in jobs)
+        if verbose > 0:
+            from rich.console import Console
+            from rich.progress import track
 
-        console = Console(stderr=True)
-        results = track(
-            results, description, len(jobs), console=console, transient=True
-        )
-    told = set()
-    for result, heard in results:
-        for category, message in heard:
-            if (category, message) not in told:
-                told.add((category, message))
-                warnings.warn(message, category, stacklevel=3)
-        yield result
+            console = Console(stderr=True)
+            results = track(
+                results, description, len(jobs), console=console, transient=True
+            )
+        told = set()
+        for result, heard in results:
+            for category, message in heard:
+                if (category, message) not in told:
+                    told.add((category, message))
+                    warnings.warn(message, category, stacklevel=3)
+            yield result
+
+
+def _few_threads(backend: Any, n_workers: int) -> Any:
+    """Leave each worker that is a thread its share of the cores for BLAS.
+
+    Worker processes are told so by joblib.
+    """
+    if n_workers == 1 or not getattr(backend, "uses_threads", False):
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(max(1, cpu_count() // n_workers), user_api="blas")
 
 
 def _at_home_or_away(

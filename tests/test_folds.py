@@ -1,8 +1,10 @@
 """Splitting by source, and the loop over a plan."""
 
+import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from threadpoolctl import threadpool_info
 
 from skanchor import SourceKFold
 from skanchor.folds import fold_weights, run_plan
@@ -66,3 +68,16 @@ def test_plan_keeps_the_order_of_its_jobs(n_jobs, capsys):
     ]  # fmt: skip
     assert run_plan(_square, [(3,)], verbose=1) == [9]
     assert capsys.readouterr().out == ""
+
+
+def _blas_threads():
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max((pool["num_threads"] for pool in pools), default=1)
+
+
+def test_workers_that_are_threads_share_the_cores():
+    before = _blas_threads()
+    with joblib.parallel_config("threading"):
+        inside = run_plan(_blas_threads, [()] * 4, n_jobs=2)
+    assert max(inside) <= max(1, joblib.cpu_count() // 2)
+    assert _blas_threads() == before
