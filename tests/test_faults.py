@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import KFold
 
@@ -1091,32 +1091,22 @@ call(
 )
 
 
-class Learner(BaseEstimator):
+class Learner(Wrapped):
     """A learner with a fault."""
 
-    def __init__(self, fault="", loss="logistic"):
-        self.fault = fault
-        self.loss = loss
-
-    def fit(self, X, y, sample_weight=None, *, parametric=None, bounds=None,
-            start=None):  # fmt: skip
-        if self.fault == "writes":
+    def fit(self, X, y, sample_weight=None, **options):
+        if self.act == "writes":
             X.left[:] = 0
-        inner = LinearBias(loss=self.loss)
-        self.inner_ = inner.fit(X, y, sample_weight, parametric=parametric,
-                                bounds=bounds)  # fmt: skip
-        self.parametric_coef_ = inner.parametric_coef_
-        if self.fault == "coef":
-            self.parametric_coef_ = inner.parametric_coef_ * np.nan
+        super().fit(X, y, sample_weight, **options)
+        if self.act == "coef":
+            self.parametric_coef_ = self.parametric_coef_ * np.nan
         return self
 
     def contrast(self, X):
-        values = self.inner_.contrast(X)
-        if self.fault == "nan":
+        values = super().contrast(X)
+        if self.act == "nan":
             values = np.where(np.arange(len(values)) == 2, np.nan, values)
-        return {"short": values[1:], "column": values[..., None]}.get(
-            self.fault, values
-        )
+        return {"short": values[1:], "column": values[..., None]}.get(self.act, values)
 
 
 class Unweighted(Learner):

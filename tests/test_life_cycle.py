@@ -15,9 +15,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -169,15 +170,10 @@ def test_dask_cluster_of_two_workers(data, anchor):
         assert_same(make().fit(data.X, data.y), anchor)
 
 
-class Loud(BaseEstimator):
-    """A learner that warns, reports the process, stops, or fails."""
+class Loud(Wrapped):
+    """A learner that warns, stops, or fails."""
 
-    def __init__(self, act="warn", loss="logistic"):
-        self.act = act
-        self.loss = loss
-
-    def fit(self, X, y, sample_weight=None, *, parametric=None, bounds=None,
-            start=None):  # fmt: skip
+    def fit(self, X, y, sample_weight=None, *, start=None, **options):
         if self.act == "warn":
             warnings.warn("loud learner", RuntimeWarning, stacklevel=2)
         # Only folds have a start.
@@ -185,14 +181,7 @@ class Loud(BaseEstimator):
             raise LookupError("no such thing")
         if start is not None and self.act == "interrupt":
             raise KeyboardInterrupt
-        self.inner_ = LinearBias(loss=self.loss).fit(
-            X, y, sample_weight, parametric=parametric, bounds=bounds
-        )
-        self.parametric_coef_ = self.inner_.parametric_coef_
-        return self
-
-    def contrast(self, X):
-        return self.inner_.contrast(X)
+        return super().fit(X, y, sample_weight, **options)
 
 
 def loud(act, **params):

@@ -517,11 +517,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             if automatic:
                 y = _unit_targets(task.y.reshape(len(task.y), -1), weight)
                 path = RidgePath.of(span, linear, hidden, weight, y)
-                alphas = _alphas(len(y))
-                self.alpha_ = _choose(alphas, [
-                    weight * np.sum((y - out) ** 2, axis=1)
-                    for out in path.left_out(alphas)
-                ])  # fmt: skip
+                self.alpha_ = _choose(
+                    path, lambda out: weight * np.sum((y - out) ** 2, axis=1)
+                )
             self.coef_ = _least_squares(span, task.y, weight, penalty())
             self.parametric_coef_ = np.empty(0)
             self.at_bound_ = np.zeros(0, dtype=bool)
@@ -542,11 +540,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             path = RidgePath.of(
                 design, free, hidden, weight * curvature, response[:, None]
             )
-            alphas = _alphas(len(design))
-            self.alpha_ = _choose(alphas, [
-                weight * log_loss_terms(task.y, out[:, 0])
-                for out in path.left_out(alphas)
-            ])  # fmt: skip
+            self.alpha_ = _choose(
+                path, lambda out: weight * log_loss_terms(task.y, out[:, 0])
+            )
             fit = _logistic(task, span, penalty(), fit.coef)
         self.parametric_coef_ = fit.coef[:n_parametric]
         self.coef_ = fit.coef[n_parametric:]
@@ -592,11 +588,10 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         return result
 
 
-def _alphas(n_rows: int) -> Array:
-    return np.geomspace(LARGEST_ALPHA, LEAST_ROWS / n_rows, N_ALPHAS)
-
-
-def _choose(alphas: Array, terms: Sequence[Array]) -> float:
+def _choose(path: RidgePath, loss: Callable[[Array], Array]) -> float:
+    """Largest ridge whose loss, each row left out, is near the least of the path."""
+    alphas = np.geomspace(LARGEST_ALPHA, LEAST_ROWS / len(path.y), N_ALPHAS)
+    terms = [loss(out) for out in path.left_out(alphas)]
     return float(alphas[simplest_within_error(np.column_stack(terms))])
 
 
