@@ -72,9 +72,15 @@ LEARNERS: dict[str, Pair] = {
     "linear": lambda: (LinearBias(), None),
     "cubic": lambda: (cubic(), None),
     "network": lambda: (NetworkBias(), None),
+    "ridge 0.01": lambda: (NetworkBias(alpha=0.01), None),
+    "ridge 0.03": lambda: (NetworkBias(alpha=0.03), None),
+    "wide network": lambda: (NetworkBias(width=256), None),
     "boosted": lambda: (BoostedBias(), None),
     "auto": lambda: ("auto", None),
 }
+ASIDE = {"auto", "ridge 0.01", "ridge 0.03", "wide network"}
+"""Learners that run only when they are named."""
+
 WEIGHTS: dict[str, Pair] = {
     "linear weights": lambda: (NetworkBias(), RieszDebiaser()),
     "in sample": lambda: (NetworkBias(), RieszDebiaser(NetworkBias(), inner_folds=1)),
@@ -292,7 +298,7 @@ def main() -> None:
     }
     if options.study in studies:
         designs, pairs = studies[options.study]
-        chosen = options.learners or [name for name in pairs if name != "auto"]
+        chosen = options.learners or [name for name in pairs if name not in ASIDE]
         run(options, options.designs or designs, {name: pairs[name] for name in chosen})
         report(options)
     else:

@@ -2,11 +2,13 @@
 
 ``pip install evalica arena-rank``, then ``python benchmarks/btl_rivals.py``. Every
 package takes its turn in every round, on one core and timed by the processor, so that
-whatever else the machine does hits all alike; ratios are medians over the rounds.
+whatever else the machine does hits all alike; ratios are medians over the rounds
+(``--rounds 5``).
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import statistics
@@ -21,7 +23,6 @@ from threadpoolctl import threadpool_limits
 from skanchor import BTLRegressor
 
 ADAPTERS = ("skanchor_btl", "evalica_points", "evalica_ready", "arena_rank_sandwich")
-ROUNDS = 5
 
 
 def make_votes(
@@ -55,11 +56,13 @@ def make_tables(n_rows: int) -> dict[str, pd.DataFrame]:
     }
 
 
-def compare(table: pd.DataFrame, adapters: list[ModuleType]) -> list[dict[str, Any]]:
+def compare(
+    table: pd.DataFrame, adapters: list[ModuleType], rounds: int
+) -> list[dict[str, Any]]:
     ready = [(adapter, adapter.prepare(table)) for adapter in adapters]
     fitted = {adapter.NAME: adapter.fit(given) for adapter, given in ready}
     times: dict[str, list[float]] = {adapter.NAME: [] for adapter in adapters}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for adapter, given in ready:
             times[adapter.NAME].append(timed(lambda a=adapter, g=given: a.fit(g), 1))
     ours = times[adapters[0].NAME]
@@ -81,7 +84,7 @@ def compare(table: pd.DataFrame, adapters: list[ModuleType]) -> list[dict[str, A
     return rows
 
 
-def codes_against_sums(n_rows: int) -> list[tuple[str, str, str]]:
+def codes_against_sums(n_rows: int, rounds: int) -> list[tuple[str, str, str]]:
     a, b, won = make_votes(n_rows)
     y = won.astype(int)
     table = pd.DataFrame({"model_a": a, "model_b": b})
@@ -93,7 +96,7 @@ def codes_against_sums(n_rows: int) -> list[tuple[str, str, str]]:
         BTLRegressor().fit(table, y).conf_int()
 
     sums(), btl()
-    pairs = [(timed(sums, 1), timed(btl, 1)) for _ in range(3 * ROUNDS)]
+    pairs = [(timed(sums, 1), timed(btl, 1)) for _ in range(3 * rounds)]
     ratio = statistics.median(fit / total for total, fit in pairs)
     one, other = np.median(pairs, axis=0)
     return [
@@ -106,6 +109,9 @@ def codes_against_sums(n_rows: int) -> list[tuple[str, str, str]]:
 
 @threadpool_limits.wrap(limits=1)
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         # Threads that wait for one another would count as work.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -113,11 +119,13 @@ def main() -> None:
     rows = [
         {"table": kind, **row}
         for kind, table in make_tables(1_000_000).items()
-        for row in compare(table, adapters)
+        for row in compare(table, adapters, options.rounds)
     ]
     write_rows("btl_rivals", tuple(rows[0]), [tuple(row.values()) for row in rows])
     write_rows(
-        "btl_codes", ("quantity", "value", "unit"), codes_against_sums(10_000_000)
+        "btl_codes",
+        ("quantity", "value", "unit"),
+        codes_against_sums(10_000_000, options.rounds),
     )
 
 

@@ -1,8 +1,10 @@
 """Coverage of the interval with item effects, simulated and on real tables.
 
-``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells;
+``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
+``check`` the test behind ``"auto"`` on the same;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
-out in turn (ties dropped with ``--drop-ties``). Both print one line per setting.
+out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
+``--subset`` models. All print one line per setting.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy.stats import binom
+from sklearn.utils import Bunch
 
 from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
+from skanchor.diagnostics import DETECTED, item_effects_check
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
@@ -49,14 +53,11 @@ LARGE = 600
 """Models times judges from which a cell gets a fifth of the replications."""
 
 
-def replicate(
+def draw(
     seed: int, n_models: int, n_judges: int, sd: float, correlation: float
-) -> dict[str, tuple[bool, float, float]]:
-    """Whether the interval holds the score, its width, and the error, by treatment.
-
-    Nothing where the draw is refused, as when a model never lost.
-    """
-    data = simulate_battles(
+) -> Bunch:
+    """One draw of a cell."""
+    return simulate_battles(
         n_historical=max(4000, 400 * n_models),
         n_models=n_models,
         n_judges=n_judges,
@@ -65,6 +66,16 @@ def replicate(
         rho=0.0,
         random_state=seed,
     )
+
+
+def replicate(
+    seed: int, n_models: int, n_judges: int, sd: float, correlation: float
+) -> dict[str, tuple[bool, float, float]]:
+    """Whether the interval holds the score, its width, and the error, by treatment.
+
+    Nothing where the draw is refused, as when a model never lost.
+    """
+    data = draw(seed, n_models, n_judges, sd, correlation)
     X = data.X[["model_a", "model_b", "judge"]]
     true = data.truth.new_scores.iloc[0]
     with warnings.catch_warnings():
@@ -109,27 +120,67 @@ def run_cells(replications: int, jobs: int) -> None:
             )
 
 
+def rejects(
+    seed: int, n_models: int, n_judges: int, sd: float, correlation: float
+) -> float:
+    """P-value of the item-effects check."""
+    data = draw(seed, n_models, n_judges, sd, correlation)
+    X = data.X[["model_a", "model_b", "judge"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Without a test the plug-in alone is fitted, which is all the check sees.
+        anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
+        anchor.fit(X, data.y)
+        rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
+        return item_effects_check(
+            rows,
+            np.asarray(data.y, dtype=float),
+            np.ones(len(X)),
+            anchor.btl_,
+            anchor.calibrator_,
+        )[1]
+
+
+def run_check(replications: int, jobs: int) -> None:
+    """Size and power of the check behind ``"auto"``, at 5 %."""
+    print("models judges   sd  corr   reps  rejected", flush=True)
+    for index, cell in enumerate(CELLS):
+        if cell[0] * cell[1] >= LARGE:
+            continue
+        seeds = range(10_000 * index, 10_000 * index + replications)
+        p = Parallel(jobs)(delayed(rejects)(seed, *cell) for seed in seeds)
+        print(
+            f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}"
+            f"  {replications:5d}  {np.mean(np.array(p) < DETECTED):8.3f}",
+            flush=True,
+        )
+
+
 def run_table(options: argparse.Namespace) -> None:
     table = read_battles(options.path)
     if options.drop_ties:
         table = table[~table["winner"].astype(str).str.startswith("tie")]
-    groups = None
-    if options.groups is not None:
-        groups = pd.factorize(table[options.groups])[0]
-    if not options.features:
-        table = table[["model_a", "model_b", "judge", "winner"]]
-    X, y = split_battles(table)
+    columns = ["model_a", "model_b", "judge", "winner"]
     for how in options.methods:
         estimator = AnchorPipeline(
             calibrator=JudgeCalibrator(position_effect=True),
             item_effects=None if how == "none" else how,
             random_state=0,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            left_out = leave_one_model_out(
-                estimator, X, y, groups=groups, n_jobs=options.jobs
-            )
+        found = []
+        for part in subsets(table, options.subset):
+            groups = None
+            if options.groups is not None:
+                groups = pd.factorize(part[options.groups])[0]
+            X, y = split_battles(part if options.features else part[columns])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append(
+                    leave_one_model_out(
+                        estimator, X, y, groups=groups, n_jobs=options.jobs
+                    )
+                )
+        left_out = pd.concat(found)
         both = np.hypot(left_out.standard_error, left_out.true_error)
         near = np.abs(left_out.score - left_out.true_score) < 1.96 * both
         print(
@@ -142,19 +193,38 @@ def run_table(options: argparse.Namespace) -> None:
         )
 
 
+def subsets(table: pd.DataFrame, size: int | None) -> list[pd.DataFrame]:
+    """The table, or the battles among models drawn at random, six times."""
+    if size is None:
+        return [table]
+    votes = table[table["judge"] == "human"]
+    names = np.unique(votes[["model_a", "model_b"]].to_numpy().astype(str))
+    drawn = [
+        np.random.default_rng(seed).choice(names, size, replace=False)
+        for seed in range(6)
+    ]
+    return [
+        table[table["model_a"].isin(some) & table["model_b"].isin(some)]
+        for some in drawn
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["cells", "table"])
+    parser.add_argument("what", choices=["cells", "check", "table"])
     parser.add_argument("path", nargs="?")
     parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument("--methods", nargs="+", default=["none", "random", "auto"])
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
     parser.add_argument("--groups", metavar="COLUMN")
+    parser.add_argument("--subset", type=int, metavar="MODELS")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what == "cells":
         run_cells(options.replications, options.jobs)
+    elif options.what == "check":
+        run_check(options.replications, options.jobs)
     elif options.path is None:
         parser.error("table needs the path of a battles table")
     else:
