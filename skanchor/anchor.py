@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -528,8 +529,9 @@ class AnchorPipeline(RankingEstimator):
         dict[str, AnchorResult], dict[int, list[Warning]], dict[str, list[Warning]]
     ]:
         plans = self.fold_plan_
+        draw = count(1)
         jobs = [
-            (number, problem, stages, full, treatments, train, test)
+            (number, next(draw), problem, stages, full, treatments, train, test)
             for plan in plans
             for number, (train, test) in enumerate(plan)
         ]

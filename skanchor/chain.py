@@ -106,21 +106,23 @@ class Repeat:
 
 
 def fit_stages(
-    problem: Problem, weight: Array, start: Chain | None = None
+    problem: Problem, weight: Array, start: Chain | None = None, draw: int = 0
 ) -> tuple[Chain, list[Warning]]:
     """Fit the stages of the plug-in, each on what the earlier ones have learned."""
     X, notices = problem.X, []
     fitted: list[Any] = []
     for name in ("btl", "calibrator", "arrival"):
         stage = clone(getattr(problem, name))
-        if name == "calibrator" and not len(X.judges):
-            stage = NoJudges()
+        options = {} if start is None else {"start": getattr(start, name)}
+        if name == "calibrator":
+            stage = stage if len(X.judges) else NoJudges()
+            options["draw"] = draw
         notices += stage._fit(
             X,
             problem.y,
             weight,
             problem.groups,
-            start=None if start is None else getattr(start, name),
+            **options,
         )
         if name == "btl" and start is not None:
             _check_votes(stage, start.btl)
@@ -136,6 +138,7 @@ def complete(
     weight: Array,
     items: ItemCovariance | None,
     start: Chain | None = None,
+    draw: int = 0,
 ) -> tuple[Chain, list[Warning]]:
     """Add the item effects of one treatment and the Riesz weights."""
     X, calibrator = stages.X, stages.calibrator
@@ -149,7 +152,7 @@ def complete(
     if problem.debiaser is not None:
         debiaser = clone(problem.debiaser)
         debiaser.learner = calibrator.follow(debiaser.learner)
-        notices += debiaser._fit(X, problem.y, weight, problem.groups)
+        notices += debiaser._fit(X, problem.y, weight, problem.groups, draw=draw)
     return replace(stages, calibrator=calibrator, X=X, debiaser=debiaser), notices
 
 
@@ -188,6 +191,7 @@ class NoJudges(JudgeCalibrator):
 
 def fit_fold(
     number: int,
+    draw: int,
     problem: Problem,
     stages: Chain,
     full: dict[str, Chain],
@@ -195,17 +199,21 @@ def fit_fold(
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> tuple[dict[str, Fold], list[Warning]]:
-    """Fit on the training rows and evaluate the correction on the test rows."""
+    """Fit on the training rows and evaluate the correction on the test rows.
+
+    ``number`` is that of the fold in its repeat, ``draw`` that among all folds:
+    learners that draw at random draw anew in each, and the cross-fit averages them.
+    """
     weight, source = problem.weight, problem.source
     folds: dict[str, Fold] = {}
     with located(f"Fold {number}"):
         train_weight = fold_weights(
             weight, source, train, problem.source_names, problem.involved
         )
-        plugged, notices = fit_stages(problem, train_weight, start=stages)
+        plugged, notices = fit_stages(problem, train_weight, stages, draw)
         for name, items in treatments.items():
             chain, found = complete(
-                problem, plugged, train_weight, items, start=full[name]
+                problem, plugged, train_weight, items, full[name], draw
             )
             notices += found
             debiaser = chain.debiaser

@@ -135,6 +135,7 @@ class JudgeCalibrator(ComparisonEstimator):
         weight: Array,
         groups: NDArray[np.intp] | None = None,
         start: JudgeCalibrator | None = None,
+        draw: int = 0,
     ) -> list[Warning]:
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         lower = np.array([low, -POSITION_BOUND])
@@ -185,7 +186,7 @@ class JudgeCalibrator(ComparisonEstimator):
                 "scores. Give judge rows between models with human votes."
             )
         names = list(learners)
-        fit_all([learners[judge] for judge in names], problems, names)
+        fit_all([learners[judge] for judge in names], problems, names, draw)
         sensitivities, positions = {}, {}
         choices = {}
         for (judge, learner), problem in zip(learners.items(), problems, strict=True):

@@ -181,7 +181,7 @@ def _finite(values: Array) -> Array:
     return values
 
 
-def _project(fits: Sequence[_Fit], inner_folds: int) -> list[JudgeBlock]:
+def _project(fits: Sequence[_Fit], inner_folds: int, draw: int) -> list[JudgeBlock]:
     """Fit the projections of all judges and inner folds."""
     learners, problems, names, places = [], [], [], []
     for number, fit in enumerate(fits):
@@ -197,7 +197,7 @@ def _project(fits: Sequence[_Fit], inner_folds: int) -> list[JudgeBlock]:
             )
             names.append(fit.name)
             places.append((number, np.flatnonzero(fold == k)))
-    fit_all(learners, problems, names)
+    fit_all(learners, problems, names, draw)
     fitted = [np.zeros_like(fit.columns) for fit in fits]
     for learner, (number, test) in zip(learners, places, strict=True):
         fitted[number][test] = _finite(learner.contrast(fits[number].pairs[test]))
@@ -309,6 +309,7 @@ class RieszDebiaser(ComparisonEstimator):
         weight: Array,
         groups: NDArray[np.intp] | None = None,
         start: RieszDebiaser | None = None,
+        draw: int = 0,
     ) -> list[Warning]:
         eta = X.logits()
         used = X.is_usable & (weight > 0) & np.isfinite(eta)
@@ -317,7 +318,7 @@ class RieszDebiaser(ComparisonEstimator):
         curvature = _curvature(np.where(used, eta, 0.0), weight)
         del eta
         self._limit = None
-        self._system = self._solve(X, curvature, groups)
+        self._system = self._solve(X, curvature, groups, draw)
         if self.weight_bound is not None:
             a = self._row_weights(X, np.flatnonzero(used))
             self._limit = self.weight_bound * np.sqrt(np.mean(a**2, axis=0))
@@ -345,7 +346,11 @@ class RieszDebiaser(ComparisonEstimator):
         return notices
 
     def _solve(
-        self, X: Comparisons, curvature: Array, groups: NDArray[np.intp] | None
+        self,
+        X: Comparisons,
+        curvature: Array,
+        groups: NDArray[np.intp] | None,
+        draw: int,
     ) -> RieszSystem:
         if X.scores is None or np.isnan(X.scores).all():
             raise BattlesError(
@@ -433,7 +438,8 @@ class RieszDebiaser(ComparisonEstimator):
                 _Fit(m, judge, learner, pairs_used, columns, curvature[rows], group)
             )
         if self.route == "projection":
-            for fit, block in zip(fits, _project(fits, self.inner_folds), strict=True):
+            projected = _project(fits, self.inner_folds, draw)
+            for fit, block in zip(fits, projected, strict=True):
                 blocks[fit.judge] = block
             return assemble(blocks)
         for fit in fits:
@@ -449,7 +455,7 @@ class RieszDebiaser(ComparisonEstimator):
                 Problem(fit.pairs, y, fit.weight)
                 for fit, y in zip(fits, wanted, strict=True)
             ]
-            fit_all(found, problems, [fit.name for fit in fits])
+            fit_all(found, problems, [fit.name for fit in fits], draw)
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)

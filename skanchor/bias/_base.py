@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -31,6 +32,7 @@ __all__ = [
     "fit_all",
     "learner_for",
     "make_learner",
+    "redraw",
     "same_settings",
     "simplest_within_error",
     "span_names",
@@ -173,7 +175,10 @@ def learner_for(bias: Any, judge: Any) -> BiasLearner:
 
 
 def fit_all(
-    learners: Sequence[Any], problems: Sequence[Problem], names: Sequence[Any]
+    learners: Sequence[Any],
+    problems: Sequence[Problem],
+    names: Sequence[Any],
+    draw: int = 0,
 ) -> None:
     """Fit each learner on its problem, those that can together.
 
@@ -185,7 +190,12 @@ def fit_all(
         One for each learner.
     names : sequence
         Judges, for the errors.
+    draw : int, default=0
+        Number of the training set; but for number zero, seeds are replaced by those
+        that :func:`redraw` derives.
     """
+    for learner in learners:
+        redraw(learner, draw)
     waiting = list(range(len(learners)))
     while waiting:
         first = learners[waiting[0]]
@@ -216,6 +226,27 @@ def fit_all(
             judges = ", ".join(repr(names[i]) for i in together)
             locate(error, f"Bias of judge {judges}")
             raise
+
+
+def redraw(learner: Any, draw: int) -> None:
+    """Give a learner seeds of its own, derived from its seeds and a number.
+
+    Parameters
+    ----------
+    learner : learner
+        Unfitted; integer parameters named ``random_state``, those of its parts
+        included, are replaced.
+    draw : int
+        Zero leaves them as they are.
+    """
+    if not draw:
+        return
+    seeds = {
+        name: int(np.random.SeedSequence([int(value), draw]).generate_state(1)[0] >> 1)
+        for name, value in learner.get_params().items()
+        if name.split("__")[-1] == "random_state" and isinstance(value, Integral)
+    }
+    learner.set_params(**seeds)
 
 
 def same_settings(first: Any, other: Any, but: tuple[str, ...] = ()) -> bool:
