@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.linalg import block_diag
 from scipy.special import expit
 from scipy.stats import chi2
 
@@ -197,7 +197,7 @@ def item_effects_check(
     error[np.ix_(at, at)] = finite
     eta = X.logits()
     rows: dict[Any, dict[str, float]] = {}
-    sums, own, shared, information = [], [], [], []
+    found: list[_Sums] = []
     for m, judge in enumerate(X.judges.tolist()):
         cut = X.by_judge(m)
         used = (weight[cut.rows] > 0) & ~X.involves_new[cut.rows]
@@ -225,30 +225,47 @@ def item_effects_check(
         head, tail = slice(n_models), slice(n_models, None)
         solver = SymmetricSolver.factorise(gram[tail, tail])
         seen = gram[head, head] - gram[head, tail] @ solver.solve(gram[tail, head])
-        by_model = cut.net(residual)
+        by_model = _Sums(cut.net(residual), seen, dispersion, slope)
+        found.append(by_model)
         rows[judge] = _pearson(
             cut.left[used], cut.right[used], residual[used], curvature[used],
             dispersion, slope**2 * error, n_models, solver.rank,
         )  # fmt: skip
-        chi, df = _quadratic(
-            by_model, dispersion * seen + slope**2 * seen @ error @ seen
-        )
-        rows[judge] |= {"item_chi2": chi, "item_df": df, "item_p": _tail(chi, df)}
-        sums.append(by_model)
-        own.append(dispersion * seen)
-        shared.append(slope * seen)
-        information.append(seen)
+        rows[judge] |= by_model.chi_square(error)
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names).astype(float)
-    if not sums:
-        return table, 1.0
-    stacked = np.vstack(shared)
-    covariance = block_diag(*own) + stacked @ error @ stacked.T
-    solver = SymmetricSolver.factorise(covariance)
-    seen = block_diag(*information)
-    return table, _score_test(
-        seen @ solver.solve(np.concatenate(sums)), seen @ solver.solve(seen), len(sums)
-    )
+    return table, _score_test(found, error) if found else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Residuals of one judge's historical rows, summed by model.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (n_models,)
+        The sums.
+    information : ndarray of shape (n_models, n_models)
+        Information of deviations by model, after what was fitted.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    slope : float
+        Sensitivity.
+    """
+
+    sums: Array
+    information: Array
+    dispersion: float
+    slope: float
+
+    def chi_square(self, error: Array) -> dict[str, float]:
+        """Test the sums of this judge, with ``error`` the human scores' covariance."""
+        seen = self.information
+        covariance = self.dispersion * seen + self.slope**2 * seen @ error @ seen
+        solver = SymmetricSolver.factorise(covariance)
+        chi = float(self.sums @ solver.solve(self.sums))
+        return {"item_chi2": chi, "item_df": solver.rank,
+                "item_p": _tail(chi, solver.rank)}  # fmt: skip
 
 
 def _pearson(
@@ -275,26 +292,39 @@ def _pearson(
     return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
 
 
-def _quadratic(values: Array, covariance: Array) -> tuple[float, int]:
-    solver = SymmetricSolver.factorise(covariance)
-    return float(values @ solver.solve(values)), solver.rank
-
-
-def _score_test(score: Array, variance: Array, n_judges: int) -> float:
+def _score_test(judges: Sequence[_Sums], error: Array) -> float:
     """P-value of deviations with variance zero against ``(I + 11') (x) I``.
 
     The statistic is a sum of weighted chi-squares; the chi-square law with its first
-    three moments gives the tail.
+    three moments gives the tail. Judges share nothing but the error of the human
+    scores, so that their covariance is inverted by Woodbury's identity.
     """
-    by_judge = score.reshape(n_judges, -1)
-    statistic = float(np.sum(by_judge**2) + np.sum(by_judge.sum(axis=0) ** 2))
-    blocks = variance.reshape(n_judges, -1, len(score))
+    n_models = len(error)
+    score = np.zeros((len(judges), n_models))
+    shared = np.zeros((len(judges), n_models, n_models))
+    total, pull = np.zeros((n_models, n_models)), np.zeros(n_models)
+    for m, one in enumerate(judges):
+        share = one.slope / one.dispersion
+        seen = SymmetricSolver.factorise(one.information)
+        score[m] = one.information @ seen.solve(one.sums) / one.dispersion
+        shared[m] = share * one.information
+        total += one.slope * shared[m]
+        pull += one.slope * score[m]
+    root = covariance_factor(error)
+    inner = np.linalg.solve(np.eye(n_models) + root.T @ total @ root, root.T)
+    score -= shared @ (root @ (inner @ pull))
+    # Blocks by judge, then their sum added to each: the variance times (I + 11').
+    lent = shared.reshape(-1, n_models) @ root
+    variance = -lent @ (inner @ shared.reshape(-1, n_models).T)
+    blocks = variance.reshape(len(judges), n_models, len(judges), n_models)
+    for m, one in enumerate(judges):
+        blocks[m, :, m] += one.information / one.dispersion
     weighted = (blocks + blocks.sum(axis=0)).reshape(variance.shape)
-    square = weighted @ weighted
-    second = float(np.trace(square))
+    statistic = float(np.sum(score**2) + np.sum(score.sum(axis=0) ** 2))
+    second = float(np.sum(weighted * weighted.T))
     if not second > 0:
         return 1.0
-    df = second**3 / float(np.sum(square * weighted.T)) ** 2
+    df = second**3 / float(np.sum((weighted @ weighted) * weighted.T)) ** 2
     deviation = (statistic - float(np.trace(weighted))) / np.sqrt(2.0 * second)
     return _tail(df + deviation * np.sqrt(2.0 * df), df)
 

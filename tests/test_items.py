@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from reference import Dense
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import kstest
+from scipy.stats import chi2, kstest
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor._numerics.item_covariance import (
@@ -18,7 +19,7 @@ from skanchor._numerics.item_covariance import (
     inflation,
     structured,
 )
-from skanchor.diagnostics import item_effects_check
+from skanchor.diagnostics import _score_test, _Sums, item_effects_check
 from skanchor.exceptions import BattlesError, DiagnosticWarning, SkanchorWarning
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
 from skanchor.simulation import simulate_battles
@@ -283,6 +284,31 @@ class TestAuto:
         with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
             anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
         assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+
+    def test_the_check_equals_dense_algebra(self, rng):
+        n, judges = 7, []
+        centre = np.eye(n) - 1 / n
+        for slope in (0.7, 1.4, -0.2):
+            root = centre @ rng.normal(size=(n, n - 2))
+            sums = 1.2 * root @ rng.normal(size=n - 2)
+            judges.append(_Sums(sums, root @ root.T, rng.uniform(0.5, 1.0), slope))
+        error = centre @ rng.normal(size=(n, n))
+        error = 0.1 * error @ error.T
+        error[-1] = error[:, -1] = 0.0
+
+        seen = block_diag(*[one.information for one in judges])
+        shared = np.vstack([one.slope * one.information for one in judges])
+        own = block_diag(*[one.dispersion * one.information for one in judges])
+        inverse = np.linalg.pinv(own + shared @ error @ shared.T, rcond=1e-10)
+        score = seen @ inverse @ np.concatenate([one.sums for one in judges])
+        tested = np.kron(np.eye(3) + 1.0, np.eye(n))
+        values = np.linalg.eigvals(seen @ inverse @ seen @ tested).real
+        first, second, third = (np.sum(values**k) for k in (1, 2, 3))
+        df = second**3 / third**2
+        above = (score @ tested @ score - first) / np.sqrt(2 * second)
+        expected = chi2.sf(df + above * np.sqrt(2 * df), df)
+        assert 1e-6 < expected < 0.5
+        assert_allclose(_score_test(judges, error), expected, rtol=1e-8)
 
     def test_size_and_power_of_the_check(self):
         """Without deviations p is uniform; deviations of 0.2 logits are seen."""
