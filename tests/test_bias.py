@@ -10,9 +10,13 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.tree import DecisionTreeRegressor
 
-from skanchor.bias import BiasLearner, LinearBias, make_learner
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
+from skanchor.bias._base import redraw
 from skanchor.comparisons import FeaturePairs
+from skanchor.simulation import simulate_battles
 
 
 def make_pairs(seed, n=300, d=3):
@@ -177,6 +181,48 @@ def test_fit_does_not_touch_the_users_map():
     assert not hasattr(spline, "bsplines_")
     assert learner.feature_map_ is not spline
     assert LinearBias().fit(pairs.left - pairs.right, y).coef_.shape == (3,)
+
+
+def test_redraw_derives_seeds_of_parts_too():
+    def seeds(draw, seed=3):
+        learner = BoostedBias(DecisionTreeRegressor(random_state=5), random_state=seed)
+        redraw(learner, draw)
+        return learner.random_state, learner.weak_learner.random_state
+
+    assert seeds(0) == (3, 5)
+    assert seeds(1) == seeds(1)
+    found = [seed for draw in (1, 2, 3) for seed in seeds(draw)]
+    assert len(set(found)) == 6 and all(0 <= seed < 2**31 for seed in found)
+    assert seeds(1, seed=None)[0] is None
+    assert seeds(1, seed=4)[0] != seeds(1)[0]
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_every_fold_draws_anew():
+    data = simulate_battles(600, 100, random_state=0)
+    options = {"cv": 2, "n_repeats": 2, "item_effects": None, "random_state": 0}
+    heard = []
+
+    class Seeded(LinearBias):
+        def __init__(self, feature_map=None, *, alpha=0.0, random_state=0, loss="x"):
+            super().__init__(feature_map, alpha=alpha, loss=loss)
+            self.random_state = random_state
+
+        def fit(self, *args, **kwargs):
+            heard.append(self.random_state)
+            return super().fit(*args, **kwargs)
+
+    def run():
+        heard.clear()
+        calibrator = JudgeCalibrator(bias=Seeded(loss="logistic"))
+        AnchorPipeline(calibrator=calibrator, **options).fit(data.X, data.y)
+        return list(heard)
+
+    first = run()
+    # The fit on all rows keeps the seed; all judges of a fold share one.
+    assert first[:3] == [0] * 3
+    assert len(first) == 15 and len(set(first)) == 5
+    assert run() == first
 
 
 def test_names_and_protocol():

@@ -323,7 +323,7 @@ def test_columns_are_their_blocks_side_by_side():
 
 # ------------------------------------------------------------------------------ ridge
 @pytest.mark.parametrize("dead", [False, True])
-def test_ridge_path_leaves_one_out(dead, rng):
+def test_ridge_path_solves_and_leaves_one_out(dead, rng):
     n, alphas = 30, np.array([100.0, 0.1, 0.001])
     design, y = rng.normal(size=(n, 6)), rng.normal(size=(n, 2))
     weight = rng.exponential(size=n) / n
@@ -334,6 +334,9 @@ def test_ridge_path_leaves_one_out(dead, rng):
     path = RidgePath.of(design, fixed, shrunk, weight, y)
     for alpha, found in zip(alphas, path.left_out(alphas), strict=True):
         penalty = np.diag(np.append(fixed, alpha * shrunk))
+        whole = design.T @ (design * weight[:, None]) + penalty
+        expected = np.linalg.pinv(whole) @ (design.T @ (y * weight[:, None]))
+        assert_allclose(path.solution(alpha), expected, atol=1e-8)
         for i in range(n):
             w = np.where(np.arange(n) == i, 0.0, weight)
             gram = design.T @ (design * w[:, None]) + penalty

@@ -34,8 +34,14 @@ class RidgePath:
         Eigenvalues.
     slope : ndarray of shape (n_shrunk, n_targets)
         Right-hand side in that basis.
+    basis : ndarray of shape (n_shrunk, n_shrunk)
+        Coefficients of the shrunk columns for one in that basis.
+    taken : ndarray of shape (n_fixed, n_shrunk)
+        What the fixed columns take of each shrunk one.
+    base_coef : ndarray of shape (n_fixed, n_targets)
+        Coefficients of the fixed columns alone.
     base : ndarray of shape (n_rows, n_targets)
-        Fit of the fixed columns alone.
+        Their fit.
     leverage : ndarray of shape (n_rows,)
         Its leverages.
     weight : ndarray of shape (n_rows,)
@@ -47,6 +53,9 @@ class RidgePath:
     rotated: Array
     values: Array
     slope: Array
+    basis: Array
+    taken: Array
+    base_coef: Array
     base: Array
     leverage: Array
     weight: Array
@@ -60,22 +69,33 @@ class RidgePath:
         first, others = design[:, : len(fixed)], design[:, len(fixed) :]
         weighted = first * weight[:, None]
         solver = SymmetricSolver.factorise(weighted.T @ first + np.diag(fixed))
-        rest = others - first @ solver.solve(weighted.T @ others)
-        base = first @ solver.solve(weighted.T @ y)
+        taken = solver.solve(weighted.T @ others)
+        rest = others - first @ taken
+        base_coef = solver.solve(weighted.T @ y)
+        base = first @ base_coef
         # A column without a penalty is constant: it says nothing.
         root = np.sqrt(shrunk)
         scale = np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
         weighted = others * (weight[:, None] * scale)
         values, vectors = np.linalg.eigh(weighted.T @ rest * scale)
+        basis = scale[:, None] * vectors
         return cls(
-            rest @ (scale[:, None] * vectors),
+            rest @ basis,
             np.maximum(values, 0.0),
             vectors.T @ (weighted.T @ (y - base)),
+            basis,
+            taken,
+            base_coef,
             base,
             weight * np.sum((first @ solver.root) ** 2, axis=1),
             weight,
             y,
         )
+
+    def solution(self, alpha: float) -> Array:
+        """Coefficients of all columns, of shape (n_columns, n_targets)."""
+        coef = self.basis @ (self.slope / (self.values + alpha)[:, None])
+        return np.vstack([self.base_coef - self.taken @ coef, coef])
 
     def left_out(self, alphas: Array) -> Iterator[Array]:
         """Predictions of each row by the fit without it, (n_rows, n_targets) by alpha.

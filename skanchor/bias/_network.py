@@ -47,8 +47,8 @@ LEAST_ROWS = 20.0
 """Rows that the least ridge of the path is worth. Where responses recur from row to
 row, a row left out is not new, and its loss favours too small a ridge."""
 
-PILOT_ALPHA = 0.1
-"""Ridge of the fit about which the leave-one-out losses are taken."""
+PILOT_ALPHA, PILOT_TOL = 0.1, 1e-2
+"""Ridge and tolerance of the fit about which the leave-one-out losses are taken."""
 
 FLAT = 1e-6
 """Least curvature of a row in them."""
@@ -66,7 +66,6 @@ class _Task:
     parametric: Array
     lower: Array
     upper: Array
-    start: Any
 
 
 class NetworkBias(ContrastMixin, BaseEstimator):
@@ -86,9 +85,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         stack of linear layers with ReLU units, those of the first layer starting from
         one, two or all features in turn.
     width, depth : int, optional
-        Size of the default body; None grows with the number n of rows: ``16 ceil(0.6
-        n^(1/3))`` units (128 at n = 2,000) in ``round(log10 n) - 2`` layers, at least
-        one.
+        Size of the default body; None grows with the number n of rows: ``32
+        ceil(log2 n)`` units (352 at n = 2,000) in ``round(log10 n) - 2`` layers, at
+        least one.
     alpha : float or "auto", default="auto"
         Ridge penalty of the head, as in :class:`LinearBias`: half the squared norm of
         the coefficients of standardised hidden features, beside the mean weighted loss.
@@ -151,13 +150,12 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     Notes
     -----
     The paper's class: ReLU layers, bounded output, sparse weights (``l1``), depth and
-    width that grow with the sample. The body starts from the same seeded weights in
-    every fold, never from the fit on all rows: a body that stops before convergence
-    remembers its start, and with it the rows that the fold holds out. Training starts
-    from the exact linear fit, so that hidden features need not stand in for the
-    sensitivity. The head is the
-    unique solution of a convex problem, so that its start, the full fit where the
-    widths agree, leaves no trace.
+    width that grow with the sample. The body of a fold starts from seeded weights of
+    its own, never from the fit on all rows: a body that stops before convergence
+    remembers its start, and with it the rows that the fold holds out; and other weights
+    in every fold average out what is their luck. Training starts from the exact linear
+    fit, so that hidden features need not stand in for the sensitivity. The head is the
+    unique solution of a convex problem.
 
     The leave-one-out loss is exact for the squared loss, and that of the last Newton
     step for the logistic one; it takes the body as given, which is near the truth for a
@@ -304,8 +302,8 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             Further columns, fitted jointly (logistic loss only).
         bounds : (low, high), optional
             Bounds of their coefficients, for all or for each.
-        start : NetworkBias, optional
-            A fit on nearly the same rows, for the start of the head.
+        start : ignored
+            Every training set has a body of its own.
 
         Returns
         -------
@@ -372,7 +370,6 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             parametric[used],
             lower,
             upper,
-            problem.start,
         )
 
     def _standardise(self, features: Array) -> Array:
@@ -398,7 +395,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         given = {k[8:]: v for k, v in self._kwargs.items() if k.startswith("module__")}
         if self.module is not None:
             return self.module(n_features, **given)
-        width = self.width or 16 * math.ceil(0.6 * n_rows ** (1 / 3))
+        width = self.width or 32 * math.ceil(math.log2(max(n_rows, 2)))
         depth = self.depth or max(1, round(math.log10(n_rows)) - 2)
         return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
 
@@ -489,7 +486,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         )
 
     def _first(self, task: _Task, y: Array) -> tuple[Array, Array]:
-        """Linear fit that the training starts from: coefficients, parametric ones."""
+        """Linear fit that all starts from: coefficients, parametric ones."""
         span, weight = task.pairs.contrast, task.weight
         penalty = np.full(span.shape[1], LINEAR_RIDGE)
         if self.loss == "squared":
@@ -525,14 +522,13 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             self.at_bound_ = np.zeros(0, dtype=bool)
             self.converged_ = True
             return
-        start, first = task.start, None
-        if start is not None and len(getattr(start, "coef_", ())) == len(variance):
-            first = np.concatenate([start.parametric_coef_, start.coef_])
-        fit = _logistic(task, span, penalty(), first)
+        first, coef = self._first(task, task.y)
+        start = np.concatenate([coef, first[:, 0], np.zeros(len(hidden))])
         if automatic:
-            # Leave one out of the quadratic that the last Newton step solved.
+            # Leave one out of the quadratic about a fit with a middling ridge.
+            pilot = _logistic(task, span, penalty(), start, tol=PILOT_TOL)
             design = np.hstack([task.parametric, span])
-            eta = design @ fit.coef
+            eta = design @ pilot.coef
             mean = sigmoid(eta)
             curvature = np.maximum(mean * (1.0 - mean), FLAT)
             response = eta + (task.y - mean) / curvature
@@ -543,7 +539,8 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             self.alpha_ = _choose(
                 path, lambda out: weight * log_loss_terms(task.y, out[:, 0])
             )
-            fit = _logistic(task, span, penalty(), fit.coef)
+            start = path.solution(self.alpha_)[:, 0]
+        fit = _logistic(task, span, penalty(), start)
         self.parametric_coef_ = fit.coef[:n_parametric]
         self.coef_ = fit.coef[n_parametric:]
         self.converged_ = fit.converged
@@ -608,7 +605,11 @@ def _least_squares(span: Array, y: Array, weight: Array, penalty: Array) -> Arra
 
 
 def _logistic(
-    task: _Task, span: Array, penalty: Array, start: Array | None = None
+    task: _Task,
+    span: Array,
+    penalty: Array,
+    start: Array | None = None,
+    **options: Any,
 ) -> LogisticFit:
     n_parametric, n_span = task.parametric.shape[1], span.shape[1]
     return fit_logistic(
@@ -619,4 +620,5 @@ def _logistic(
         lower=np.concatenate([task.lower, np.full(n_span, -np.inf)]),
         upper=np.concatenate([task.upper, np.full(n_span, np.inf)]),
         start=start,
+        **options,
     )
