@@ -160,6 +160,8 @@ def run_table(options: argparse.Namespace) -> None:
     table = read_battles(options.path)
     if options.drop_ties:
         table = table[~table["winner"].astype(str).str.startswith("tie")]
+    if options.judges:
+        table = table[table["judge"].isin(["human", *options.judges])]
     columns = ["model_a", "model_b", "judge", "winner"]
     for how in options.methods:
         estimator = AnchorPipeline(
@@ -218,6 +220,7 @@ def main() -> None:
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
     parser.add_argument("--groups", metavar="COLUMN")
+    parser.add_argument("--judges", nargs="+")
     parser.add_argument("--subset", type=int, metavar="MODELS")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
