@@ -25,7 +25,6 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from scipy.stats import binom
-from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -230,30 +229,30 @@ def cost(options: argparse.Namespace) -> None:
 
 
 def stack(options: argparse.Namespace) -> None:
-    """Thirty small networks together and one after another."""
+    """Thirty small networks together, in threes as the judges of a fold, and alone."""
     from skanchor.bias import Problem
     from skanchor.comparisons import FeaturePairs
 
     rng = np.random.default_rng(0)
-    print("rows  networks  together  one by one")
-    for n in (100, 300, 1000, 2000):
-        for size in (3, 30):
-            problems = []
-            for _ in range(size):
-                left, right = rng.normal(size=(2, n, 3))
-                y = 1.0 * (rng.random(n) < 0.5)
-                problems.append(Problem(FeaturePairs(left, right), y))
-            many = [NetworkBias() for _ in problems]
-            ratios = []
-            for _ in range(options.replications):
-                started = time.perf_counter()
-                NetworkBias.fit_many(many, problems)
-                middle = time.perf_counter()
-                for learner, problem in zip(many, problems, strict=True):
-                    clone(learner).fit(problem.X, problem.y)
-                ratios.append((middle - started, time.perf_counter() - middle))
-            together, apart = np.median(ratios, axis=0)
-            print(f"{n:5d} {size:8d} {together:8.3f} s {apart:9.3f} s", flush=True)
+    print("rows  together  in threes  one by one")
+    for n in (300, 1000, 2000):
+        problems = []
+        for _ in range(30):
+            left, right = rng.normal(size=(2, n, 3))
+            y = 1.0 * (rng.random(n) < 0.5)
+            problems.append(Problem(FeaturePairs(left, right), y))
+        seconds = []
+        for _ in range(options.replications):
+            times = []
+            for size in (30, 3, 1):
+                started = time.process_time()
+                for first in range(0, 30, size):
+                    some = problems[first : first + size]
+                    NetworkBias.fit_many([NetworkBias() for _ in some], some)
+                times.append(time.process_time() - started)
+            seconds.append(times)
+        together, threes, alone = np.median(seconds, axis=0)
+        print(f"{n:4d} {together:9.2f} {threes:10.2f} {alone:11.2f} s", flush=True)
 
 
 def search(options: argparse.Namespace) -> None:

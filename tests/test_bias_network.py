@@ -130,7 +130,7 @@ def test_size_grows_with_the_rows():
         pairs, _, y, _ = make_pairs(n=n)
         body = NetworkBias(max_epochs=0).fit(pairs, y).module_
         sizes.append((body[0].out_features, len(body) // 2))
-    assert sizes == [(224, 1), (352, 1), (416, 2)]
+    assert sizes == [(126, 1), (198, 1), (234, 2)]
 
 
 # ----------------------------------------------------------------------------- learning

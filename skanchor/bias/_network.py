@@ -85,9 +85,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         stack of linear layers with ReLU units, those of the first layer starting from
         one, two or all features in turn.
     width, depth : int, optional
-        Size of the default body; None grows with the number n of rows: ``32
-        ceil(log2 n)`` units (352 at n = 2,000) in ``round(log10 n) - 2`` layers, at
-        least one.
+        Size of the default body; None grows with the number n of rows: ``ceil(log2
+        n)`` units for each of six times the features, at most 32 (198 units for three
+        features at n = 2,000), in ``round(log10 n) - 2`` layers, at least one.
     alpha : float or "auto", default="auto"
         Ridge penalty of the head, as in :class:`LinearBias`: half the squared norm of
         the coefficients of standardised hidden features, beside the mean weighted loss.
@@ -395,9 +395,10 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         given = {k[8:]: v for k, v in self._kwargs.items() if k.startswith("module__")}
         if self.module is not None:
             return self.module(n_features, **given)
-        width = self.width or 32 * math.ceil(math.log2(max(n_rows, 2)))
+        width = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
         depth = self.depth or max(1, round(math.log10(n_rows)) - 2)
-        return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
+        sizes = {"width": self.width or width, "depth": depth}
+        return ReLUBody(n_features, **{**sizes, **given})
 
     def _train(self, learners: Sequence[NetworkBias], tasks: Sequence[_Task]) -> None:
         try:
