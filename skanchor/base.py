@@ -193,6 +193,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "unseen": [StrOptions({"warn", "raise"})]
     }
+    # Names of the features seen in fit, by which later tables are read.
+    _seen_features: tuple[str, ...] | None = None
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of nested estimators included.
@@ -290,6 +292,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _remember_input(self, X: Any, entry: Entry) -> None:
         self.classes_ = entry.outcomes.classes
         self._first_wins = entry.outcomes.first_wins
+        self._seen_features = entry.X.feature_names if entry.X.named else None
         if not entry.X.named:
             validate_data(self, X, skip_check_array=True)
         else:
@@ -305,7 +308,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                 X = validate_data(
                     self, X, dtype=None, ensure_all_finite=False, reset=False
                 )
-        return Comparisons.from_battles(X)
+        encoded = Comparisons.from_battles(X)
+        seen = self._seen_features
+        return encoded if seen is None else encoded.with_features(seen)
 
     def transform(self, X: Any) -> Any:
         """Return the battles with what this stage has learned.
@@ -358,12 +363,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         missing = ~np.isfinite(eta) & ~self_rows
         if missing.any():
             self._refuse_unknown_judges(known, missing)
-            blank = missing & np.isfinite(known.score_differences)
-            if blank.any():
-                raise BattlesError(
-                    f"{blank.sum()} rows have NaN features, the first in row "
-                    f"{int(np.argmax(blank))}."
-                )
+            _refuse_blanks(known, missing)
             names = known[missing].unscored_models()
             message = (
                 f"{missing.sum()} rows involve models without a score ({names[:5]}); "
@@ -499,7 +499,10 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         weight = check_weight(sample_weight, encoded)
         known = self._annotate(encoded)
         rows = self._scored_rows(known) & known.is_usable & (weight > 0)
-        rows &= np.isfinite(known.logits())
+        finite = np.isfinite(known.logits())
+        if not (rows & finite).any():
+            _refuse_blanks(known, rows)
+        rows &= finite
         if not rows.any():
             raise BattlesError(
                 f"{type(self).__name__}.score found no row that it models."
@@ -515,3 +518,21 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.allow_nan = False
         return tags
+
+
+def _refuse_blanks(X: Comparisons, missing: NDArray[np.bool_]) -> None:
+    """Refuse rows without a logit, although their models have scores."""
+    blank = missing & np.isfinite(X.score_differences)
+    if not blank.any():
+        return
+    rows = np.flatnonzero(blank)
+    known = np.isfinite(X.features_left[rows]).any(axis=0)
+    names = [X.feature_names[k] for k in np.flatnonzero(~known)]
+    if names:
+        raise BattlesError(
+            f"{len(rows)} rows lack the features {names[:5]} that fit has seen: add "
+            f"the columns {names[0] + '_a'!r}, {names[0] + '_b'!r} and so on."
+        )
+    raise BattlesError(
+        f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
+    )

@@ -45,13 +45,18 @@ Array = NDArray[np.float64]
 
 KINDS = ("basic", "percentile", "studentized")
 
+FEW_GROUPS = 20
+"""Groups from which on a stratum of resamples has a fair variance of its own."""
+
 
 # --------------------------------------------------------------------------- resamples
 class Resampler:
     """Draw row weights: rows, or whole groups, with replacement within each source.
 
     Groups that span several sources are drawn as wholes from the groups that span the
-    same ones, so that what a prompt's rows share stays together.
+    same ones, so that what a prompt's rows share stays together. Where fewer than
+    twenty span the same ones, they are drawn together with other such groups: alone
+    they would hardly vary.
 
     Parameters
     ----------
@@ -83,8 +88,10 @@ class Resampler:
             _, unit = np.unique(groups[used], return_inverse=True)
             spans = np.zeros((unit.max() + 1, source.max() + 1), dtype=bool)
             spans[unit, source] = True
-            _, stratum = np.unique(spans, axis=0, return_inverse=True)
-            stratum = stratum.ravel()
+            _, kind, sizes = np.unique(
+                spans, axis=0, return_inverse=True, return_counts=True
+            )
+            stratum = _pooled(sizes)[kind.ravel()]
         # Units of a stratum side by side, and the place of each row's unit.
         order = np.argsort(stratum, kind="stable")
         place = np.empty_like(order)
@@ -158,6 +165,15 @@ class Resampler:
             drawn[:, begin:end] += begin
             begin = end
         return drawn
+
+
+def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Stratum that each kind of group is drawn in: its own, or one for the rare."""
+    rare = sizes < FEW_GROUPS
+    if sizes[rare].sum() < FEW_GROUPS and rare.any():
+        rare[np.argmax(sizes)] = True
+    stratum = np.arange(len(sizes))
+    return np.where(rare, np.argmax(rare), stratum)
 
 
 # ------------------------------------------------------------------------------ result

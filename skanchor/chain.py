@@ -126,6 +126,7 @@ def fit_stages(
         )
         if name == "btl" and start is not None:
             _check_votes(stage, start.btl)
+        stage._seen_features = X.feature_names
         X = stage._annotate(X)
         fitted.append(stage)
     btl, calibrator, arrival = fitted
@@ -153,6 +154,7 @@ def complete(
         debiaser = clone(problem.debiaser)
         debiaser.learner = calibrator.follow(debiaser.learner)
         notices += debiaser._fit(X, problem.y, weight, problem.groups, draw=draw)
+        debiaser._seen_features = X.feature_names
     return replace(stages, calibrator=calibrator, X=X, debiaser=debiaser), notices
 
 

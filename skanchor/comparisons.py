@@ -659,6 +659,36 @@ class Comparisons:
             annotated.__dict__["score_differences"] = self.score_differences
         return annotated
 
+    def with_features(self, names: tuple[str, ...]) -> Comparisons:
+        """Return the rows with these features in this order.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Names of features; one that the rows lack is NaN.
+
+        Returns
+        -------
+        Comparisons
+        """
+        if names == self.feature_names:
+            return self
+        # The last column stands for those that are absent.
+        place = {name: k for k, name in enumerate(self.feature_names)}
+        at = [place.get(name, len(place)) for name in names]
+        absent = np.full((len(self), 1), np.nan)
+        left, right = (
+            np.hstack([side, absent]).take(at, axis=1)
+            for side in (self.features_left, self.features_right)
+        )
+        return replace(
+            self,
+            features_left=left,
+            features_right=right,
+            feature_names=names,
+            _cache={},
+        )
+
     def without_features(self) -> Comparisons:
         """Return the rows without their features, so that slicing is cheap."""
         none = np.empty((len(self), 0))

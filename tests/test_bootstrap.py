@@ -217,9 +217,30 @@ def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
     counts, _ = Resampler(X, np.ones(n), groups, seed=3).draw(0)
     by_group = pd.DataFrame(counts.T).groupby(groups)
     assert (by_group.nunique() == 1).all(axis=None)
-    spans = pd.Series(source_codes(X)).groupby(groups).agg(lambda s: tuple(set(s)))
+    spans = (
+        pd.Series(source_codes(X)).groupby(groups).agg(lambda s: str(sorted(set(s))))
+    )
+    # Those that too few groups span are drawn together.
+    sizes = spans.value_counts()
+    spans[spans.map(sizes) < 20] = "rare"
+    sizes = spans.value_counts()
+    assert len(sizes) > 2 and sizes["rare"] >= 20
     drawn = by_group.first().groupby(spans).sum()
-    assert (drawn.eq(spans.value_counts(), axis=0)).all(axis=None)
+    assert (drawn.eq(sizes, axis=0)).all(axis=None)
+
+
+def test_groups_without_dependence_leave_the_errors():
+    """Groups of ten among eight judges are nearly all alone in what they span."""
+    many = simulate_battles(2000, 300, n_judges=8, random_state=2)
+    groups = np.random.default_rng(0).permutation(len(many.y)) // 10
+    options = dict(n_resamples=200, random_state=0)
+    rows, whole = (
+        bootstrap({"m": DirectScore()}, many.X, many.y, groups=g, **options)["m"]
+        for g in (None, groups)
+    )
+    # The ratio of two errors from 200 resamples has an error of 7 %.
+    ratio = whole.standard_errors / rows.standard_errors
+    assert ((ratio > 0.75) & (ratio < 1.33)).all()
 
 
 def test_groups_widen_the_errors_of_repeated_rows(data):

@@ -33,8 +33,9 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
-from skanchor.baselines import JointBTL
+from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bias import LinearBias
+from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
 
@@ -105,6 +106,32 @@ def test_copies_of_the_stages_and_the_baseline(data):
         assert clone(stage).fit(battles, data.y).score(battles, data.y) == expected
         if stage in stages:
             battles = stage.transform(battles)
+
+
+def test_features_are_read_by_name(data, anchor):
+    """Order and further columns change nothing; a missing feature is named."""
+    verdicts = data.X["judge"] != "human"
+    for estimator in (anchor, DirectScore().fit(data.X, data.y), anchor.calibrator_):
+        turned = data.X[data.X.columns[::-1]].assign(z_a=1.0, z_b=2.0)
+        absent = data.X.drop(columns=["x2_a", "x2_b"])
+        if estimator is anchor.calibrator_:
+            expected, found = (
+                estimator.transform(anchor.btl_.transform(X)).biases
+                for X in (data.X, turned)
+            )
+            assert_array_equal(found, expected)
+            continue
+        expected = estimator.predict_proba(data.X)
+        assert_array_equal(estimator.predict_proba(turned), expected)
+        assert estimator.score(turned, data.y) == estimator.score(data.X, data.y)
+        for call in (estimator.predict, lambda X, e=estimator: e.score(X, data.y)):
+            with pytest.raises(BattlesError, match=r"lack the features \['x2'\]"):
+                call(absent)
+        assert_array_equal(
+            estimator.predict_proba(absent[~verdicts]), expected[~verdicts]
+        )
+    votes = JointBTL().fit(data.X, data.y)
+    assert_array_equal(votes.predict_proba(absent), votes.predict_proba(data.X))
 
 
 def test_a_second_fit_leaves_nothing_of_the_first(data, anchor):
