@@ -235,7 +235,9 @@ class AnchorPipeline(RankingEstimator):
     Notes
     -----
     Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
-    sets follow eq:simulation-rank-set.
+    sets follow eq:simulation-rank-set. A sample weight multiplies its row in every sum,
+    and errors are those of a sandwich, to which the unit of weights is nothing. It is
+    something where item effects are estimated: a weight stands for as many equal rows.
 
     Historical models whose human score has no finite value (they never won, or never
     lost) take no part: they keep an infinite error. Folds are dealt anew where a
@@ -322,7 +324,9 @@ class AnchorPipeline(RankingEstimator):
         everyone = decide_roles(X, weight, self.new_models)
         check_ranking(everyone, self.new_models)
         parts = self._stages()
-        bounded, notices = _without_separated(everyone, parts[0], y, weight, groups)
+        notices = [] if self.item_effects is None else _odd_counts(weight)
+        bounded, found = _without_separated(everyone, parts[0], y, weight, groups)
+        notices += found
         battles, found = leave_out_judges(bounded, weight)
         notices += found
         source = np.where(weight > 0, source_codes(battles), -1)
@@ -798,6 +802,21 @@ def _scaled(weight: Array) -> Array:
     # Beside the prior of the item effects a weight is a number of rows: only where
     # squares would leave the range of floats is the unit free.
     return weight if 1e-100 < unit < 1e100 else scaled
+
+
+def _odd_counts(weight: Array) -> list[Warning]:
+    """Tell of weights that cannot be numbers of rows."""
+    known = weight[weight > 0]
+    mean = float(known.mean())
+    if 0.5 <= mean <= 2.0 or (known == np.round(known)).all():
+        return []
+    return [
+        DataWarning(
+            f"The mean of sample_weight is {mean:.3g}. Where judges may deviate by "
+            "model, a weight stands for as many equal rows; divide relative weights by "
+            "their mean, or set item_effects=None, to which their unit is nothing."
+        )
+    ]
 
 
 def _checked(

@@ -44,7 +44,8 @@ class BTLRegressor(ComparisonEstimator):
     score_bound : float, default=15.0
         Bound on the absolute scores, in logits.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
-        Covariance of the scores. ``"clustered"`` sums score vectors over ``groups``.
+        Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
+        where they are given to ``fit``; ``"clustered"`` insists on them.
     disconnected : {"raise", "warn"}, default="raise"
         What to do when the comparisons do not join all models. With ``"warn"`` the
         scores of each component are centred on their own.
@@ -132,7 +133,7 @@ class BTLRegressor(ComparisonEstimator):
     ) -> list[Warning]:
         notices: list[Warning] = []
         size = len(X.models)
-        rows = self._counted(X, weight)
+        rows = self._counted(X, weight, groups)
         left, right, y, share = X.left[rows], X.right[rows], y[rows], weight[rows]
         if is_constant(share):
             share = share[:1]
@@ -189,9 +190,9 @@ class BTLRegressor(ComparisonEstimator):
                 )
             )
         meat = None
-        if self.covariance == "clustered":
-            if groups is None:
-                raise ValueError("covariance='clustered' needs groups in fit.")
+        if self.covariance == "clustered" and groups is None:
+            raise ValueError("covariance='clustered' needs groups in fit.")
+        if self.covariance != "fisher" and groups is not None:
             place = np.full(size, -1)
             place[present] = np.arange(len(present))
             meat = _clustered_meat(
@@ -204,10 +205,12 @@ class BTLRegressor(ComparisonEstimator):
             self.covariance_ /= unit
         return notices
 
-    def _counted(self, X: Comparisons, weight: Array) -> NDArray[np.intp] | slice:
+    def _counted(
+        self, X: Comparisons, weight: Array, groups: NDArray[np.intp] | None
+    ) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
         if (
-            self.covariance != "clustered"
+            groups is None
             and all(map(is_constant, (weight, X.judge, X.involves_new)))
             and len(X)
             and X.judge[0] == -1

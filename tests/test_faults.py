@@ -975,6 +975,10 @@ for name, weight, message in (
     call(name, weighted(weight), raises=(ValueError, message))
 call("Weights of 1e-300 throughout", weighted(1e-300 * ONES), check=same_fit)
 call("Weights of 1e300 throughout", weighted(1e300 * ONES), check=same_fit)
+see(
+    "Fractional weights with a mean far from one",
+    "test_items::TestAuto::test_weights_that_are_no_counts_are_told",
+)
 see("Rows of weight zero", "test_invariance::test_rows_of_weight_zero_are_not_there")
 see(
     "Integer weights against copies of rows",

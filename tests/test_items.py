@@ -20,7 +20,12 @@ from skanchor._numerics.item_covariance import (
     structured,
 )
 from skanchor.diagnostics import _score_test, _Sums, item_effects_check
-from skanchor.exceptions import BattlesError, DiagnosticWarning, SkanchorWarning
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DiagnosticWarning,
+    SkanchorWarning,
+)
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
 from skanchor.simulation import simulate_battles
 
@@ -284,6 +289,21 @@ class TestAuto:
         with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
             anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
         assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+
+    @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+    @pytest.mark.parametrize("unit", [0.1, 2.5])
+    def test_weights_that_are_no_counts_are_told(self, unit):
+        data = small(item_sd=0.0)
+        weight = np.full(len(data.y), unit)
+        with pytest.warns(DataWarning, match=f"sample_weight is {unit}"):
+            AnchorPipeline(cv=3).fit(data.X, data.y, sample_weight=weight)
+        plain, weighted = (
+            AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(
+                data.X, data.y, sample_weight=w
+            )
+            for w in (None, weight)
+        )
+        assert_allclose(weighted.conf_int(), plain.conf_int(), rtol=1e-9)
 
     def test_the_check_equals_dense_algebra(self, rng):
         n, judges = 7, []
