@@ -455,6 +455,12 @@ class AnchorPipeline(RankingEstimator):
             return plans
         else:
             plans = [list(cv.split(X, y, groups)) for _ in range(self.n_repeats)]
+            if self.n_repeats > 1 and _equal_plans(plans[0], plans[1]):
+                raise ValueError(
+                    "cv deals the same folds each time, so that n_repeats="
+                    f"{self.n_repeats} repeats nothing: leave its random_state at "
+                    "None, or give cv a number of folds."
+                )
         rows = np.flatnonzero(X.is_usable & (weight > 0))
         return [_checked(plan, rows, len(X), groups) for plan in plans]
 
@@ -802,6 +808,12 @@ def _scaled(weight: Array) -> Array:
     # Beside the prior of the item effects a weight is a number of rows: only where
     # squares would leave the range of floats is the unit free.
     return weight if 1e-100 < unit < 1e100 else scaled
+
+
+def _equal_plans(one: FoldPlan, other: FoldPlan) -> bool:
+    return len(one) == len(other) and all(
+        np.array_equal(a[1], b[1]) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _odd_counts(weight: Array) -> list[Warning]:

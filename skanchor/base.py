@@ -530,8 +530,8 @@ def _refuse_blanks(X: Comparisons, missing: NDArray[np.bool_]) -> None:
     names = [X.feature_names[k] for k in np.flatnonzero(~known)]
     if names:
         raise BattlesError(
-            f"{len(rows)} rows lack the features {names[:5]} that fit has seen: add "
-            f"the columns {names[0] + '_a'!r}, {names[0] + '_b'!r} and so on."
+            f"{len(rows)} rows have NaN, or no columns, for the features {names[:5]} "
+            f"that fit has seen ({names[0] + '_a'!r}, {names[0] + '_b'!r} and so on)."
         )
     raise BattlesError(
         f"{len(rows)} rows have NaN features, the first in row {rows[0]}."

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from skanchor._numerics.information import local_gram
 from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
+from skanchor.bias._base import last_stage
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import DiagnosticWarning
@@ -179,7 +180,7 @@ def item_effects_check(
     btl : BTLRegressor
         Fitted on the human rows.
     judges : JudgeCalibrator
-        Fitted; its learners give the spans of the bias functions.
+        Fitted; what of its learners is linear in coefficients is profiled out.
 
     Returns
     -------
@@ -218,18 +219,24 @@ def item_effects_check(
         blocks = [np.where(used, X.score_differences[cut.rows], 0.0)[:, None]]
         if X.position_effects is not None:
             blocks.append(cut.order[:, None])
-        learner: Any = judges.biases_[judge]
-        if hasattr(learner, "span") and X.features_left.shape[1]:
-            blocks.append(learner.span(cut.pairs))
+        ridge = np.zeros(len(blocks))
+        stage = last_stage(judges.biases_[judge], cut.pairs, row_weight)
+        if stage is not None:
+            blocks.append(stage.columns)
+            ridge = np.append(ridge, row_weight.sum() * stage.ridge)
         gram = local_gram(cut, Columns(*blocks), curvature)
         head, tail = slice(n_models), slice(n_models, None)
-        solver = SymmetricSolver.factorise(gram[tail, tail])
-        seen = gram[head, head] - gram[head, tail] @ solver.solve(gram[tail, head])
+        # Covariance of the sums after a fit that may be shrunk.
+        solver = SymmetricSolver.factorise(gram[tail, tail] + np.diag(ridge))
+        taken = solver.solve(gram[tail, head])
+        cross = gram[head, tail] @ taken
+        seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
+        n_fitted = float(np.trace(solver.solve(gram[tail, tail])))
         by_model = _Sums(cut.net(residual), seen, dispersion, slope)
         found.append(by_model)
         rows[judge] = _pearson(
             cut.left[used], cut.right[used], residual[used], curvature[used],
-            dispersion, slope**2 * error, n_models, solver.rank,
+            dispersion, slope**2 * error, n_models, n_fitted,
         )  # fmt: skip
         rows[judge] |= by_model.chi_square(error)
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
@@ -276,7 +283,7 @@ def _pearson(
     dispersion: float,
     score_error: Array,
     n_models: int,
-    n_fitted: int,
+    n_fitted: float,
 ) -> dict[str, float]:
     """Pearson's chi-square over pairs, the error of the human scores included."""
     low, high = np.minimum(left, right), np.maximum(left, right)
@@ -288,7 +295,7 @@ def _pearson(
     variance = dispersion * information + information**2 * spread
     some = variance > 0
     chi = float(np.sum(sums[some] ** 2 / variance[some]))
-    df = max(len(codes) - n_fitted, 0)
+    df = max(len(codes) - round(n_fitted), 0)
     return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
 
 

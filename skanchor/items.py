@@ -28,6 +28,7 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
+from skanchor.bias._base import last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.judges import JudgeCalibrator
@@ -95,17 +96,13 @@ class _Model:
         ridges = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
-            learner: Any = calibrator.biases_[judge]
-            span = None
-            if hasattr(learner, "span") and X.features_left.shape[1]:
-                span = learner.span(cut.pairs)
-                row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
-                ridges.append(row_weight.sum() * learner.ridge(cut.pairs, row_weight))
-                self.coef.append(learner.coef_)
-            else:
-                ridges.append(np.empty(0))
-                self.coef.append(np.empty(0))
-            self.spans.append(span)
+            row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
+            stage = last_stage(calibrator.biases_[judge], cut.pairs, row_weight)
+            self.spans.append(None if stage is None else stage.columns)
+            self.coef.append(np.empty(0) if stage is None else stage.coef)
+            ridges.append(
+                np.empty(0) if stage is None else row_weight.sum() * stage.ridge
+            )
         widths = [len(c) for c in self.coef]
         edges = np.cumsum(
             [
@@ -140,10 +137,8 @@ class _Model:
         if near is not None:
             known, calibrator = near
             coef = [
-                c if span is None else calibrator.biases_[judge].coef_  # type: ignore[attr-defined]
-                for judge, c, span in zip(
-                    self.X.judges.tolist(), coef, self.spans, strict=True
-                )
+                _nearer(calibrator.biases_[judge], own)
+                for judge, own in zip(self.X.judges.tolist(), coef, strict=True)
             ]
         assert self.X.scores is not None and known.scores is not None
         assert known.sensitivities is not None
@@ -207,9 +202,9 @@ class _Model:
         updated.biases_ = dict(calibrator.biases_)
         for m, judge in enumerate(judges.tolist()):
             if self.spans[m] is not None:
-                learner: Any = copy(calibrator.biases_[judge])
-                learner.coef_ = parameters[self.bias_at[m]].copy()
-                updated.biases_[judge] = learner
+                updated.biases_[judge] = rejoined(
+                    calibrator.biases_[judge], parameters[self.bias_at[m]].copy()
+                )
         return updated
 
     def part(self, rows: NDArray[np.bool_]) -> _Model:
@@ -377,6 +372,13 @@ class _Model:
         return historical, arrival
 
 
+def _nearer(learner: Any, own: Array) -> Array:
+    """Coefficients of a fit on nearly the same rows, where they mean the same."""
+    if not hasattr(learner, "span") or len(learner.coef_) != len(own):
+        return own
+    return np.asarray(learner.coef_)
+
+
 def _differences(values: Array, cut: JudgeRows) -> Array:
     """Value of the first model of each row minus the second's."""
     difference: Array = values.take(cut.left)
@@ -420,8 +422,8 @@ def fit_deviations(
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
     calibrator : JudgeCalibrator
-        Fitted; its learners give the spans of the bias functions. The bias of a learner
-        without a span is held fixed.
+        Fitted. What of its learners is linear in coefficients (the span, or the last
+        stage) is fitted again beside the deviations; the rest is held fixed.
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u.
     near : tuple of (Comparisons, JudgeCalibrator), optional
@@ -478,7 +480,7 @@ def estimate_item_covariance(
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
     calibrator : JudgeCalibrator
-        Fitted, for the spans of the bias functions.
+        Fitted. What of its learners is linear in coefficients is profiled out.
     conservative : bool
         Divides by one less than the number of historical models, which keeps the
         covariance away from zero.

@@ -141,7 +141,8 @@ class JudgeCalibrator(ComparisonEstimator):
         lower = np.array([low, -POSITION_BOUND])
         upper = np.array([high, POSITION_BOUND])
         delta = X.score_differences
-        historical = (weight > 0) & X.is_past_verdict
+        counted = weight > 0
+        historical = counted & X.is_past_verdict
         assert X.scores is not None
         incomplete = bool(np.isnan(X.scores).any())
         if incomplete:
@@ -160,7 +161,7 @@ class JudgeCalibrator(ComparisonEstimator):
             if incomplete:
                 columns = [np.where(np.isfinite(columns[0]), columns[0], 0.0)]
             if self.position_effect:
-                self._check_position(judge, X, cut, row_weight > 0)
+                self._check_position(judge, X, cut, row_weight > 0, counted[cut.rows])
                 columns.append(cut.order)
             # Without features there is no bias function to learn.
             bias = self.bias if X.features_left.shape[1] else "linear"
@@ -208,7 +209,12 @@ class JudgeCalibrator(ComparisonEstimator):
         return notices
 
     def _check_position(
-        self, judge: Any, X: Comparisons, cut: JudgeRows, used: NDArray[np.bool_]
+        self,
+        judge: Any,
+        X: Comparisons,
+        cut: JudgeRows,
+        used: NDArray[np.bool_],
+        counted: NDArray[np.bool_],
     ) -> None:
         """Refuse a position effect that the historical rows cannot tell apart."""
         # Turned so that the earlier label comes first, a display order that depends
@@ -216,7 +222,7 @@ class JudgeCalibrator(ComparisonEstimator):
         turned = np.where(cut.left < cut.right, cut.order, -cut.order)
         historical = np.unique(turned[used & (turned != 0)])
         new = np.append(X.is_new, False)
-        arrival = new[cut.left] ^ new[cut.right]
+        arrival = (new[cut.left] ^ new[cut.right]) & counted
         seen = np.where(new[cut.left], cut.order, -cut.order)[arrival]
         one_sided = len(seen) > 0 and len(np.unique(seen)) == 1 and seen[0] != 0
         if len(historical) == 0 or (one_sided and len(historical) < 2):

@@ -187,10 +187,12 @@ def _project(fits: Sequence[_Fit], inner_folds: int, draw: int) -> list[JudgeBlo
     for number, fit in enumerate(fits):
         # Rows of one group stay together.
         groups, code = np.unique(fit.group, return_inverse=True)
-        dealt = np.random.default_rng(0).permutation(len(groups)) % inner_folds
+        # Fewer where a judge has fewer; one group leaves none to hold out.
+        n_folds = min(inner_folds, len(groups))
+        dealt = np.random.default_rng(0).permutation(len(groups)) % n_folds
         fold = dealt[code]
-        for k in range(inner_folds):
-            train = np.flatnonzero(fold != k) if inner_folds > 1 else slice(None)
+        for k in range(n_folds):
+            train = np.flatnonzero(fold != k) if n_folds > 1 else slice(None)
             learners.append(clone(fit.learner))
             problems.append(
                 Problem(fit.pairs[train], fit.columns[train], fit.weight[train])

@@ -10,19 +10,25 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import PCA
+from sklearn.compose import ColumnTransformer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+)
+from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import (
     AnchorPipeline,
+    ArrivalScorer,
     BTLRegressor,
     JudgeCalibrator,
     RieszDebiaser,
     SourceKFold,
 )
 from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
+from skanchor.bias._base import same_settings
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
@@ -224,12 +230,33 @@ def test_learners_that_return_nonsense(kind, fault):
 
 def test_width_of_a_feature_map_may_change_between_fits_only():
     data = battles(6)
-    # The number of components follows the rows of each fit.
-    share = make_pipeline(StandardScaler(), PCA(n_components=0.9))
-    anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(LinearBias(share)), cv=3, random_state=0
-    ).fit(data.X, data.y)
-    assert np.isfinite(anchor.standard_errors_).all()
+    # A language that one row has is a column of the fits that see it.
+    rng = np.random.default_rng(0)
+    X = data.X.assign(**{f"lang_{s}": rng.integers(0, 3, len(data.X)) for s in "ab"})
+    past = ~((X["model_a"] == "new-model") | (X["model_b"] == "new-model"))
+    X.loc[np.flatnonzero(past & (X["judge"] == "judge-1"))[0], "lang_a"] = 9
+    widths = set()
+
+    class Watched(OneHotEncoder):
+        def fit_transform(self, X, y=None):
+            found = super().fit_transform(X)
+            widths.add(found.shape[1])
+            return found
+
+        def transform(self, X):
+            found = super().transform(X)
+            widths.add(found.shape[1])
+            return found
+
+    languages = Watched(handle_unknown="ignore", sparse_output=False)
+    encoded = ColumnTransformer([("lang", languages, [3])], remainder="passthrough")
+    calibrator = JudgeCalibrator(LinearBias(encoded, alpha=0.001))
+    for items in (None, "random"):
+        anchor = AnchorPipeline(
+            calibrator=calibrator, cv=3, item_effects=items, random_state=0
+        ).fit(X, data.y)
+        assert np.isfinite(anchor.standard_errors_).all()
+    assert widths == {3, 4}
     by_rows = FunctionTransformer(lambda x: np.ones((len(x), 1 + len(x) % 7)))
     with pytest.raises(
         LearnerError, match=r"judge 'judge-1' failed: .* width must not"
@@ -238,6 +265,41 @@ def test_width_of_a_feature_map_may_change_between_fits_only():
     empty = FunctionTransformer(lambda x: np.where(x > 0, x, np.nan))
     with pytest.raises(LearnerError, match="returned NaN or infinite"):
         JudgeCalibrator(LinearBias(empty)).fit(scored(data), data.y)
+
+
+def test_settings_are_compared_part_by_part():
+    def tree(depth):
+        return BoostedBias(DecisionTreeRegressor(max_depth=depth), max_rounds=5)
+
+    assert same_settings(tree(2), tree(2)) and not same_settings(tree(2), tree(3))
+    assert same_settings(AutoBias([tree(2), "linear"]), AutoBias([tree(2), "linear"]))
+    assert not same_settings(AutoBias([tree(2)]), AutoBias([tree(2), "linear"]))
+    assert same_settings(tree(2), tree(2).set_params(max_rounds=6), ("max_rounds",))
+    # The weights follow a calibrator whose learner holds an estimator.
+    data = battles(6)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(tree(2)), cv=2, item_effects=None, random_state=0
+    ).fit(data.X, data.y)
+    rounds = {j: b.n_rounds_ for j, b in anchor.calibrator_.biases_.items()}
+    assert {j: a.max_rounds for j, a in anchor.debiaser_.learner.items()} == {
+        j: 4 * n for j, n in rounds.items()
+    }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_judge_of_two_rows_does_not_stop_the_weights():
+    data = battles(6)
+    X = data.X.copy()
+    past = ~((X["model_a"] == "new-model") | (X["model_b"] == "new-model"))
+    X.loc[np.flatnonzero(past & (X["judge"] == "judge-1"))[:2], "judge"] = "tiny"
+    calibrator = JudgeCalibrator(BoostedBias(max_rounds=3))
+    chain = make_pipeline(BTLRegressor(), calibrator, ArrivalScorer())
+    plugged = chain.fit(X, data.y).transform(X)
+    debiaser = RieszDebiaser(BoostedBias(max_rounds=3))
+    for groups in (None, np.arange(len(X)) // len(X)):
+        assert np.isfinite(
+            debiaser.fit(plugged, data.y, groups=groups).information_
+        ).all()
 
 
 # --------------------------------------------------------- options of the Riesz weights

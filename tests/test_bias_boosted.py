@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, RieszDebiaser
 from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
+from skanchor.bias._base import rejoined
 from skanchor.bias._trees import Bins, grow_tree
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
@@ -245,3 +246,17 @@ def test_pipeline_with_each_riesz_route(route):
         # Exact over the span of all that was learned.
         assert anchor.debiaser_.identity_error_ < 1e-6
     assert isinstance(small, BiasLearner)
+
+
+def test_the_last_stage_is_linear_in_its_coefficients():
+    pairs, delta, y, weight = make_pairs(3, n=400)
+    fit = BoostedBias(max_rounds=6, validation_fraction=0.0).fit(
+        pairs, y, weight, parametric=delta[:, None]
+    )
+    stage = fit.last_stage(pairs, weight)
+    assert stage.ridge.shape == stage.coef.shape == stage.columns.shape[1:]
+    assert_allclose(stage.columns @ stage.coef, fit.contrast(pairs), atol=1e-6)
+    before = fit.contrast(pairs)
+    doubled = rejoined(fit, 2.0 * stage.coef)
+    assert_allclose(doubled.contrast(pairs), 2.0 * before, atol=1e-6)
+    assert_allclose(fit.contrast(pairs), before)

@@ -21,7 +21,7 @@ from skanchor import (
     SourceKFold,
 )
 from skanchor.bias import BiasLearner, LinearBias, NetworkBias, Problem
-from skanchor.bias._base import same_settings
+from skanchor.bias._base import rejoined, same_settings
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
@@ -398,3 +398,15 @@ def test_importing_skanchor_does_not_import_torch():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_last_stage_is_linear_in_its_coefficients():
+    pairs, delta, y, weight = make_pairs(3, n=400)
+    fit = quick().fit(pairs, y, weight, parametric=delta[:, None])
+    stage = fit.last_stage(pairs, weight)
+    assert stage.ridge.shape == stage.coef.shape == stage.columns.shape[1:]
+    assert_allclose(stage.columns @ stage.coef, fit.contrast(pairs), atol=1e-6)
+    before = fit.contrast(pairs)
+    doubled = rejoined(fit, 2.0 * stage.coef)
+    assert_allclose(doubled.contrast(pairs), 2.0 * before, atol=1e-6)
+    assert_allclose(fit.contrast(pairs), before)

@@ -1,24 +1,30 @@
 """Item effects: the mixed model against dense algebra, and its boundary."""
 
 import warnings
+from copy import copy
 
 import numpy as np
 import pandas as pd
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2, kstest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor._numerics.item_covariance import (
     Structure,
     fit_covariance,
     inflation,
     structured,
 )
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias._base import LastStage
 from skanchor.diagnostics import _score_test, _Sums, item_effects_check
 from skanchor.exceptions import (
     BattlesError,
@@ -304,6 +310,83 @@ class TestAuto:
             for w in (None, weight)
         )
         assert_allclose(weighted.conf_int(), plain.conf_int(), rtol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+    @pytest.mark.parametrize("learner", [BoostedBias(max_rounds=10), "network"])
+    def test_flexible_biases_do_not_swallow_the_deviations(self, learner):
+        """Features that tell the models apart let psi imitate deviations."""
+        if learner == "network":
+            pytest.importorskip("skorch")
+        data = small(n_models=10, n_historical=3000, n_judges=1, item_sd=0.5)
+        rng = np.random.default_rng(0)
+        for k in range(8):
+            shift = dict(zip(sorted({*data.X.model_a, *data.X.model_b}),
+                             rng.normal(size=11), strict=True))  # fmt: skip
+            for side in "ab":
+                data.X[f"z{k}_{side}"] = data.X[f"model_{side}"].map(shift).astype(
+                    float
+                ) + rng.normal(0, 0.7, len(data.X))
+        found = {
+            bias: AnchorPipeline(
+                calibrator=JudgeCalibrator(bias), debiaser=RieszDebiaser(),
+                cv=2, item_effects="random", random_state=0,
+            ).fit(data.X, data.y)
+            for bias in ("linear", learner)
+        }  # fmt: skip
+        deviation = [np.sqrt(a.item_covariance_[0, 0]) for a in found.values()]
+        assert 0.3 < deviation[0] < 0.8
+        assert 0.6 < deviation[1] / deviation[0] < 1.5
+        p = [a.result_.diagnostics.item_p for a in found.values()]
+        assert p[0] < 0.05
+        assert 0.5 < p[1] / p[0] < 2.0
+
+    def test_a_last_stage_is_as_good_as_a_span(self):
+        class Staged(Wrapped):
+            def last_stage(self, pairs, weight):
+                inner = self.inner_
+                return LastStage(
+                    inner.span(pairs), inner.ridge(pairs, weight), inner.coef_
+                )
+
+            def rejoined(self, coef):
+                other = copy(self)
+                other.inner_ = copy(self.inner_)
+                other.inner_.coef_ = coef
+                return other
+
+        data = small(seed=1)
+        span, staged = (
+            AnchorPipeline(
+                calibrator=JudgeCalibrator(bias), debiaser=RieszDebiaser(),
+                cv=2, item_effects="random", random_state=0,
+            ).fit(data.X, data.y)
+            for bias in (LinearBias(), Staged())
+        )  # fmt: skip
+        assert_allclose(staged.item_covariance_, span.item_covariance_, rtol=1e-9)
+        assert_allclose(staged.conf_int(), span.conf_int(), atol=2e-3)
+        p = [a.result_.diagnostics.item_p for a in (span, staged)]
+        assert_allclose(*p, rtol=1e-9)
+
+    def test_a_ridge_leaves_the_size_of_the_check(self):
+        """Without deviations p is uniform, however much the bias is shrunk."""
+        p = []
+        for seed in range(40):
+            data = small(seed=seed, n_models=10, n_historical=2000, item_sd=0, rho=0.0)
+            cubic = make_pipeline(StandardScaler(), PolynomialFeatures(3))
+            anchor = AnchorPipeline(
+                calibrator=JudgeCalibrator(LinearBias(cubic, alpha=0.3)),
+                debiaser="passthrough", item_effects=None,
+            ).fit(data.X, data.y)  # fmt: skip
+            encoded = anchor.calibrator_.transform(anchor.btl_.transform(data.X))
+            p.append(
+                item_effects_check(
+                    encoded, np.asarray(data.y, float), np.ones(len(data.y)),
+                    anchor.btl_, anchor.calibrator_,
+                )[1]
+            )  # fmt: skip
+        # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
+        assert np.sum(np.array(p) < 0.1) <= 11
+        assert kstest(p, "uniform").pvalue > 1e-3
 
     def test_the_check_equals_dense_algebra(self, rng):
         n, judges = 7, []

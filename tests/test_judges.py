@@ -149,6 +149,17 @@ def test_position_effect_not_identified():
     with pytest.raises(BattlesError, match="every arrival row has the same order"):
         JudgeCalibrator(position_effect=True).fit(battles, y)
     JudgeCalibrator().fit(battles, y)
+    # Rows that count for nothing do not count here.
+    arrival = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    arrival = np.concatenate(
+        [np.flatnonzero(arrival & (X["judge"] == f"judge-{m}"))[:2] for m in (1, 2)]
+    )
+    order[arrival] = np.where(order[arrival] == "model_a", "model_b", "model_a")
+    weight = np.where(np.isin(np.arange(len(X)), arrival), 0.0, 1.0)
+    battles = scored(X.assign(shown_first=order), y)
+    JudgeCalibrator(position_effect=True).fit(battles, y)
+    with pytest.raises(BattlesError, match="every arrival row has the same order"):
+        JudgeCalibrator(position_effect=True).fit(battles, y, weight)
 
 
 def test_separation_by_a_feature_is_told():

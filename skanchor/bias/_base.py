@@ -10,6 +10,7 @@ least squares of the Riesz step, several targets at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol, Self, runtime_checkable
@@ -27,12 +28,15 @@ __all__ = [
     "LEARNER_CONSTRAINT",
     "BiasLearner",
     "ContrastMixin",
+    "LastStage",
     "Problem",
     "enter_pairs",
     "fit_all",
+    "last_stage",
     "learner_for",
     "make_learner",
     "redraw",
+    "rejoined",
     "same_settings",
     "simplest_within_error",
     "span_names",
@@ -53,6 +57,25 @@ class Problem:
     start: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class LastStage:
+    """The part of a fitted psi that is linear in its coefficients.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_rows, n_columns)
+        Contrasts that the coefficients weigh.
+    ridge : ndarray of shape (n_columns,)
+        Diagonal of the ridge penalty, beside the mean weighted loss.
+    coef : ndarray of shape (n_columns,)
+        Coefficients.
+    """
+
+    columns: Array
+    ridge: Array
+    coef: Array
+
+
 @runtime_checkable
 class BiasLearner(Protocol):
     """What a learner of psi must offer; it is also a scikit-learn ``BaseEstimator``.
@@ -66,6 +89,12 @@ class BiasLearner(Protocol):
 
     A class that fits several problems faster together than one by one may add a class
     method ``fit_many(learners, problems)``, for learners of equal parameters.
+
+    A fitted learner without a span whose last stage is linear in coefficients may add
+    ``last_stage(pairs, sample_weight)``, a :class:`LastStage`, and ``rejoined(coef)``,
+    a copy with other coefficients: item effects are then fitted jointly with that
+    stage. Beside any other learner psi stays as it was fitted without them, and keeps
+    what it has taken of the deviations.
 
     A learner that chooses settings of its own may add ``settled()``, an unfitted copy
     with the chosen ones: where both halves have the same learner, the Riesz weights
@@ -174,6 +203,29 @@ def learner_for(bias: Any, judge: Any) -> BiasLearner:
     return make_learner(bias)
 
 
+def last_stage(learner: Any, pairs: FeaturePairs, weight: Array) -> LastStage | None:
+    """Return what of a fitted learner is linear in coefficients, if anything is."""
+    if not pairs.n_features:
+        return None
+    if hasattr(learner, "last_stage"):
+        found: LastStage = learner.last_stage(pairs, weight)
+        return found
+    if hasattr(learner, "span"):
+        return LastStage(
+            learner.span(pairs), learner.ridge(pairs, weight), learner.coef_
+        )
+    return None
+
+
+def rejoined(learner: Any, coef: Array) -> Any:
+    """Copy of a fitted learner with other coefficients of its last stage."""
+    if hasattr(learner, "rejoined"):
+        return learner.rejoined(coef)
+    updated = copy(learner)
+    updated.coef_ = coef
+    return updated
+
+
 def fit_all(
     learners: Sequence[Any],
     problems: Sequence[Problem],
@@ -250,20 +302,26 @@ def redraw(learner: Any, draw: int) -> None:
 
 
 def same_settings(first: Any, other: Any, but: tuple[str, ...] = ()) -> bool:
-    """Whether two learners differ in no more than the parameters named in ``but``."""
+    """Whether two learners differ in no more than the parameters named in ``but``.
+
+    Their parts, estimators or lists of them, are compared alike.
+    """
     if first is other:
         return True
     if type(first) is not type(other):
         return False
-    ours, theirs = (
-        {k: v for k, v in one.get_params().items() if k not in but}
-        for one in (first, other)
-    )
-    try:
-        return bool(ours == theirs)
-    except ValueError:
-        # Arrays among the parameters: not worth the trouble.
-        return False
+    if hasattr(first, "get_params"):
+        # Parts that are estimators are compared by their own parameters.
+        ours, theirs = (
+            {k: v for k, v in one.get_params(deep=False).items() if k not in but}
+            for one in (first, other)
+        )
+        return ours.keys() == theirs.keys() and all(
+            same_settings(ours[name], theirs[name]) for name in ours
+        )
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(other) and all(map(same_settings, first, other))
+    return bool(np.all(first == other))
 
 
 def simplest_within_error(terms: Array) -> int:

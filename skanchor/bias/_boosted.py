@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms
-from skanchor.bias._base import ContrastMixin, enter_pairs
+from skanchor.bias._base import ContrastMixin, LastStage, enter_pairs
 from skanchor.bias._trees import Bins, Tree, grow_tree
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
@@ -228,6 +229,8 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             rounds = self._boost(problem, ~held, rounds).best
         final = self._boost(problem, np.ones(len(used), dtype=bool), rounds)
         self._stages = final.stages
+        self._size = 1.0
+        self._ridge = penalty[n_parametric:]
         self.n_rounds_ = len(final.stages)
         self.parametric_coef_ = final.coef[:n_parametric, 0]
         self.at_bound_ = final.at_bound[:n_parametric]
@@ -236,6 +239,50 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self._centre = np.zeros(targets.shape[1])
         self._centre = share @ self._raw(responses)
         return self
+
+    def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
+        """Linear part, and the sum of the weak learners as one column.
+
+        Parameters
+        ----------
+        pairs : FeaturePairs
+            Features of the two responses.
+        sample_weight : ignored
+            The penalty is that of the fit.
+
+        Returns
+        -------
+        LastStage
+        """
+        check_is_fitted(self, "coef_")
+        columns, ridge, coef = [], self._ridge, np.empty(0)
+        if self.linear:
+            columns.append(pairs.contrast)
+            coef = self.coef_[:, 0]
+        if self._stages:
+            boosted = self._stage_sum(pairs.left) - self._stage_sum(pairs.right)
+            columns.append(boosted)
+            ridge, coef = np.append(ridge, 0.0), np.append(coef, self._size)
+        return LastStage(np.hstack([np.empty((len(pairs), 0)), *columns]), ridge, coef)
+
+    def rejoined(self, coef: Array) -> Self:
+        """Copy with other coefficients of :meth:`last_stage`.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (n_columns,)
+            Coefficients.
+
+        Returns
+        -------
+        BoostedBias
+        """
+        updated = copy(self)
+        if self.linear:
+            updated.coef_ = coef[: len(self.coef_), None]
+        if self._stages:
+            updated._size = float(coef[-1])
+        return updated
 
     def settled(self) -> Self:
         """Unfitted copy for the Riesz weights, with four times the chosen rounds.
@@ -381,9 +428,14 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         return [clone(weak).fit(responses, y, **extra) for y in targets.T]
 
     def _raw(self, features: Array) -> Array:
-        total = np.zeros((len(features), len(self._centre)))
+        total = self._size * self._stage_sum(features)
         if self.linear:
             total += features @ self.coef_
+        return total - self._centre
+
+    def _stage_sum(self, features: Array) -> Array:
+        """Sum of the weak learners, of shape (n_rows, n_targets)."""
+        total = np.zeros((len(features), len(self._centre)))
         codes = self._bins.codes(features)
         for stage in self._stages:
             values = (
@@ -392,7 +444,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
                 else _predict_weak(stage.learner, features)
             )
             total += stage.step * values
-        return total - self._centre
+        return total
 
     def psi(self, features: Array) -> Array:
         """Bias of single responses.

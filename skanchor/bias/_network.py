@@ -26,6 +26,7 @@ from skanchor._numerics.logistic import (
 from skanchor._numerics.ridge import RidgePath
 from skanchor.bias._base import (
     ContrastMixin,
+    LastStage,
     Problem,
     enter_pairs,
     simplest_within_error,
@@ -542,10 +543,31 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             )
             start = path.solution(self.alpha_)[:, 0]
         fit = _logistic(task, span, penalty(), start)
+        self._ridge = penalty()
         self.parametric_coef_ = fit.coef[:n_parametric]
         self.coef_ = fit.coef[n_parametric:]
         self.converged_ = fit.converged
         self.at_bound_ = fit.at_bound[:n_parametric]
+
+    def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
+        """Head, which is linear in its coefficients.
+
+        Parameters
+        ----------
+        pairs : FeaturePairs
+            Features of the two responses.
+        sample_weight : ignored
+            The penalty is that of the fit.
+
+        Returns
+        -------
+        LastStage
+        """
+        check_is_fitted(self, "coef_")
+        left, right = (
+            self._columns(self._standardise(side)) for side in (pairs.left, pairs.right)
+        )
+        return LastStage(left - right, self._ridge, self.coef_)
 
     def settled(self) -> Self:
         """Unfitted copy with the chosen ridge, for a second problem of this judge.
