@@ -51,6 +51,7 @@ from skanchor.ranking import (
     RankingEstimator,
     check_ranking,
     count_rows,
+    leave_out_few,
     leave_out_judges,
 )
 from skanchor.riesz import RieszDebiaser
@@ -58,6 +59,9 @@ from skanchor.riesz import RieszDebiaser
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
 Array = NDArray[np.float64]
+
+FEW_GROUPS = 30
+"""Groups below which a variance between groups is not trusted."""
 
 DEALS = 20
 """Most times that folds are dealt to keep the human votes of each model apart."""
@@ -325,9 +329,12 @@ class AnchorPipeline(RankingEstimator):
         check_ranking(everyone, self.new_models)
         parts = self._stages()
         notices = [] if self.item_effects is None else _odd_counts(weight)
+        notices += _few_groups(groups, weight)
         bounded, found = _without_separated(everyone, parts[0], y, weight, groups)
         notices += found
         battles, found = leave_out_judges(bounded, weight)
+        notices += found
+        battles, found = leave_out_few(battles, weight)
         notices += found
         source = np.where(weight > 0, source_codes(battles), -1)
         problem = Problem(
@@ -808,6 +815,22 @@ def _scaled(weight: Array) -> Array:
     # Beside the prior of the item effects a weight is a number of rows: only where
     # squares would leave the range of floats is the unit free.
     return weight if 1e-100 < unit < 1e100 else scaled
+
+
+def _few_groups(groups: NDArray[np.intp] | None, weight: Array) -> list[Warning]:
+    """Tell of groups too few for their spread to be known."""
+    if groups is None:
+        return []
+    n_groups = len(np.unique(groups[weight > 0]))
+    if n_groups >= FEW_GROUPS:
+        return []
+    return [
+        DataWarning(
+            f"There are {n_groups} groups: with fewer than {FEW_GROUPS} the variance "
+            "between groups is poorly known, training sets differ much, and intervals "
+            "may be off. Use finer groups if there are any."
+        )
+    ]
 
 
 def _equal_plans(one: FoldPlan, other: FoldPlan) -> bool:

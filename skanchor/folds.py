@@ -172,8 +172,11 @@ def deal_folds(
     np.add.at(table, (groups[known], source[known]), 1)
     _, kind = np.unique(table, axis=0, return_inverse=True)
     order = _sorted_within(kind.ravel(), random)
+    # Dealt out in rounds, each in an order of its own: groups may all differ, and then
+    # nothing else is left to chance.
+    rounds = random.random_sample((-(-n_groups // n_splits), n_splits))
     dealt = np.empty(n_groups, dtype=np.intp)
-    dealt[order] = np.arange(n_groups) % n_splits
+    dealt[order] = rounds.argsort(axis=1).ravel()[:n_groups]
     return dealt[groups]
 
 

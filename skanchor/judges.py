@@ -420,18 +420,27 @@ def _choice(auto: AutoBias) -> dict[str, Any]:
     return {"picked": auto.picked_, **losses, **gaps}
 
 
-def unused_judges(X: Comparisons, weight: Array) -> tuple[list[Any], list[Warning]]:
-    """Judges without historical rows of positive weight, with a warning for each."""
-    historical = X.is_usable & ~X.involves_new & (weight > 0) & (X.judge >= 0)
-    counts = np.bincount(X.judge[historical], minlength=len(X.judges))
-    names = X.judges[counts == 0].tolist()
+def unused_judges(
+    X: Comparisons, weight: Array, needed: int = 1
+) -> tuple[list[Any], list[Warning]]:
+    """Judges with too few historical rows of positive weight, a warning for each."""
     rows = X.is_usable & (weight > 0) & (X.judge >= 0)
-    lost = np.bincount(X.judge[rows], minlength=len(X.judges))[counts == 0]
-    notices: list[Warning] = [
-        DataWarning(
-            f"Judge {name!r} has no historical row to calibrate it; its {n} rows with "
-            "new models are left out."
+    historical = rows & ~X.involves_new
+    size = len(X.judges)
+    counts = np.bincount(X.judge[historical], minlength=size)
+    lost = np.bincount(X.judge[rows], minlength=size)
+    names: list[Any] = []
+    notices: list[Warning] = []
+    for name, n, whole in zip(X.judges, counts.tolist(), lost.tolist(), strict=True):
+        if n >= needed:
+            continue
+        names.append(name)
+        what = "no historical row" if n == 0 else f"{n} historical rows"
+        why = "" if n == 0 else f", fewer than the {needed} that its features ask for"
+        notices.append(
+            DataWarning(
+                f"Judge {name!r} has {what} to calibrate it{why}; its {whole} rows are "
+                "left out."
+            )
         )
-        for name, n in zip(names, lost.tolist(), strict=True)
-    ]
     return names, notices

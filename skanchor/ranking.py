@@ -28,8 +28,13 @@ __all__ = [
     "check_ranking",
     "count_rows",
     "decide_ranking",
+    "leave_out_few",
     "leave_out_judges",
 ]
+
+ROWS_PER_PARAMETER = 5
+"""Historical rows of a judge for its sensitivity and each feature; with fewer its bias
+may be anything, and its one-step corrections harm the scores of all models."""
 
 
 class _Ranked(ComparisonEstimator):
@@ -234,6 +239,21 @@ def decide_ranking(
     battles = decide_roles(X, weight, new_models)
     check_ranking(battles, new_models)
     return leave_out_judges(battles, weight)
+
+
+def leave_out_few(
+    X: Comparisons, weight: NDArray[np.float64]
+) -> tuple[Comparisons, list[Warning]]:
+    """Leave out judges with too little history, where others place every new model."""
+    needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
+    few, notices = unused_judges(X, weight, needed)
+    keep = ~np.isin(np.arange(len(X.judges)), [X.judges.tolist().index(j) for j in few])
+    battles = X.relabel(X.models, X.judges[keep])
+    used = battles.is_usable & (weight > 0)
+    seen = np.concatenate([battles.left[used], battles.right[used]])
+    if few and keep.any() and np.isin(np.flatnonzero(X.is_new), seen).all():
+        return battles, notices
+    return X, []
 
 
 def leave_out_judges(

@@ -1,12 +1,15 @@
 """Splitting by source, and the loop over a plan."""
 
+import warnings
+
 import joblib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
-from skanchor import SourceKFold
+from skanchor import AnchorPipeline, SourceKFold
+from skanchor.exceptions import DataWarning
 from skanchor.folds import fold_weights, run_plan
 from skanchor.simulation import simulate_battles
 
@@ -81,3 +84,34 @@ def test_workers_that_are_threads_share_the_cores():
         inside = run_plan(_blas_threads, [()] * 4, n_jobs=2)
     assert max(inside) <= max(1, joblib.cpu_count() // 2)
     assert _blas_threads() == before
+
+
+def test_seeds_matter_where_all_groups_differ():
+    """Groups of all sizes: every seed deals other folds, each with its share."""
+    sizes = np.arange(1, 61)
+    groups = np.repeat(np.arange(60), sizes)
+    data = simulate_battles(len(groups) - 30, 30, random_state=0)
+    dealt = [
+        SourceKFold(4, random_state=seed).deal(data.X, groups) for seed in range(3)
+    ]
+    assert not np.array_equal(dealt[0], dealt[1])
+    assert not np.array_equal(dealt[1], dealt[2])
+    for fold in dealt:
+        by_group = np.array([set(fold[groups == g]).pop() for g in range(60)])
+        assert (np.bincount(by_group, minlength=4) == 15).all()
+        assert np.bincount(fold).max() < 1.5 * np.bincount(fold).min()
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_few_groups_are_told():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=0
+    )
+    options = {"cv": 3, "item_effects": None, "random_state": 0}
+    for n_groups, message in ((20, "There are 20 groups"), (200, None)):
+        groups = np.random.default_rng(0).integers(n_groups, size=len(data.y))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always", DataWarning)
+            AnchorPipeline(**options).fit(data.X, data.y, groups=groups)
+        told = [str(w.message) for w in heard if issubclass(w.category, DataWarning)]
+        assert any(message in text for text in told) if message else not told

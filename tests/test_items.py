@@ -276,6 +276,22 @@ def test_separated_verdicts_leave_the_covariance_finite():
     assert (np.diag(anchor.item_covariance_) <= 25.0).all()
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize("unit", [0.1, 2.5])
+def test_weights_that_are_no_counts_are_told(unit):
+    data = small(item_sd=0.0)
+    weight = np.full(len(data.y), unit)
+    with pytest.warns(DataWarning, match=f"sample_weight is {unit}"):
+        AnchorPipeline(cv=3).fit(data.X, data.y, sample_weight=weight)
+    plain, weighted = (
+        AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(
+            data.X, data.y, sample_weight=w
+        )
+        for w in (None, weight)
+    )
+    assert_allclose(weighted.conf_int(), plain.conf_int(), rtol=1e-9)
+
+
 class TestAuto:
     @pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
     def test_the_check_decides_and_both_are_there(self, item_sd, chosen):
@@ -295,21 +311,6 @@ class TestAuto:
         with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
             anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
         assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
-
-    @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-    @pytest.mark.parametrize("unit", [0.1, 2.5])
-    def test_weights_that_are_no_counts_are_told(self, unit):
-        data = small(item_sd=0.0)
-        weight = np.full(len(data.y), unit)
-        with pytest.warns(DataWarning, match=f"sample_weight is {unit}"):
-            AnchorPipeline(cv=3).fit(data.X, data.y, sample_weight=weight)
-        plain, weighted = (
-            AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(
-                data.X, data.y, sample_weight=w
-            )
-            for w in (None, weight)
-        )
-        assert_allclose(weighted.conf_int(), plain.conf_int(), rtol=1e-9)
 
     @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
     @pytest.mark.parametrize("learner", [BoostedBias(max_rounds=10), "network"])
