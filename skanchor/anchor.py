@@ -194,12 +194,13 @@ class AnchorPipeline(RankingEstimator):
         covariance away from zero; an array of shape (n_judges, n_judges), in the order
         of ``judges_``, gives it in squared judge logits. None leaves them out, which is
         the interval of the paper. ``"auto"`` computes both and reports the former when
-        a chi-square test on the historical verdicts sees deviations, the latter
+        a score test on the historical verdicts sees deviations, the latter
         otherwise or with fewer than five historical models.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
-        Seed of the folds.
+        Seed of the folds. Learners have seeds of their own, from which every fold
+        derives new ones.
     verbose : int, default=0
         Shows a progress bar when positive.
     unseen : {"warn", "raise"}, default="warn"
@@ -688,7 +689,7 @@ class AnchorPipeline(RankingEstimator):
         DataFrame
             By judge: ``rows``, ``ties``, ``first_side_rate`` (how often the side shown
             first is preferred), ``agreement`` (how often the judge's verdict on
-            historical rows points to the model with the higher human score),
+            historical rows points to the model with the higher final score),
             ``sensitivity``, ``position_effect``; with an automatic choice of the bias
             learner also the ``bias`` picked and the ``loss`` of each candidate; and the
             columns of :attr:`skanchor.diagnostics.Diagnostics.judges`.
@@ -704,7 +705,8 @@ class AnchorPipeline(RankingEstimator):
     ) -> float:
         """Share of historical models whose interval holds their human score.
 
-        Fits the pipeline once for each historical model, as if it were new. The share
+        Fits the pipeline once for each historical model, as if it were new, with folds
+        of its own: ``cv`` must be a number or a splitter, not row numbers. The share
         is also recorded in ``result_.diagnostics.coverage``.
 
         Parameters

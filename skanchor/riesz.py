@@ -65,7 +65,8 @@ class RieszSystem:
     gap : ndarray of shape (p, n_targets)
         ``sum omega a V xi - L``, what the weights leave of the identity.
     weights : ndarray of shape (p, n_targets)
-        w = J^-1 L for the targets L, the scores of all items.
+        w = J^-1 L for the targets L, the scores of all items; with J's diagonal raised
+        by ``ridge``.
     targets : ndarray of shape (p, n_targets)
         L.
     blocks : tuple of JudgeBlock
@@ -76,7 +77,7 @@ class RieszSystem:
         Square root L of the covariance of the item effects, whose standardised
         values v, u = L v, are the last parameters.
     solver : SymmetricSolver
-        Inverse of ``information``.
+        Inverse of ``information``, its diagonal raised by ``ridge``.
     """
 
     information: Array
@@ -250,7 +251,7 @@ class RieszDebiaser(ComparisonEstimator):
         Information of the free parameters after the bias functions.
     identity_error_ : float
         Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
-        spans.
+        spans without ``ridge``.
 
     Raises
     ------
@@ -616,7 +617,8 @@ class RieszDebiaser(ComparisonEstimator):
         """Minus the Riesz criterion on the given rows, summed over the targets.
 
         The mean of each source stands for all of its rows in ``fit``, so that the
-        value on held-out rows is comparable with the one in training.
+        value on held-out rows is comparable with the one in training. The prior of
+        item effects has no rows and is left out.
 
         Parameters
         ----------

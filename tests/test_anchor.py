@@ -276,6 +276,10 @@ def test_repeats_combine_by_medians():
     assert anchor.standard_errors_.iloc[0] == pytest.approx(np.sqrt(variance))
     again = AnchorPipeline(cv=anchor.fold_plan_).fit(data.X, data.y)
     assert_allclose(again.result_.estimates, result.estimates, atol=1e-12)
+    # The influence of a row is its mean over the repeats.
+    each = [AnchorPipeline(cv=plan).fit(data.X, data.y) for plan in anchor.fold_plan_]
+    mean = np.mean([one.influence_ for one in each], axis=0)
+    assert_allclose(anchor.influence_, mean, atol=1e-12)
     seeded = SourceKFold(3, random_state=0)
     with pytest.raises(ValueError, match="deals the same folds each time"):
         AnchorPipeline(cv=seeded, n_repeats=2).fit(data.X, data.y)

@@ -12,7 +12,7 @@ from reference import Dense
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import chi2, kstest
+from scipy.stats import chi2, kstest, norm
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -311,6 +311,31 @@ class TestAuto:
         with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
             anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
         assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+
+    def test_an_estimated_covariance_widens_the_interval(self):
+        """Beside the same covariance given: by a factor, and by the t law."""
+        data = small(n_models=8, n_historical=2000, item_sd=0.4)
+        learned = AnchorPipeline(cv=3, item_effects="random", random_state=0)
+        learned.fit(data.X, data.y)
+        given = AnchorPipeline(
+            cv=3, item_effects=learned.item_covariance_, random_state=0
+        )
+        given.fit(data.X, data.y)
+        assert_allclose(learned.scores_, given.scores_)
+        parts = learned.variance_["items"] / given.variance_["items"]
+        assert 1.05 < parts.iloc[0] < 3.0
+        half = {}
+        for name, anchor in (("learned", learned), ("given", given)):
+            low, high = anchor.conf_int().iloc[0]
+            half[name] = (high - low) / 2.0 / anchor.standard_errors_.iloc[0]
+        assert half["given"] == pytest.approx(norm.ppf(0.975))
+        # No more degrees of freedom than models: at most six of eight.
+        most = satterthwaite(
+            learned.standard_errors_.to_numpy() ** 2,
+            learned.variance_["items"].to_numpy(),
+            6.0,
+        )
+        assert half["learned"] > t_quantile(0.95, most)[0] - 1e-9 > 2.0
 
     @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
     @pytest.mark.parametrize("learner", [BoostedBias(max_rounds=10), "network"])

@@ -39,7 +39,7 @@ class JudgeBlock:
     ----------
     gram : ndarray of shape (n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, with
-        ``x = (e_a - e_b, delta, order)``.
+        ``x = (e_a - e_b, delta, order)``, and the ridge of Gamma where it has one.
     identity : ndarray of shape (n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) x'``; equal to ``gram`` where the projection is
         exact.

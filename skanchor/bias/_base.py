@@ -81,7 +81,9 @@ class BiasLearner(Protocol):
     """What a learner of psi must offer; it is also a scikit-learn ``BaseEstimator``.
 
     Its constructor has a parameter ``loss`` with the values ``"logistic"`` and
-    ``"squared"``; callers set it with ``set_params`` on a clone.
+    ``"squared"``; callers set it with ``set_params`` on a clone. Integer parameters
+    named ``random_state``, those of its parts included, are replaced in every fold by
+    seeds derived from them, so that a cross-fit averages over what is drawn.
 
     A learner whose contrasts lie in a fixed linear span may add ``span(pairs)``, of
     shape (n_rows, n_columns), and ``ridge(pairs, sample_weight)``, of shape
