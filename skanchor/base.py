@@ -73,7 +73,7 @@ def enter(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Entr
     encoded = Comparisons.from_battles(X)
     if len(encoded) == 0:
         raise BattlesError("Found array with 0 sample(s): the battles table is empty.")
-    outcomes = Outcomes.encode(y, named=encoded.named)
+    outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
     check_consistent_length(encoded, outcomes.values)
     weight = check_weight(sample_weight, encoded)
     if not encoded.named and len(np.unique(outcomes.values[weight > 0])) < 2:
@@ -459,7 +459,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _outcome_values(self, X: Comparisons, y: Any) -> Array:
         """Preferences for the first side, in the labels of ``fit``."""
         if X.named:
-            return Outcomes.encode(y, named=True).values
+            return Outcomes.encode(y, named=True, models=X.models).values
         labels = np.asarray(y)
         if labels.dtype.kind in "biuf" and self.classes_.dtype.kind in "biuf":
             low, high = (float(label) for label in self.classes_)

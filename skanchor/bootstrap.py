@@ -13,7 +13,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral
@@ -29,7 +29,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._numerics.batched import Workspace
-from skanchor.base import check_level, enter
+from skanchor.base import check_level, emit, enter
 from skanchor.baselines import DirectScore
 from skanchor.comparisons import Comparisons, decide_roles, source_codes
 from skanchor.exceptions import DataWarning
@@ -332,7 +332,7 @@ class _Problem:
 
 
 def bootstrap(
-    methods: Mapping[str, Any],
+    methods: Mapping[str, Any] | Sequence[Any],
     X: Any,
     y: Any,
     *,
@@ -351,9 +351,9 @@ def bootstrap(
 
     Parameters
     ----------
-    methods : mapping from str to estimator
-        Unfitted methods by name. Their roles (which models are new) are decided once,
-        on all rows.
+    methods : mapping from str to estimator, or list of estimators
+        Unfitted methods by name; those of a list are named by their class. Their roles
+        (which models are new) are decided once, on all rows.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -411,7 +411,9 @@ def bootstrap(
             raise ValueError(f"{name} must be at least {least}, got {value}.")
     if n_inner == 1:
         raise ValueError("n_inner must be 0 or at least 2: one refit has no spread.")
+    methods = _by_name(methods)
     entry = enter(X, y, sample_weight, groups)
+    emit(entry.notices)
     fitted = {}
     extra = {} if entry.groups is None else {"groups": entry.groups}
     for name, method in methods.items():
@@ -462,6 +464,23 @@ def bootstrap(
                        int(n_resamples), name)
         for name in fitted
     }  # fmt: skip
+
+
+def _by_name(methods: Any) -> Mapping[str, Any]:
+    if isinstance(methods, Mapping):
+        return methods
+    if not isinstance(methods, (list, tuple)):
+        raise TypeError(
+            "methods must be a dict from names to estimators, or a list of estimators, "
+            f"got {type(methods).__name__}."
+        )
+    named = {type(method).__name__: method for method in methods}
+    if len(named) < len(methods):
+        raise ValueError(
+            "Methods of one class cannot be told apart by it; give a dict from names "
+            "to estimators."
+        )
+    return named
 
 
 def _side_by_side(X: Comparisons, weight: Array) -> NDArray[np.intp]:

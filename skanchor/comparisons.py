@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -38,6 +38,7 @@ WINNER_VALUES = {
 }
 """Outcome labels of a battles table and the preference for ``model_a`` they mean."""
 
+_HOW_TO_RENAME = "Rename columns with split_battles(table, columns={given: standard})."
 _SIDES = {"model_a": 1.0, "model_b": -1.0}
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 # Rows beyond which a column of objects is worth a look at their addresses, and rows
@@ -68,13 +69,18 @@ class Outcomes:
     first_wins: int
 
     @classmethod
-    def encode(cls, y: ArrayLike, *, named: bool) -> Outcomes:
-        """Read outcomes: names and preferences of a named table, else two labels."""
+    def encode(
+        cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
+    ) -> Outcomes:
+        """Read outcomes: names and preferences of a named table, else two labels.
+
+        The models of the table are only for an error to know their names.
+        """
         if issparse(y):
             raise TypeError("y is sparse; give a dense array of outcomes.")
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and _is_text(column):
-            return cls._of_labels(*_text_codes(column))
+            return cls._of_labels(*_text_codes(column), models)
         values = np.asarray(y)
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
@@ -89,14 +95,14 @@ class Outcomes:
             raise BattlesError(
                 f"y must have one outcome per battle, got shape {values.shape}."
             )
-        return cls._named(values) if named else cls._two_labels(values)
+        return cls._named(values, models) if named else cls._two_labels(values)
 
     @classmethod
-    def _named(cls, y: NDArray[Any]) -> Outcomes:
+    def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
         if y.dtype.kind in "OUST":
             codes, labels = _factorize(y.astype(object, copy=False))
             if all(isinstance(label, str) for label in labels):
-                return cls._of_labels(codes, labels)
+                return cls._of_labels(codes, labels, models)
             _refuse_missing_outcomes(codes)
         try:
             values = y.astype(np.float64, copy=False)
@@ -117,14 +123,16 @@ class Outcomes:
         return cls(values, classes, 1)
 
     @classmethod
-    def _of_labels(cls, codes: NDArray[np.intp], labels: NDArray[Any]) -> Outcomes:
+    def _of_labels(
+        cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
+    ) -> Outcomes:
         _refuse_missing_outcomes(codes)
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
             row = int(np.argmax(codes == list(labels).index(unknown[0])))
             raise BattlesError(
                 f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
-                f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
+                + _how_to_recode(labels, unknown, models)
             )
         values = np.array([WINNER_VALUES[label] for label in labels])
         return cls(values[codes], np.array(["model_a", "model_b"]), 0)
@@ -152,6 +160,21 @@ class Outcomes:
                 f"{classes[0]!r}; both sides must win at least once."
             )
         return cls(codes.astype(np.float64), classes, 1)
+
+
+def _how_to_recode(
+    labels: Iterable[str], unknown: list[str], models: Iterable[Any]
+) -> str:
+    """Say what to do about outcomes that are none by their labels."""
+    if not set(unknown) - set(models):
+        return (
+            "they are names of models. Put 'model_a' where the winner is the model of "
+            "that column, else 'model_b': y.mask(y == X['model_a'], 'model_a')"
+            ".mask(y == X['model_b'], 'model_b')."
+        )
+    if all(map(_is_number, labels)):
+        return "they are numbers as text. Convert them: y.astype(float)."
+    return f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
 
 
 def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
@@ -419,11 +442,8 @@ class Comparisons:
             else:
                 encoded = _from_array(table)
         if new_models is not None:
-            if isinstance(new_models, str):
-                raise TypeError(
-                    f"new_models must be a list of labels, got the text {new_models!r}."
-                )
-            encoded = replace(encoded, new_models=tuple(new_models), _cache={})
+            labels = label_list("new_models", new_models)
+            encoded = replace(encoded, new_models=tuple(labels), _cache={})
         if encoded is not table:
             encoded._cache["all known"] = True
         return encoded
@@ -817,8 +837,8 @@ def split_battles(
     columns : dict, optional
         Renames, from the table's name to the standard one, such as
         ``{"left": "model_a", "verdict": "winner"}``.
-    human : label, default="human"
-        Label of the human rows in the judge column; it becomes ``"human"``.
+    human : label or list of labels, default="human"
+        What marks the human rows in the judge column; it becomes ``"human"``.
     outcome : str, default="winner"
         Standard name of the outcome column.
 
@@ -832,7 +852,7 @@ def split_battles(
     Raises
     ------
     BattlesError
-        If a column is missing.
+        If a column or a human label is missing.
 
     Examples
     --------
@@ -856,21 +876,32 @@ def split_battles(
     frame = frame.drop([name for name in frame.columns if name in taken])
     frame = frame.rename(renames)
     _require(frame.columns, [outcome, "model_a", "model_b"])
-    if human != HUMAN and "judge" in frame.columns:
-        if HUMAN in frame["judge"].unique().to_list():
-            raise BattlesError(
-                f"Column 'judge' holds {HUMAN!r} beside the human label {human!r}; "
-                "rename that judge first."
-            )
-        is_human = nw.col("judge") == human
-        if not frame.select(is_human.any()).item():
-            raise BattlesError(f"No row of column 'judge' holds the label {human!r}.")
-        frame = frame.with_columns(
-            judge=nw.when(is_human)
-            .then(nw.lit(HUMAN))
-            .otherwise(nw.col("judge").cast(nw.String))
-        )
+    labels = list(human) if pd.api.types.is_list_like(human) else [human]
+    if labels != [HUMAN]:
+        frame = _with_human(frame, labels)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
+
+
+def _with_human(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:
+    """Give the rows of these judges the standard human label."""
+    _require(frame.columns, ["judge"])
+    judges = frame["judge"].unique().to_list()
+    absent = [label for label in labels if label not in judges]
+    if absent or not labels:
+        raise BattlesError(
+            f"No row of column 'judge' holds the human labels {absent}; it holds "
+            f"{judges[:10]}."
+        )
+    if HUMAN in judges and HUMAN not in labels:
+        raise BattlesError(
+            f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; name it "
+            "among them, or rename that judge first."
+        )
+    return frame.with_columns(
+        judge=nw.when(nw.col("judge").is_in(labels))
+        .then(nw.lit(HUMAN))
+        .otherwise(nw.col("judge").cast(nw.String))
+    )
 
 
 def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
@@ -879,12 +910,21 @@ def _require(present: Iterable[str], wanted: Iterable[str]) -> None:
     if missing:
         raise BattlesError(
             f"The battles table lacks the columns {missing}; it has {present[:20]}. "
-            "Rename columns with split_battles(table, columns={given: standard})."
+            f"{_HOW_TO_RENAME}"
         )
 
 
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
-    """Open a pandas, polars or pyarrow table; None for anything else."""
+    """Open a pandas, polars or pyarrow table; None for an array or the like."""
+    rows_are_dicts = isinstance(table, (list, tuple)) and isinstance(
+        next(iter(table), None), Mapping
+    )
+    if rows_are_dicts or isinstance(table, Mapping):
+        kind = type(table).__name__ + (" of dicts" if rows_are_dicts else "")
+        raise TypeError(
+            f"Battles were given as a {kind}; make them a table with "
+            "pandas.DataFrame(X)."
+        )
     try:
         frame = nw.from_native(table, pass_through=True)
     except DuplicateError:
@@ -1006,6 +1046,14 @@ def _feature_pairs(frame: nw.DataFrame[Any]) -> list[str]:
         )
     kept = []
     for stem in stems_a:
+        if stem.casefold().startswith("winner"):
+            warnings.warn(
+                f"Columns {stem}_a and {stem}_b are left out: by their name they hold "
+                "the outcome. Drop them, or rename them if they are a feature.",
+                DataWarning,
+                stacklevel=5,
+            )
+            continue
         columns = [frame[stem + side] for side in ("_a", "_b")]
         kinds = [_feature_kind(column) for column in columns]
         if set(kinds) == {"text", "number"}:
@@ -1051,8 +1099,12 @@ def _feature_kind(column: nw.Series[Any]) -> str:
 def _reads_as_numbers(column: nw.Series[Any]) -> bool:
     """Whether the first few texts of a column are numbers."""
     head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
+    return bool(head) and all(map(_is_number, head))
+
+
+def _is_number(text: str) -> bool:
     try:
-        return bool(head) and all(math.isfinite(float(text)) for text in head)
+        return math.isfinite(float(text))
     except ValueError:
         return False
 
@@ -1141,6 +1193,13 @@ def _labels(
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise BattlesError(f"Column {name!r} contains infinity.")
     return codes, labels
+
+
+def label_list(name: str, labels: Iterable[Any]) -> list[Any]:
+    """List the labels of a parameter; refuse a text, whose letters it would list."""
+    if isinstance(labels, str):
+        raise TypeError(f"{name} must be a list of labels, got the text {labels!r}.")
+    return list(labels)
 
 
 def constant(value: float, size: int) -> NDArray[Any]:
@@ -1335,14 +1394,14 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
     )
 
 
-# ------------------------------------------------------------------------- odd rows
+# -------------------------------------------------------------- odd rows and labels
 def row_notices(
     frame: nw.DataFrame[Any] | None,
     X: Comparisons,
     y: NDArray[np.float64],
     weight: NDArray[np.float64],
 ) -> list[Warning]:
-    """Tell rows that a reader would not expect to be there.
+    """Tell rows and labels that a reader would not expect to be there.
 
     Parameters
     ----------
@@ -1356,10 +1415,11 @@ def row_notices(
     Returns
     -------
     list of warnings
-        On self-comparisons, and on copies of a battle where ``prompt_id`` tells
-        battles apart.
+        On a table whose judges are in a column of another name, on labels that differ
+        in blanks or case alone, on self-comparisons, and on copies of a battle where
+        ``prompt_id`` tells battles apart.
     """
-    notices: list[Warning] = []
+    notices = [*_misspelt_judge(frame, X), *_near_copies(X, weight)]
     alone = constant(False, len(X))
     if _ever_equal(X.left, X.right):
         alone = (X.left == X.right) & (weight > 0)
@@ -1384,6 +1444,48 @@ def row_notices(
                 )
             )
     return notices
+
+
+def _misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> list[Warning]:
+    if frame is None or not X.named or "judge" in frame.columns:
+        return []
+    like = [name for name in map(str, frame.columns) if "judge" in name.casefold()]
+    if not like:
+        return []
+    return [
+        DataWarning(
+            f"There is no column 'judge', so all rows count as human; {like} may be "
+            f"meant. {_HOW_TO_RENAME}"
+        )
+    ]
+
+
+def _near_copies(X: Comparisons, weight: NDArray[np.float64]) -> list[Warning]:
+    """Tell models and judges whose names differ in blanks or case alone."""
+    if not (_look_alike(X.models) or _look_alike([HUMAN, *X.judges])):
+        return []
+    used = weight > 0
+    models = X.models[_appearances(X, used) > 0]
+    judges = [HUMAN, *X.judges[np.unique(X.judge[used & (X.judge >= 0)])]]
+    return [
+        DataWarning(
+            f"The {kind}s {alike} differ in blanks or case alone, and each counts as a "
+            f"{kind} of its own"
+            + (f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else "")
+            + ". Give them one name if they are one."
+        )
+        for kind, labels in (("model", models), ("judge", judges))
+        for alike in _look_alike(labels)
+    ]
+
+
+def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
+    """Texts that are equal but for case and blanks around them, side by side."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(label.strip().casefold(), []).append(label)
+    return [same for same in alike.values() if len(same) > 1]
 
 
 def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:

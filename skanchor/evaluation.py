@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from skanchor.base import emit, enter, located
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, Outcomes
+from skanchor.comparisons import Comparisons, Outcomes, label_list
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
@@ -104,8 +104,7 @@ def leave_one_model_out(
         human._fit(battles, entry.outcomes.values, weight)
     emit(notices)
     known = human.models_.tolist()
-    if models is None:
-        models = known
+    models = known if models is None else label_list("models", models)
     strangers = [model for model in models if model not in known]
     if strangers:
         raise BattlesError(
@@ -124,7 +123,7 @@ def leave_one_model_out(
     done = run_plan(
         _place, jobs, n_jobs=n_jobs, verbose=verbose, description="models left out"
     )
-    return pd.DataFrame(done, index=pd.Index(list(models), name="model"))
+    return pd.DataFrame(done, index=pd.Index(models, name="model"))
 
 
 def _place(

@@ -22,6 +22,10 @@ __all__ = ["read_battles", "write_atomically"]
 _IDS = ("model_a", "model_b", "judge", "prompt_id")
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
 _BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
+_DUE = (
+    "Each line must be one battle, as pandas writes it with "
+    "to_json(path, orient='records', lines=True)."
+)
 _FORMATS = {
     ".csv": "CSV",
     ".tsv": "TSV",
@@ -208,8 +212,12 @@ def _read_json_lines(path: Path) -> pd.DataFrame:
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             raise ValueError(
-                f"record {number} is {json.dumps(record)[:40]}, not an object."
+                f"record {number} is {json.dumps(record)[:40]}, not an object. {_DUE}"
             )
+    if len(records) == 1 and all(
+        isinstance(value, (dict, list)) for value in records[0].values()
+    ):
+        raise ValueError(f"its one object holds a table by columns. {_DUE}")
     return pd.DataFrame.from_records(records)
 
 

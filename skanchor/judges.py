@@ -307,8 +307,13 @@ class JudgeCalibrator(ComparisonEstimator):
                 SeparationWarning(
                     f"The verdicts of judge {judge!r} are separated by {separating}: "
                     "no finite fit exists, and its rows carry next to no information. "
-                    "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop the "
-                    "judge."
+                    + (
+                        "If a feature is made from the outcome, drop it. "
+                        if "feature" in separating
+                        else ""
+                    )
+                    + "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop "
+                    "the judge."
                 )
             )
         if at_bound[0]:

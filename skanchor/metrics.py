@@ -259,11 +259,11 @@ def _judge_rows(
     estimator: Any, X: Any, y: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     encoded = Comparisons.from_battles(X)
-    values = Outcomes.encode(y, named=encoded.named).values
+    outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
     rows = np.flatnonzero(~encoded.is_human)
     if not len(rows):
         rows = np.arange(len(encoded))
-    return estimator.win_probability(encoded[rows]), values[rows]
+    return estimator.win_probability(encoded[rows]), outcomes.values[rows]
 
 
 def log_loss_scorer(estimator: Any, X: Any, y: Any) -> float:

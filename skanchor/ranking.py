@@ -205,10 +205,11 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             "gives it to another label."
         )
     if not X.is_new.any() and new_models is None:
+        unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
-            "There is no new model: every model has human rows. Name the models to "
-            "treat as new in new_models, or pass new_models=[] for the historical "
-            "leaderboard."
+            f"There is no new model: every model has human rows{unjudged}. Name the "
+            "models to treat as new in new_models, or pass new_models=[] for the "
+            "historical leaderboard."
         )
     n_historical = len(X.models) - int(X.is_new.sum())
     if n_historical < 2:

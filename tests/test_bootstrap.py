@@ -277,6 +277,26 @@ def test_seeds_do_not_depend_on_n_jobs_methods_or_number(data):
     assert np.abs(other["a"].replicates - fewer["a"].replicates).max() > 0.01
 
 
+def test_a_list_of_methods_is_named_by_class(data):
+    options = dict(n_resamples=2, random_state=0)
+    listed = bootstrap([DirectScore(), JointBTL()], data.X, data.y, **options)
+    assert list(listed) == ["DirectScore", "JointBTL"]
+    named = bootstrap({"m": DirectScore()}, data.X, data.y, **options)["m"]
+    assert_allclose(listed["DirectScore"].replicates, named.replicates, atol=1e-12)
+    with pytest.raises(ValueError, match=r"Methods of one class .* give a dict"):
+        bootstrap([JointBTL(), JointBTL()], data.X, data.y, **options)
+    with pytest.raises(TypeError, match=r"must be a dict .* got JointBTL"):
+        bootstrap(JointBTL(), data.X, data.y, **options)
+
+
+def test_the_table_is_looked_at_once_for_all_methods(data):
+    alone = data.X.copy()
+    alone.loc[0, "model_b"] = alone.loc[0, "model_a"]
+    with pytest.warns(DataWarning, match="1 rows compare a model with itself") as told:
+        bootstrap([DirectScore(), JointBTL()], alone, data.y, n_resamples=2)
+    assert len(told) == 1
+
+
 def test_progress_goes_to_the_error_stream(data, capsys):
     bootstrap({"m": JointBTL()}, data.X, data.y, n_resamples=2, verbose=1)
     assert capsys.readouterr().out == ""

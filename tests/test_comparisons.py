@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -316,7 +317,7 @@ def test_split_battles_renames(kind):
     assert sorted(a.feature_names) == sorted(b.feature_names)
     for outcome in (y, labels):
         assert Outcomes.encode(outcome, named=True).values.tolist() == [1, 0.5, 0] * 2
-    with pytest.raises(BattlesError, match="holds the label 'people'"):
+    with pytest.raises(BattlesError, match=r"the human labels \['people'\]"):
         split_battles(table, columns=back, human="people")
     with pytest.raises(BattlesError, match=r"lacks the columns \['winner'"):
         split_battles(table)
@@ -344,6 +345,64 @@ def test_split_battles_human_label_of_another_type(kind):
     encoded = Comparisons.from_battles(X)
     assert encoded.judges.tolist() == ["1", "2"]
     assert encoded.judge.tolist() == [-1, 0, -1, 1, 0, -1]
+
+
+@kinds
+def test_split_battles_takes_several_human_labels(kind):
+    judge = ["u1", "human", "gpt", "u2", "u1", "gpt"]
+    table = KINDS[kind](columns_of(winner=["model_a"] * 6, judge=judge))
+    X, _ = split_battles(table, human=["u1", "u2", "human"])
+    encoded = Comparisons.from_battles(X)
+    assert encoded.judges.tolist() == ["gpt"]
+    assert encoded.judge.tolist() == [-1, -1, 0, -1, -1, 0]
+    with pytest.raises(BattlesError, match="'human' beside the human labels"):
+        split_battles(table, human=["u1", "u2"])
+    with pytest.raises(BattlesError, match=r"the human labels \['u3'\]; it holds"):
+        split_battles(table, human=["u1", "human", "u3"])
+    with pytest.raises(BattlesError, match=r"the human labels \[\]"):
+        split_battles(table, human=[])
+
+
+def test_a_human_label_needs_a_column_of_judges():
+    table = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
+    with pytest.raises(BattlesError, match=r"lacks the columns \['judge'\]"):
+        split_battles(table, human="crowd")
+
+
+@pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame])
+def test_look_alike_labels_are_told_where_they_count(of):
+    names = ["Elk", "elk ", "owl", "fox"]
+    table = of(
+        {"model_a": names * 6, "model_b": [*names[1:], *names[:1]] * 6,
+         "judge": ["human"] * 20 + ["Human"] * 4}
+    )  # fmt: skip
+    y = [0, 1] * 6 + [1, 0] * 6
+    with pytest.warns(DataWarning) as told:
+        BTLRegressor(alpha=1.0).fit(table, y)
+    told = [str(warning.message) for warning in told]
+    assert len(told) == 2
+    assert "models ['Elk', 'elk '] differ" in told[0]
+    assert "judges ['human', 'Human'] differ" in told[1]
+    assert "only 'human' marks human rows" in told[1]
+    # Rows of weight zero are not there.
+    weight = np.array([1, 0, 1, 1] * 5 + [0] * 4)
+    weight[[0, 4, 8, 12, 16]] = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BTLRegressor(alpha=1.0).fit(table, y, weight)
+
+
+def test_numbers_never_look_alike():
+    table = pd.DataFrame({"model_a": [1, 2, 3, 1], "model_b": [2, 3, 1, 3]})
+    BTLRegressor(alpha=1.0).fit(table, [0, 1, 1, 0])
+
+
+@pytest.mark.parametrize("name", ["Judge", "judge_name", "LLM judge"])
+def test_a_column_like_judge_is_told(name):
+    table = pd.DataFrame({"model_a": [*"xyzx"], "model_b": [*"yzxz"], name: "gpt"})
+    with pytest.warns(DataWarning, match=rf"\['{name}'\] may be meant"):
+        BTLRegressor(alpha=1.0).fit(table, [0, 1, 1, 0])
+    BTLRegressor(alpha=1.0).fit(table.drop(columns=name), [0, 1, 1, 0])
 
 
 def test_split_battles_needs_a_table():
