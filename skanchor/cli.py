@@ -18,7 +18,7 @@ __all__ = ["main"]
 # What messages written for Python call things, and what they are called here.
 _SPELLINGS = (
     ("split_battles(table, columns={given: standard})", "--columns given=standard"),
-    (", or pass new_models=[] for the historical leaderboard", ""),
+    ("pass new_models=[]", "give --no-new"),
     ("Name the models to treat as new in new_models", "Name new models with --new"),
     (
         "are not in new_models. Add them to new_models",
@@ -29,8 +29,10 @@ _SPELLINGS = (
     ("groups names the column", "--groups names the column"),
     ("ame them in new_models", "ame them with --new"),
     ("set position_effect=True", "give --position-effect"),
+    ("split_battles(table, human=...)", "--human"),
     # Advice for which the command line has no flag.
-    ("; split_battles(table, human=...) gives it to another label", ""),
+    (": y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')", ""),
+    ("Convert them: y.astype(float)", "Write them as numbers"),
     (", or set BTLRegressor(alpha=0.01)", ""),
     (", drop one, or set disconnected='warn'", " or drop one"),
     (" or set alpha > 0", ""),
@@ -45,6 +47,15 @@ _SPELLINGS = (
     (" Set a ridge penalty, such as LinearBias(alpha=0.01).", ""),
     ("n_splits", "--folds"),
 )
+# What is written under a suffix.
+_OUTPUTS = {
+    "": "text",
+    ".txt": "text",
+    ".json": "json",
+    ".csv": "separated",
+    ".tsv": "separated",
+    ".parquet": "parquet",
+}
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
 
@@ -120,12 +131,25 @@ def _parser() -> argparse.ArgumentParser:
     rank.add_argument(
         "--demo", action="store_true", help="use the bundled (simulated) table instead"
     )
-    rank.add_argument(
+    new = rank.add_mutually_exclusive_group()
+    new.add_argument(
         "--new",
         nargs="+",
         action="extend",
         metavar="MODEL",
         help="new models (default: those without human rows)",
+    )
+    new.add_argument(
+        "--no-new",
+        action="store_true",
+        help="take no model as new: rank the models by their human rows",
+    )
+    rank.add_argument(
+        "--human",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="what marks the human rows in column judge (default: human)",
     )
     rank.add_argument(
         "--level",
@@ -173,8 +197,8 @@ def _parser() -> argparse.ArgumentParser:
     rank.add_argument(
         "--output",
         metavar="FILE",
-        help="write to FILE, not to the screen; the leaderboard as a table where FILE "
-        "ends in .csv or .parquet",
+        help="write to FILE, not to the screen: JSON where FILE ends in .json, the "
+        "leaderboard as a table in .csv, .tsv or .parquet, text in .txt or no suffix",
     )
     return parser
 
@@ -199,12 +223,13 @@ def _rank(options: argparse.Namespace) -> None:
     table = _load(options, renames)
 
     from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
+    from skanchor.comparisons import HUMAN
 
-    X, y = split_battles(table, columns=renames)
+    X, y = split_battles(table, columns=renames, human=options.human or HUMAN)
     pipeline = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=options.position_effect),
         cv=options.folds,
-        new_models=options.new,
+        new_models=[] if options.no_new else options.new,
         item_effects=None if options.item_effects == "none" else options.item_effects,
         n_jobs=options.jobs,
         random_state=options.seed,
@@ -222,7 +247,11 @@ def _check(options: argparse.Namespace) -> None:
     if not options.demo and options.battles is None:
         raise _BadInputError(
             "give a file of BATTLES, or --demo"
-            + (" (BATTLES goes before --new)" if options.new else "")
+            + "".join(
+                f" (BATTLES goes before --{flag})"
+                for flag in ("new", "human")
+                if getattr(options, flag)
+            )
         )
     if not 0.0 < options.level < 1.0:
         raise _BadInputError(
@@ -235,7 +264,12 @@ def _check(options: argparse.Namespace) -> None:
     if options.jobs == 0:
         raise _BadInputError("--jobs must not be 0; use -1 for all cores")
     if options.output is not None:
-        if options.json and _suffix(options) in (".csv", ".parquet"):
+        if _suffix(options) not in _OUTPUTS:
+            raise _BadInputError(
+                f"--output {options.output}: unknown format; known are .json, .csv, "
+                ".tsv, .parquet and .txt (text, as without a suffix)"
+            )
+        if options.json and _suffix(options) not in (".json", ""):
             raise _BadInputError(
                 f"--json does not go with --output {options.output}; drop one, or "
                 "choose a name that ends in .json"
@@ -284,14 +318,16 @@ def _deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
 
     board = pipeline.leaderboard(options.level)
     content: str | bytes
-    if options.json:
+    kind = "json" if options.json else _OUTPUTS[_suffix(options)]
+    if kind == "json":
         import json
 
         result = result_json(pipeline, options.level)
         content = json.dumps(result, indent=2, allow_nan=False) + "\n"
-    elif _suffix(options) == ".csv":
-        content = board.rename_axis("model").to_csv(lineterminator="\n")
-    elif _suffix(options) == ".parquet":
+    elif kind == "separated":
+        separator = "\t" if _suffix(options) == ".tsv" else ","
+        content = board.rename_axis("model").to_csv(sep=separator, lineterminator="\n")
+    elif kind == "parquet":
         content = board.rename_axis("model").reset_index().to_parquet(index=False)
     elif options.output is None and sys.stdout.isatty():
         from rich.console import Console

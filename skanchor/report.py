@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions
+    from rich.table import Table
 
     from skanchor.anchor import AnchorPipeline
 
-__all__ = ["leaderboard_text", "render", "result_json"]
+__all__ = ["LeaderboardText", "leaderboard_text", "render", "result_json"]
+
+# Columns that a narrow page can do without, the first to go first. The interval stays.
+_DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
+_UNBOUNDED = 1_000_000
+"""More columns than any page has, in characters."""
 
 
-def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> Group:
+def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> LeaderboardText:
     """Lay out a leaderboard, new models marked.
 
     Parameters
@@ -26,47 +34,108 @@ def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> Group:
 
     Returns
     -------
-    rich.console.Group
+    LeaderboardText
         For ``rich.print``, or for `render`, which gives a string.
     """
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+    return LeaderboardText(table, f"{100 * level:.6g} %")
 
-    percent = f"{100 * level:.6g} %"
-    grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    grid.add_column("rank (set)", no_wrap=True)
-    grid.add_column("  model", overflow="fold")
-    grid.add_column("score", justify="right", no_wrap=True)
-    grid.add_column("s.e.", justify="right", no_wrap=True)
-    grid.add_column(f"{percent} interval", justify="right", no_wrap=True)
-    grid.add_column("human\nrows", justify="right", no_wrap=True)
-    grid.add_column("judge\nrows", justify="right", no_wrap=True)
-    width = len(str(len(table)))
-    ends = [_number(value) for side in ("low", "high") for value in table[side]]
-    pad = max((len(end) for end in ends), default=0)
-    for model, row in zip(table.index, table.to_dict("records"), strict=True):
-        name = Text(("* " if row["is_new"] else "  ") + _printable(model))
-        grid.add_row(
-            f"{row['rank']:>{width}} ({_span(row['rank_low'], row['rank_high'])})",
-            name,
-            _number(row["score"]),
-            _number(row["standard_error"]),
-            Text(f"[{_number(row['low']):>{pad}}, {_number(row['high']):>{pad}}]"),
-            str(row["n_human"]),
-            str(row["n_judge"]),
-            style="bold green" if row["is_new"] else None,
+
+@dataclass(frozen=True)
+class LeaderboardText:
+    """A leaderboard that rich can print on a page of any width.
+
+    Names and numbers are never broken: a narrow page lacks columns, and lines run over
+    the edge of a page that is narrower still.
+
+    Attributes
+    ----------
+    table : DataFrame
+        What `AnchorPipeline.leaderboard` returns.
+    percent : str
+        The level that it was asked for.
+    """
+
+    table: pd.DataFrame
+    percent: str
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[Any]:
+        from rich.text import Text
+
+        columns = self._columns()
+        left_out = []
+        grid, width = self._grid(columns, console, options)
+        for name in _DISPENSABLE:
+            if width <= options.max_width:
+                break
+            del columns[name]
+            left_out.append(" ".join(name.split()))
+            grid, width = self._grid(columns, console, options)
+        yield from console.render(grid, options.update(width=width))
+        yield Text("")
+        yield Text(self._notes(left_out), style="dim")
+
+    def _columns(self) -> dict[str, list[str]]:
+        """Cells of every column by its heading."""
+        table = self.table
+        width = len(str(len(table)))
+        low, high = ([_number(value) for value in table[s]] for s in ("low", "high"))
+        pad = max(map(len, low + high), default=0)
+        return {
+            "rank (set)": [
+                f"{rank:>{width}} ({_span(*ends)})"
+                for rank, *ends in zip(
+                    table["rank"], table["rank_low"], table["rank_high"], strict=True
+                )
+            ],
+            "  model": [
+                ("* " if is_new else "  ") + _printable(model)
+                for model, is_new in table["is_new"].items()
+            ],
+            "score": [_number(value) for value in table["score"]],
+            "s.e.": [_number(value) for value in table["standard_error"]],
+            f"{self.percent} interval": [
+                f"[{a:>{pad}}, {b:>{pad}}]" for a, b in zip(low, high, strict=True)
+            ],
+            "human\nrows": [str(n) for n in table["n_human"]],
+            "judge\nrows": [str(n) for n in table["n_judge"]],
+        }
+
+    def _grid(
+        self,
+        columns: dict[str, list[str]],
+        console: Console,
+        options: ConsoleOptions,
+    ) -> tuple[Table, int]:
+        """The table of these columns, and the width that it needs."""
+        from rich.box import SIMPLE_HEAD
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table(
+            box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
         )
-    n_new = int(table["is_new"].sum())
-    notes = (
-        f"Scores are log-odds of a human vote, mean zero over the {len(table) - n_new} "
-        "historical models.\n"
-        f"In brackets: {percent} rank set among all {len(table)} models."
-    )
-    if n_new:
-        notes += " * marks new models."
-    return Group(grid, Text(""), Text(notes, style="dim"))
+        for i, heading in enumerate(columns):
+            grid.add_column(heading, justify="left" if i < 2 else "right", no_wrap=True)
+        rows = zip(*columns.values(), strict=True)
+        for row, is_new in zip(rows, self.table["is_new"], strict=True):
+            grid.add_row(*map(Text, row), style="bold green" if is_new else None)
+        unbounded = options.update(width=_UNBOUNDED)
+        return grid, console.measure(grid, options=unbounded).maximum
+
+    def _notes(self, left_out: list[str]) -> str:
+        n, n_new = len(self.table), int(self.table["is_new"].sum())
+        notes = (
+            f"Scores are log-odds of a human vote, mean zero over the {n - n_new} "
+            "historical models.\n"
+            f"In brackets: {self.percent} rank set among all {n} models."
+        )
+        if n_new:
+            notes += " * marks new models."
+        if left_out:
+            notes += f"\nColumns left out: {', '.join(left_out)}"
+        return notes
 
 
 def render(renderable: Any, *, width: int | None = None, terminal: bool = False) -> str:
@@ -77,7 +146,7 @@ def render(renderable: Any, *, width: int | None = None, terminal: bool = False)
     renderable : object
         Anything rich can print.
     width : int, optional
-        Columns of the page; None takes what the content needs, up to 400.
+        Columns of the page; None takes what the content needs.
     terminal : bool, default=False
         Whether to use bold and colour (`NO_COLOR` is respected).
 
@@ -92,13 +161,14 @@ def render(renderable: Any, *, width: int | None = None, terminal: bool = False)
 
     console = Console(
         file=StringIO(),
-        width=400 if width is None else width,
+        width=_UNBOUNDED if width is None else width,
         force_terminal=terminal,
         color_system="auto" if terminal else None,
         legacy_windows=False,
     )
     with console.capture() as capture:
-        console.print(renderable)
+        # What is too wide runs over the edge; cut off, it would be lost.
+        console.print(renderable, crop=False)
     lines = capture.get().splitlines()
     return "\n".join(line.rstrip() for line in lines) + "\n"
 

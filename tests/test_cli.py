@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, split_battles
 from skanchor.cli import main
 from skanchor.datasets import load_demo
 from skanchor.report import leaderboard_text, render, result_json
@@ -71,22 +72,37 @@ def test_demo_json_holds_the_result(run, pipeline):
     assert len(first["contrasts"]) == len(board) - 1
 
 
-@pytest.mark.parametrize("name", ["out.txt", "out.json", "out.csv", "out.parquet"])
-def test_output_goes_to_the_file(run, tmp_path, name, pipeline):
+READERS = {
+    ".csv": pd.read_csv,
+    ".tsv": partial(pd.read_csv, sep="\t"),
+    ".parquet": pd.read_parquet,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "flags"),
+    [
+        ("out", []),
+        ("out.txt", []),
+        ("out", ["--json"]),
+        ("out.json", ["--json"]),
+        ("out.json", []),
+        ("out.JSON", []),
+        *((f"v1.out{suffix}", []) for suffix in READERS),
+    ],
+)
+def test_output_goes_to_the_file(run, tmp_path, name, flags, pipeline):
     path = tmp_path / name
-    flags = ["--json"] if name.endswith("json") else []
     assert run("rank", "--demo", *flags, "--output", path) == (0, "", [])
     assert os.listdir(tmp_path) == [name]
     board = pipeline.leaderboard()
-    if name == "out.txt":
-        assert path.read_text() == render(leaderboard_text(board))
-    elif name == "out.json":
+    if path.suffix in READERS:
+        read = READERS[path.suffix](path).set_index("model")
+        pd.testing.assert_frame_equal(read, board, check_dtype=False, check_names=False)
+    elif flags or path.suffix.lower() == ".json":
         assert json.loads(path.read_text()) == result_json(pipeline)
     else:
-        read = pd.read_csv if name.endswith("csv") else pd.read_parquet
-        pd.testing.assert_frame_equal(
-            read(path).set_index("model"), board, check_dtype=False, check_names=False
-        )
+        assert path.read_text() == render(leaderboard_text(board))
 
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "parquet", "jsonl"])
@@ -132,6 +148,35 @@ def test_new_models_in_one_flag_or_in_two(run, battles):
     assert one == two
     rows = json.loads(one[1])["new_models"]
     assert [row["model"] for row in rows] == ["ivory-lynx", "jade-finch", "grey-robin"]
+
+
+def test_human_rows_under_other_labels(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    rows = np.flatnonzero(frame["judge"] == "human")
+    frame.loc[rows, "judge"] = np.where(rows % 2, "7", "crowd")
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    whole = run("rank", battles, *FAST)
+    assert run("rank", path, *FAST, "--human", "7", "crowd") == whole
+    assert run("rank", path, *FAST, "--human", "7", "--human", "crowd") == whole
+    code, _, err = run("rank", path, *FAST)
+    assert (code, len(err)) == (2, 1)
+    assert "'human'; --human gives it to another label" in err[0]
+
+
+def test_historical_leaderboard(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    frame = frame[frame["judge"] == "human"]
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, out, err = run("rank", path, *FAST, "--no-new")
+    assert (code, err) == (0, [])
+    anchor = AnchorPipeline(cv=2, new_models=[], random_state=0)
+    anchor.fit(*split_battles(frame))
+    assert out == render(leaderboard_text(anchor.leaderboard()))
+    result = json.loads(run("rank", path, *FAST, "--no-new", "--json")[1])
+    assert (len(result["models"]), result["new_models"]) == (8, [])
+    code, _, err = run("rank", path, *FAST)
+    assert code == 2
+    assert "or give --no-new for the historical leaderboard" in err[0]
 
 
 def test_new_model_called_by_a_number(run, battles, tmp_path):
@@ -186,6 +231,12 @@ BAD_FILES = {
     "torn.csv": (HEAD + "a,b\n", "Expected 4 columns"),
     "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
+    "columns.json": ('{"model_a": {"0": "x"}}', "orient='records', lines=True"),
+    "named.csv": (HEAD + "x,y,human,x\n", "Put 'model_a' where the winner is"),
+    "text.jsonl": (
+        '{"model_a": "x", "model_b": "y", "judge": "human", "winner": "1"}\n',
+        "numbers as text. Write them as numbers",
+    ),
     "fake.parquet": ("no", "fake.parquet"),
     "columns.csv": ("a,b\n1,2\n", "--columns"),
     "judge.csv": ("model_a,model_b,winner\nx,y,tie\ny,x,model_a\n", "no new model"),
@@ -215,6 +266,10 @@ BAD_FLAGS = {
     "rank": "--demo",
     "rank x.csv --demo": "not both",
     "rank --new x.csv": "BATTLES goes before --new",
+    "rank --human Human x.csv": "BATTLES goes before --human",
+    "rank --demo --human crowd": "crowd",
+    "rank --demo --no-new": "ivory-lynx",
+    "rank --demo --no-new --new ivory-lynx": "not allowed with",
     "rank --demo --level 95": "--level",
     "rank --demo --level nan": "--level",
     "rank --demo --level high": "--level",
@@ -230,7 +285,10 @@ BAD_FLAGS = {
     "rank --demo --columns left=model_a": "left",
     "rank --demo --output /absent/folder/x": "no directory",
     "rank --demo --output .": "directory",
+    "rank --demo --output x.html": ".json, .csv, .tsv, .parquet and .txt",
+    "rank --demo --output x.csv.gz": ".json, .csv, .tsv, .parquet and .txt",
     "rank --demo --json --output x.csv": "--json",
+    "rank --demo --json --output x.txt": "--json",
     "rank --demo --wrong": "--wrong",
     "evaluate": "evaluate",
 }
@@ -266,6 +324,46 @@ def test_interrupt(run, monkeypatch):
 
 
 # ------------------------------------------------------------------------- layout
+LONG = "org/" + "long-name-" * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "n_left_out"),
+    [
+        ("amber-otter", 72, 0),
+        ("amber-otter", 66, 1),
+        ("amber-otter", 60, 2),
+        ("amber-otter", 52, 3),
+        ("amber-otter", 20, 3),
+        (LONG, 120, 0),
+        (LONG, 105, 2),
+        (LONG, 60, 3),
+    ],
+)
+def test_layout_keeps_names_whole(pipeline, name, width, n_left_out):
+    frame = pipeline.leaderboard().rename({"amber-otter": name})
+    board = leaderboard_text(frame)
+    text = render(board, width=width)
+    # On the narrowest pages lines run over the edge.
+    needed = 51 + len(name) - len("amber-otter")
+    assert (max(map(len, text.splitlines())) <= width) == (needed <= width)
+    columns = ["judge rows", "human rows", "s.e."]
+    told = " ".join(text.split()).partition("Columns left out: ")[2]
+    assert told == ", ".join(columns[:n_left_out])
+    rows = text.split("\n\n")[0].splitlines()[-len(frame) :]
+    for row, (model, known) in zip(rows, frame.iterrows(), strict=True):
+        values = [known["score"], known["standard_error"], known["low"], known["high"]]
+        cells = [f"{value:.3f}" for value in values]
+        cells += [str(known["n_human"]), str(known["n_judge"])]
+        for lost in [5, 4, 1][:n_left_out]:
+            del cells[lost]
+        assert f" {model} " in row
+        left = row.partition(f" {model} ")[2]
+        assert left.translate(str.maketrans("[],", "   ")).split() == cells
+    colours = render(board, width=width, terminal=True)
+    assert all(model in colours for model in frame.index)
+
+
 @pytest.mark.parametrize("width", [80, 120, None])
 def test_layout_keeps_odd_names_readable(width):
     names = ["[red]x[/red]", "esc\x1b[2J", "org/" + "long-name-" * 4, "模型"]
@@ -288,7 +386,7 @@ def test_layout_keeps_odd_names_readable(width):
     assert "[red]x[/red]" in text
     assert "\x1b" not in text
     assert "-0.000" not in text
-    assert (names[2] in text) == (width != 80)
+    assert names[2] in text
     assert "\x1b[" in render(leaderboard_text(board), width=80, terminal=True) or (
         "NO_COLOR" in os.environ or os.environ.get("TERM") in (None, "dumb")
     )

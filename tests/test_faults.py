@@ -389,6 +389,34 @@ table(
     lambda: FRAME.assign(judge=FRAME["judge"].replace("human", "Human")),
     raises=(BattlesError, "No row is by a human: column 'judge' holds .*'Human'"),
 )
+see(
+    "Human rows under several labels, all named",
+    "test_comparisons::test_split_battles_takes_several_human_labels",
+)
+call(
+    "A human label that no row holds",
+    lambda: split_battles(FRAME, human=["human", "crowd"]),
+    raises=(BattlesError, r"the human labels \['crowd'\]; it holds .*'judge-1'"),
+)
+
+
+def half(column, label, other):
+    rows = (FRAME[column] == label) & (np.arange(len(FRAME)) % 2 == 0)
+    return FRAME.assign(**{column: FRAME[column].mask(rows, other)})
+
+
+table(
+    "A human label that occurs in two spellings",
+    lambda: half("judge", "human", "Human "),
+    warns=[(DataWarning, r"judges \['human', 'Human '\] differ in blanks or case")],
+)
+table(
+    "Judges in a column of another name",
+    lambda: FRAME.rename(columns={"judge": "Judge"}),
+    warns=[(DataWarning, r"no column 'judge', so all rows .* \['Judge'\] may be")],
+    new_models=[NEW],
+    flags=("--new", NEW),
+)
 
 
 # ============================================================= judges and new models
@@ -609,6 +637,18 @@ table(
     lambda: keep_rows(~ARRIVAL),
     raises=(BattlesError, "There is no new model"),
 )
+table(
+    "No new model, for want of a column of judges",
+    lambda: FRAME.drop(columns="judge"),
+    raises=(BattlesError, r"human rows \(all rows, without a column 'judge'\)"),
+)
+call(
+    "Models to leave out given as one text",
+    lambda: leave_one_model_out(
+        AnchorPipeline(), FRAME.drop(columns="winner"), FRAME["winner"], models=FIRST
+    ),
+    raises=(TypeError, "models must be a list of labels, got the text 'model-01'"),
+)
 
 
 def strange_opponent():
@@ -682,6 +722,18 @@ table(
     "An outcome label that is not known",
     outcome(lambda y: y.map({1.0: "model_a", 0.0: "B wins"})),
     raises=(BattlesError, r"Unknown outcome labels \['B wins'\], first in row \d"),
+)
+table(
+    "Outcomes that name the model that won",
+    lambda: FRAME.assign(
+        winner=FRAME["model_a"].where(FRAME["winner"] == 1, FRAME["model_b"])
+    ),
+    raises=(BattlesError, r"they are names of models\. Put 'model_a' where"),
+)
+call(
+    "Outcomes 1 and 0 as text",
+    lambda: fit(FRAME.assign(winner=FRAME["winner"].map({1.0: "1", 0.0: "0"}))),
+    raises=(BattlesError, r"numbers as text\. Convert them: y\.astype\(float\)"),
 )
 table(
     "A missing outcome",
@@ -770,6 +822,11 @@ table(
         # Other names are dealt to other folds.
         atol=0.1,
     ),
+)
+table(
+    "Model names that differ in blanks or case alone",
+    lambda: half("model_a", FIRST, FIRST.title() + " "),
+    warns=[(DataWarning, r"models \['Model-01 ', 'model-01'\] differ in blanks")],
 )
 see("Other names for the models", "test_invariance::test_names_and_row_order")
 call(
@@ -908,6 +965,14 @@ call(
     lambda: fit(FRAME.astype({"x1_a": str})),
     raises=(BattlesError, "x1_a and x1_b differ in type"),
 )
+table(
+    "A feature pair that is the outcome",
+    lambda: FRAME.assign(
+        winner_model_a=FRAME["winner"], winner_model_b=1 - FRAME["winner"]
+    ),
+    warns=[(DataWarning, "winner_model_a and winner_model_b are left out")],
+    check=same_numbers,
+)
 call(
     "Complex features",
     lambda: fit(FRAME.assign(x1_a=FRAME["x1_a"] + 1j)),
@@ -940,6 +1005,20 @@ call(
         pl.from_pandas(FRAME.drop(columns="winner")).lazy(), FRAME["winner"]
     ),
     raises=(TypeError, "lazy table .* collect it first"),
+)
+call(
+    "A list of dicts, or a dict of lists",
+    [
+        lambda kind=kind: AnchorPipeline().fit(
+            FRAME.drop(columns="winner").to_dict(kind), FRAME["winner"]
+        )
+        for kind in ("records", "list")
+    ],
+    raises=(
+        TypeError,
+        "^Battles were given as a (list of dicts|dict); make them a table with "
+        r"pandas.DataFrame\(X\)\.$",
+    ),
 )
 call(
     "Columns of the same name",
@@ -1156,7 +1235,10 @@ for title, learner, error, message in (
 # ======================================================================= command line
 for title, name in {
     "A file that is absent, damaged, empty or of another format": "bad_file",
+    "A table that was written to JSON by columns": "bad_file",
     "Flags that contradict each other or name what is not there": "bad_flags",
+    "An output file of a format that is not known": "bad_flags",
+    "A terminal too narrow for the leaderboard": "layout_keeps_names_whole",
     "A disk that is full when the result is written":
         "unwritable_output_leaves_nothing",
     "Ctrl-C": "interrupt",
