@@ -111,15 +111,16 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
         If the directory is missing or not writable, or the disk is full.
     """
     data = content.encode() if isinstance(content, str) else content
-    target = os.path.realpath(path)
     mode = None
-    if os.path.exists(target):
-        mode = os.stat(target).st_mode
+    if os.path.exists(path):
+        mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
-            # A device or a pipe must not be replaced by a file.
-            with open(target, "wb") as file:
+            # A device or a pipe must not be replaced by a file. Its name may be a link
+            # to what has none, such as /dev/stdout.
+            with open(path, "wb") as file:
                 file.write(data)
             return
+    target = os.path.realpath(path)
     draft = os.path.join(os.path.dirname(target), f".skanchor-{secrets.token_hex(8)}")
     try:
         # Unlike a file of tempfile, this one gets the permissions of any new file.
