@@ -166,7 +166,7 @@ def run_table(options: argparse.Namespace) -> None:
     for how in options.methods:
         estimator = AnchorPipeline(
             calibrator=JudgeCalibrator(position_effect=True),
-            item_effects=None if how == "none" else how,
+            item_effects=how,
             random_state=0,
         )
         found = []

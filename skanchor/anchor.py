@@ -187,15 +187,16 @@ class AnchorPipeline(RankingEstimator):
     new_models : sequence of labels, optional
         Models with free scores; None means those without human rows. ``[]`` asks for
         the historical leaderboard.
-    item_effects : "auto", None, "random", "conservative" or array, default="auto"
+    item_effects : {"auto", "none", "random", "conservative"} or array, default="auto"
         How to treat what each judge thinks of a model beyond score and features.
         ``"random"`` takes such deviations as random, with a covariance between judges
         that is estimated on the historical rows; ``"conservative"`` keeps that
         covariance away from zero; an array of shape (n_judges, n_judges), in the order
-        of ``judges_``, gives it in squared judge logits. None leaves them out, which is
-        the interval of the paper. ``"auto"`` computes both and reports the former when
-        a score test on the historical verdicts sees deviations, the latter
-        otherwise or with fewer than five historical models.
+        of ``judges_``, gives it in squared judge logits. ``"none"``, or None, leaves
+        them out, which is the interval of the paper. ``"auto"`` computes ``"random"``
+        and ``"none"``, and reports the former when a score test on the historical
+        verdicts sees deviations, the latter otherwise or with fewer than five
+        historical models.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -477,12 +478,14 @@ class AnchorPipeline(RankingEstimator):
     ) -> tuple[dict[str, ItemCovariance | None], str, list[Warning]]:
         """Treatments of the item effects to compute, and the one to report."""
         asked, X = self.item_effects, problem.X
-        if isinstance(asked, str) and asked not in ("auto", "random", "conservative"):
+        known = ("auto", "none", "random", "conservative")
+        if isinstance(asked, str) and asked not in known:
             raise ValueError(
-                "item_effects must be None, 'auto', 'random', 'conservative' or an "
+                "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
                 f"array, got {asked!r}."
             )
-        if asked is None or not len(X.judges):
+        left_out = asked is None or (isinstance(asked, str) and asked == "none")
+        if left_out or not len(X.judges):
             return {"none": None}, "none", []
         if not isinstance(asked, str):
             return {"given": ItemCovariance(self._given(X))}, "given", []
@@ -687,10 +690,11 @@ class AnchorPipeline(RankingEstimator):
         Returns
         -------
         DataFrame
-            By judge: ``rows``, ``ties``, ``first_side_rate`` (how often the side shown
-            first is preferred), ``agreement`` (how often the judge's verdict on
-            historical rows points to the model with the higher final score),
-            ``sensitivity``, ``position_effect``; with an automatic choice of the bias
+            By judge: ``rows``, ``ties`` (outcomes of exactly one half),
+            ``first_side_rate`` (how often the side shown first is preferred),
+            ``agreement`` (how often the judge's verdict on historical rows points to
+            the model with the higher final score), ``sensitivity``,
+            ``position_effect``; with an automatic choice of the bias
             learner also the ``bias`` picked and the ``loss`` of each candidate; and the
             columns of :attr:`skanchor.diagnostics.Diagnostics.judges`.
         """
@@ -748,7 +752,7 @@ class AnchorPipeline(RankingEstimator):
             decided = decided[delta[decided] != 0]
             table[judge] = {
                 "rows": len(rows),
-                "ties": int(np.sum((y[rows] > 0) & (y[rows] < 1))),
+                "ties": int(np.sum(y[rows] == 0.5)),
                 "first_side_rate": shown[ordered].mean() if ordered.any() else np.nan,
                 "agreement": np.mean((delta[decided] > 0) == (y[decided] > 0.5))
                 if len(decided)

@@ -38,6 +38,9 @@ RESIDUAL_SHARE = 0.05
 SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
 
+LEAST_DISPERSION = 1e-10
+"""Variance of a judge's residuals, in that of a vote, below which they are rounding."""
+
 LARGEST_INFLUENCE = 0.1
 """Share of the variance that one row may carry."""
 
@@ -186,9 +189,10 @@ def item_effects_check(
     -------
     table : DataFrame
         By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
-        ``item_df``, ``item_p``.
+        ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
+        explains every verdict exactly, as with one that only ties.
     p_value : float
-        Of the test over all judges, one if there is nothing to test.
+        Of the test over all judges that can be tested, one if there is none.
     """
     n_models = len(X.models)
     error = np.zeros((n_models, n_models))
@@ -214,6 +218,10 @@ def item_effects_check(
         # equal rows.
         used_weight = np.where(row_weight > 0, row_weight, 1.0)
         dispersion = float(residual @ (residual / used_weight) / curvature.sum())
+        if dispersion < LEAST_DISPERSION:
+            # A judge that only ties, say: its verdicts have no error to test against.
+            rows[judge] = {}
+            continue
         assert X.sensitivities is not None and X.scores is not None
         slope = X.sensitivities[m]
         blocks = [np.where(used, X.score_differences[cut.rows], 0.0)[:, None]]

@@ -447,6 +447,18 @@ def test_life_cycle():
     assert summary["agreement"].between(0.5, 1.0).all()
 
 
+def test_a_tie_is_an_outcome_of_one_half():
+    data = small()
+    judge = (data.X.judge != "human").to_numpy()
+    # Judges give probabilities, now and then a half.
+    soft = np.where(np.arange(len(judge)) % 5 == 0, 0.5, 0.1 + 0.8 * data.y)
+    y = np.where(judge, soft, data.y)
+    summary = AnchorPipeline(cv=3, random_state=0).fit(data.X, y).summary()
+    ties = data.X.judge[y == 0.5].value_counts()
+    assert summary["ties"].to_dict() == ties.to_dict()
+    assert (summary["ties"] < summary["rows"]).all()
+
+
 def test_new_models_that_never_meet_score_as_each_alone():
     data = small(n_new_models=2, new_score=[0.0, 0.5])
     together = AnchorPipeline(debiaser="passthrough", cv=3).fit(data.X, data.y)

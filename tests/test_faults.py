@@ -500,6 +500,14 @@ table(
     warns=[WEAK, (InstabilityWarning, "Sensitivities are weak: judge")],
     check=infinite(NEW),
 )
+table(
+    "A judge that only ties",
+    lambda: FRAME.assign(winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 0.5)),
+    warns=[
+        (WeakJudgeWarning, "'judge-1' is close to zero"),
+        (DiagnosticWarning, "'judge-1' tells models apart weakly"),
+    ],
+)
 
 
 def same_as_before(anchor):

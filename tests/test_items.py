@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2, kstest, norm
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
@@ -31,6 +32,7 @@ from skanchor.exceptions import (
     DataWarning,
     DiagnosticWarning,
     SkanchorWarning,
+    WeakJudgeWarning,
 )
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
 from skanchor.simulation import simulate_battles
@@ -305,6 +307,18 @@ class TestAuto:
             alone.fit(data.X, data.y)
             assert_allclose(alone.conf_int(), anchor.results_[name].conf_int())
 
+    def test_none_has_a_name(self):
+        data = small()
+        named = AnchorPipeline(cv=3, random_state=0, item_effects="none")
+        named.fit(data.X, data.y)
+        bare = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+        bare.fit(data.X, data.y)
+        assert named.item_effects_ == bare.item_effects_ == "none"
+        assert list(named.results_) == ["none"] and named.item_covariance_ is None
+        assert_allclose(named.influence_, bare.influence_, rtol=0)
+        with pytest.raises(ValueError, match="'none', 'random', 'conservative' or an"):
+            AnchorPipeline(item_effects="no").fit(data.X, data.y)
+
     def test_few_models_get_the_paper_s_interval_and_a_warning(self):
         data = small(n_models=4)
         X = data.X[["model_a", "model_b", "judge"]]
@@ -506,6 +520,30 @@ class TestDiagnostics:
         z = found.deviation / found.standard_error
         assert z.idxmax() == ("judge-1", liked) and z.max() > 3
         assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
+
+    @pytest.mark.parametrize("position", [False, True])
+    def test_a_judge_that_only_ties_has_nothing_to_test(self, position):
+        data = small(item_sd=0.0)
+        lazy = (data.X.judge == "judge-1").to_numpy()
+        anchor = AnchorPipeline(
+            calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
+        )
+        # A RuntimeWarning would be an error here.
+        with (
+            pytest.warns(WeakJudgeWarning, match="'judge-1' is close to zero"),
+            pytest.warns(DiagnosticWarning, match="'judge-1' tells models apart"),
+        ):
+            anchor.fit(data.X, np.where(lazy, 0.5, data.y))
+        seen = anchor.result_.diagnostics
+        tests = seen.judges[["pearson", "pearson_p", "item_chi2", "item_p"]]
+        assert tests.loc["judge-1"].isna().all()
+        assert tests.drop(index="judge-1").notna().all(axis=None)
+        # The other judges are tested as if it were not there.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            others = clone(anchor).fit(data.X[~lazy], data.y[~lazy])
+        assert 0 < others.result_.diagnostics.item_p < 1
+        assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
 
     def test_thresholds_are_told(self):
         data = small(item_sd=0.0)
