@@ -67,7 +67,7 @@ DEALS = 20
 """Most times that folds are dealt to keep the human votes of each model apart."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AnchorResult(RankingResult):
     """Result of :class:`AnchorPipeline`: scores, covariance and influence values.
 
@@ -155,7 +155,7 @@ class AnchorResult(RankingResult):
                 "items": items,
                 "lower_bound": self.lower_bound,
             },
-            index=self.models,
+            index=self._index,
         )
         return table[self.is_new]
 

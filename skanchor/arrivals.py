@@ -131,8 +131,9 @@ class ArrivalScorer(ComparisonEstimator):
             first = start._scores_of(self.new_models_)
             first = None if np.isnan(first).any() else first
         design = signs * slope[rows, None]
+        index = pd.Index(self.new_models_, name="model")
         if not len(new):
-            self.scores_ = pd.Series(dtype=float, name="score")
+            self.scores_ = pd.Series(index=index, dtype=float, name="score")
             self.at_bound_ = np.zeros(0, dtype=bool)
             return []
         fit = fit_logistic(
@@ -151,7 +152,7 @@ class ArrivalScorer(ComparisonEstimator):
             )
         margin = 1e-6 * (high - low)
         self.at_bound_ = (values <= low + margin) | (values >= high - margin)
-        self.scores_ = pd.Series(values, index=self.new_models_, name="score")
+        self.scores_ = pd.Series(values, index=index, name="score")
         if self.at_bound_.any():
             names = self.new_models_[self.at_bound_].tolist()
             return [

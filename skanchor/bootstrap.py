@@ -177,7 +177,7 @@ def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 # ------------------------------------------------------------------------------ result
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BootstrapResult:
     """Refits of one method.
 
@@ -204,6 +204,17 @@ class BootstrapResult:
     replicates: Array
     inner_covariances: Array | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}: {len(self.replicates)} refits of "
+            f"{type(self.estimator).__name__}, {self.failed} of them failed; "
+            f"{len(self.models)} models, {int(self.is_new.sum())} of them new"
+        )
+
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.models, name="model")
+
     @property
     def failed(self) -> int:
         """Resamples on which the method could not be fitted."""
@@ -222,7 +233,7 @@ class BootstrapResult:
     def standard_errors(self) -> pd.Series:
         """Standard deviation of each model's value over the resamples."""
         error = self.replicates[self._good].std(axis=0, ddof=1)
-        return pd.Series(error, index=self.models, name="standard_error")
+        return pd.Series(error, index=self._index, name="standard_error")
 
     def limits(
         self, targets: Array, level: float = 0.95, kind: str = "basic"
@@ -286,7 +297,7 @@ class BootstrapResult:
         """
         targets = np.eye(len(self.models))[:, self.is_new]
         low, high = self.limits(targets, level, kind)
-        return pd.DataFrame({"low": low, "high": high}, self.models[self.is_new])
+        return pd.DataFrame({"low": low, "high": high}, self._index[self.is_new])
 
     def rank_intervals(self, level: float = 0.95) -> pd.DataFrame:
         """Insertion ranks with percentile intervals, for rank-only methods as well.
@@ -311,7 +322,7 @@ class BootstrapResult:
         high = np.quantile(ranks[:, 1:], 1.0 - tail, axis=1, method="inverted_cdf")
         return pd.DataFrame(
             {"rank": ranks[:, 0], "low": low.astype(int), "high": high.astype(int)},
-            index=self.models[self.is_new],
+            index=self._index[self.is_new],
         )
 
 
@@ -654,7 +665,7 @@ def _save(path: Any, key: str, seed: int, blocks: dict[int, Any]) -> None:
 
 
 # --------------------------------------------------------------------------- estimator
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BootstrapRanking(RankingResult):
     """Scores with the covariance of their refits, and intervals from their quantiles.
 

@@ -451,6 +451,17 @@ class Comparisons:
     def __len__(self) -> int:
         return len(self.left)
 
+    def __repr__(self) -> str:
+        new = "" if self.new_models is None else f", {self.is_new.sum()} of them new"
+        parts = [
+            f"{len(self)} rows, {self.is_human.sum()} of them human",
+            f"{len(self.models)} models{new}",
+        ]
+        for kind, labels in (("judges", self.judges), ("features", self.feature_names)):
+            names = ", ".join(map(str, labels[:5])) + ", ..." * (len(labels) > 5)
+            parts.append(f"{len(labels)} {kind}" + (f" ({names})" if names else ""))
+        return f"Comparisons: {'; '.join(parts)}"
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows, and columns of the bare-array form (two ids, then the features)."""

@@ -248,7 +248,8 @@ def item_effects_check(
         )  # fmt: skip
         rows[judge] |= by_model.chi_square(error)
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=names).astype(float)
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+    table = table.rename_axis("judge").astype(float)
     return table, _score_test(found, error) if found else 1.0
 
 
@@ -429,8 +430,8 @@ def diagnose(
         kept += square * np.diag(block.gram)[:n_models]
         for side in (cut.left, cut.right):
             total += square * np.bincount(side, row, minlength=n_models)
-    judges = table.join(pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES))
-    judges = judges.astype(float)
+    judges = pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES)
+    judges = table.join(judges.rename_axis("judge")).astype(float)
     errors = result.all_standard_errors.to_numpy()
     scores = result.all_scores.to_numpy()
     old = scores[~X.is_new]
@@ -446,7 +447,7 @@ def diagnose(
                 / np.ptp(old),
                 "df": result._all[2],
             },
-            index=X.models,
+            index=pd.Index(X.models, name="model"),
         )[X.is_new]
     models[largest[X.is_new] == 0] = np.nan
     return Diagnostics(judges, models, _deviations(X, system), item_p)

@@ -22,6 +22,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+SHOWN = 10
+"""Most new models that the short look at a result shows."""
+
 
 def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:
     """Combine repeated cross-fits, target by target.
@@ -125,8 +128,52 @@ def rank_limits(
     return 1 + loses.sum(axis=1), n_opponents + 1 - wins.sum(axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class PointResult:
+class _OfModels:
+    """What results by model share: their labels, and a short look at the new ones."""
+
+    models: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    n_human: NDArray[np.intp]
+    n_judge: NDArray[np.intp]
+
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.models, name="model")
+
+    @property
+    def all_scores(self) -> pd.Series:
+        """Scores of every model."""
+        raise NotImplementedError
+
+    @property
+    def scores(self) -> pd.Series:
+        """Scores of the new models."""
+        return self.all_scores[self.is_new]
+
+    def _shown(self) -> tuple[str, pd.DataFrame]:
+        """What the short look shows of the new models, and what it is called."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        # Both sides of a row count it.
+        human, judge = (int(rows.sum()) // 2 for rows in (self.n_human, self.n_judge))
+        head = (
+            f"{type(self).__name__}: {len(self.models)} models, "
+            f"{int(self.is_new.sum())} of them new; {human} human and {judge} judge "
+            "rows"
+        )
+        if not self.is_new.any():
+            return f"{head}; see leaderboard()"
+        what, table = self._shown()
+        shown = table.head(SHOWN).rename_axis(None)
+        text = shown.to_string(float_format="{:.3f}".format)
+        more = len(table) - SHOWN
+        tail = f"\nand {more} more: see leaderboard()" if more > 0 else ""
+        return f"{head}\n{what}\n{text}{tail}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointResult(_OfModels):
     """A value for every model, and the order that follows from it.
 
     Attributes
@@ -150,24 +197,23 @@ class PointResult:
     @property
     def values(self) -> pd.Series:
         """Estimates of every model."""
-        return pd.Series(self.estimates, index=self.models)
+        return pd.Series(self.estimates, index=self._index)
 
     @property
     def all_scores(self) -> pd.Series:
         """Scores of every model."""
         return self.values.rename("score")
 
-    @property
-    def scores(self) -> pd.Series:
-        """Scores of the new models."""
-        return self.all_scores[self.is_new]
+    def _shown(self) -> tuple[str, pd.DataFrame]:
+        table = pd.DataFrame({"estimate": self.values[self.is_new], "rank": self.ranks})
+        return "estimates, and ranks among the historical models", table
 
     @property
     def ranks(self) -> pd.Series:
         """Insertion rank of each new model among the historical ones; 1 is best."""
         new, old = self.estimates[self.is_new], self.estimates[~self.is_new]
         above = (old[None, :] > new[:, None]).sum(axis=1)
-        return pd.Series(1 + above, index=self.models[self.is_new], name="rank")
+        return pd.Series(1 + above, index=self._index[self.is_new], name="rank")
 
     def leaderboard(self, name: str = "score") -> pd.DataFrame:
         """All models, best first.
@@ -191,13 +237,13 @@ class PointResult:
                 "n_human": self.n_human,
                 "n_judge": self.n_judge,
             },
-            index=pd.Index(self.models, name="model"),
+            index=self._index,
         )
         return table.sort_values(name, ascending=False, kind="stable")
 
 
-@dataclass(frozen=True, eq=False)
-class RankingResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingResult(_OfModels):
     """Scores of all models with a joint covariance, and what follows from them.
 
     Attributes
@@ -271,22 +317,24 @@ class RankingResult:
     @property
     def all_scores(self) -> pd.Series:
         """Scores of every model."""
-        return pd.Series(self._all[0], index=self.models, name="score")
+        return pd.Series(self._all[0], index=self._index, name="score")
 
     @property
     def all_standard_errors(self) -> pd.Series:
         """Standard errors of every model's score."""
-        return pd.Series(self._all[1], index=self.models, name="standard_error")
-
-    @property
-    def scores(self) -> pd.Series:
-        """Scores of the new models."""
-        return self.all_scores[self.is_new]
+        return pd.Series(self._all[1], index=self._index, name="standard_error")
 
     @property
     def standard_errors(self) -> pd.Series:
         """Standard errors of the new models' scores."""
         return self.all_standard_errors[self.is_new]
+
+    def _shown(self) -> tuple[str, pd.DataFrame]:
+        ranks = self.rank_sets().rename(columns={"low": "from", "high": "to"})
+        what = "scores with 95 % intervals, and rank sets among the historical models"
+        return what, pd.concat(
+            [self.scores, self.standard_errors, self.conf_int(), ranks], axis=1
+        )
 
     def _interval(
         self, estimate: Array, error: Array, df: Array, level: float
@@ -307,7 +355,7 @@ class RankingResult:
         DataFrame
             Columns ``low`` and ``high`` in logits, by new model.
         """
-        table = self._interval(*self._all, level).set_axis(self.models)
+        table = self._interval(*self._all, level).set_axis(self._index)
         return table[self.is_new]
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:
@@ -373,7 +421,7 @@ class RankingResult:
         new = np.flatnonzero(self.is_new)
         rank, low, high = self._ranks(new, among, level)
         return pd.DataFrame(
-            {"rank": rank, "low": low, "high": high}, index=self.models[new]
+            {"rank": rank, "low": low, "high": high}, index=self._index[new]
         )
 
     @property
@@ -440,6 +488,6 @@ class RankingResult:
                 "n_human": self.n_human,
                 "n_judge": self.n_judge,
             },
-            index=pd.Index(self.models, name="model"),
+            index=self._index,
         )
         return table.sort_values("score", ascending=False, kind="stable")

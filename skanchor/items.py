@@ -191,7 +191,7 @@ class _Model:
     ) -> JudgeCalibrator:
         """Copy of the calibrator with these judge parameters."""
         updated = copy(calibrator)
-        judges = self.X.judges
+        judges = pd.Index(self.X.judges, name="judge")
         updated.sensitivities_ = pd.Series(
             parameters[self.at["sensitivity"]], index=judges, name="sensitivity"
         )

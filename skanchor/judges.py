@@ -199,12 +199,18 @@ class JudgeCalibrator(ComparisonEstimator):
             sensitivities[judge] = coef[0]
             positions[judge] = coef[1] if self.position_effect else 0.0
             notices += self._judge_notices(judge, learner, problem, orders[judge])
-        self.choices_ = pd.DataFrame.from_dict(choices, orient="index")
+        table = pd.DataFrame.from_dict(choices, orient="index")
+        self.choices_ = table.rename_axis("judge")
         if start is not None:
             self.choices_ = start.choices_
         self.judges_ = np.array(names, dtype=object)
-        self.sensitivities_ = pd.Series(sensitivities, name="sensitivity", dtype=float)
-        self.position_effects_ = pd.Series(positions, name="position", dtype=float)
+        self.sensitivities_, self.position_effects_ = (
+            pd.Series(values, dtype=float, name=name).rename_axis("judge")
+            for name, values in (
+                ("sensitivity", sensitivities),
+                ("position", positions),
+            )
+        )
         self.biases_: dict[Any, BiasLearner] = learners
         return notices
 

@@ -182,4 +182,5 @@ class IPWOnly(PlugIn):
             rows = fits.layout.cut(m).rows
             w = fits.weights[0, rows] * fits.emphasis[0, rows]
             sizes[judge] = w.sum() ** 2 / (w**2).sum() if len(rows) else np.nan
-        self.effective_sample_sizes_ = pd.Series(sizes, name="effective_sample_size")
+        found = pd.Series(sizes, name="effective_sample_size")
+        self.effective_sample_sizes_ = found.rename_axis("judge")

@@ -81,7 +81,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
             _, verdict = judge_logits(fits.cells.of_judge(m))
             slopes[judge] = human_slope(fits, verdict)[0]
             logits.append(verdict[0])
-        self.slopes_ = pd.Series(slopes, name="slope")
+        self.slopes_ = pd.Series(slopes, name="slope").rename_axis("judge")
         self._verdicts = np.array(logits)
 
     def _row_logits(self, X: Comparisons) -> Array:
