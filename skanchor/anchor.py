@@ -211,6 +211,8 @@ class AnchorPipeline(RankingEstimator):
     ----------
     models_, new_models_, judges_ : ndarray
         Labels; roles are decided once, in ``fit``.
+    features_ : ndarray of shape (n_features,)
+        Names of the response features in use, without ``_a`` and ``_b``.
     scores_, standard_errors_ : Series
         Score and standard error by new model, in logits. Scores are centred over the
         historical models.
@@ -363,6 +365,7 @@ class AnchorPipeline(RankingEstimator):
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
         self.models_, self.judges_ = battles.models, battles.judges
         self.new_models_ = battles.models[battles.is_new]
+        self.features_ = np.array(battles.feature_names, dtype=object)
         self.fold_plan_ = plans
         self.item_effects_ = chosen
         known = treatments[chosen]

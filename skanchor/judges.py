@@ -76,12 +76,21 @@ class JudgeCalibrator(ComparisonEstimator):
     ----------
     judges_ : ndarray of shape (n_judges,)
         Judges with historical rows.
+    features_ : ndarray of shape (n_features,)
+        Names of the response features that the biases are functions of, without
+        ``_a`` and ``_b``.
     sensitivities_ : Series
         Sensitivity c by judge; 1 means as sharp as humans.
     position_effects_ : Series
         Position effect p by judge in judge logits, zero where not fitted.
     biases_ : dict
         Fitted learner by judge; the pick where the choice was automatic.
+    coefficients_ : DataFrame
+        What each judge favours: by judge, the coefficient of each column of the
+        learner's feature map (without one, of each feature), in judge logits per unit
+        of the column as it stands in the table. Above zero, the judge prefers more of
+        it in a response, at equal human scores. NaN where a judge's learner has no such
+        column; networks and boosted trees have none.
     choices_ : DataFrame
         Of each judge with an automatic choice: the ``picked`` learner, the held-out
         ``loss`` of every candidate, and the standard error of its ``gap`` to the best.
@@ -105,6 +114,8 @@ class JudgeCalibrator(ComparisonEstimator):
     >>> judges = JudgeCalibrator().fit(scored, data.y)
     >>> sorted(judges.sensitivities_.index)
     ['judge-1', 'judge-2', 'judge-3']
+    >>> judges.coefficients_.columns.tolist()
+    ['x1', 'x2', 'x3']
     """
 
     _stands_for: ClassVar = {"bias": make_learner}
@@ -212,7 +223,21 @@ class JudgeCalibrator(ComparisonEstimator):
             )
         )
         self.biases_: dict[Any, BiasLearner] = learners
+        self.features_ = np.array(X.feature_names, dtype=object)
         return notices
+
+    @property
+    def coefficients_(self) -> pd.DataFrame:
+        """What each judge favours, in judge logits per unit of each column."""
+        rows = []
+        for judge in self.judges_.tolist():
+            learner: Any = self.biases_[judge]
+            # Of other learners, coefficients alone are not the bias.
+            coef = learner.coef_ if hasattr(learner, "span") else []
+            names = span_names(learner, tuple(self.features_), len(coef))
+            rows.append(dict(zip(names, coef, strict=True)))
+        index = pd.Index(self.judges_, name="judge")
+        return pd.DataFrame(rows, index=index, dtype=np.float64)
 
     def _check_position(
         self,
@@ -366,7 +391,8 @@ class JudgeCalibrator(ComparisonEstimator):
         if hasattr(learner, "span") and problem.X.n_features:
             span = learner.span(problem.X)
             design = np.hstack([design, span])
-            names += span_names(learner, problem.X.names, span.shape[1])
+            found = span_names(learner, problem.X.names, span.shape[1])
+            names += [f"feature {name!r}" for name in found]
         used = problem.sample_weight > 0
         columns, alone = separating_columns(design[used], problem.y[used])
         listed = ", ".join(names[i] for i in columns[:5])

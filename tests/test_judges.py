@@ -6,10 +6,15 @@ from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from skanchor import BTLRegressor, Comparisons, JudgeCalibrator
-from skanchor.bias import LinearBias
+from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import BattlesError, SeparationWarning, WeakJudgeWarning
 from skanchor.simulation import simulate_battles
 
@@ -227,6 +232,53 @@ def test_feature_maps_raise_the_likelihood(feature_map):
     curved = JudgeCalibrator(LinearBias(feature_map)).fit(battles, y)
     assert curved.score(battles, y) > plain.score(battles, y)
     assert not hasattr(feature_map, "n_features_in_")
+
+
+# ----------------------------------------------------------------------- coefficients
+def test_coefficients_are_the_bias_in_units_of_the_table():
+    data = simulate_battles(20_000, 100, n_models=5, n_judges=2, random_state=0)
+    X, y = data.X, data.y.astype(float)
+    # Another unit, and text that is no feature.
+    X = X.assign(x2_a=100 * X["x2_a"], x2_b=100 * X["x2_b"], text_a="yes", text_b="no")
+    battles = scored(X, y)
+    fit = JudgeCalibrator().fit(battles, y)
+    found, true = fit.coefficients_, data.truth.bias_coef
+    assert fit.features_.tolist() == found.columns.tolist() == ["x1", "x2", "x3"]
+    assert found.index.tolist() == ["judge-1", "judge-2"]
+    assert (found.index.name, found.columns.name) == ("judge", None)
+    # Over draws the deviations have a standard deviation of 0.04.
+    assert_allclose(found * [1, 100, 1], true, atol=0.2)
+    assert (np.sign(found) == np.sign(true)).all(axis=None)
+    # One unit more on the left moves the logit by the coefficient.
+    more = scored(X.assign(x2_a=X["x2_a"] + 1.0), y)
+    moved = fit.transform(more).biases - fit.transform(battles).biases
+    for m, judge in enumerate(battles.judges):
+        assert_allclose(moved[battles.judge == m], found.loc[judge, "x2"], atol=1e-12)
+
+
+def test_coefficients_of_feature_maps_and_of_other_learners():
+    X, y = make_data(8)
+    battles = scored(X, y)
+    poly = make_pipeline(StandardScaler(), PolynomialFeatures(2, include_bias=False))
+    nameless = FunctionTransformer(lambda x: x[:, :2])
+    learners = {"judge-1": LinearBias(poly), "judge-2": "linear"}
+    fit = JudgeCalibrator(learners).fit(battles, y)
+    found = fit.coefficients_
+    assert found.columns.tolist() == [
+        "x1", "x2", "x3", "x1^2", "x1 x2", "x1 x3", "x2^2", "x2 x3", "x3^2"
+    ]  # fmt: skip
+    assert_allclose(found.loc["judge-1"], fit.biases_["judge-1"].coef_)
+    assert_allclose(found.loc["judge-2"].iloc[:3], fit.biases_["judge-2"].coef_)
+    assert found.loc["judge-2"].iloc[3:].isna().all()
+    learners = {"judge-1": LinearBias(nameless), "judge-2": BoostedBias(max_rounds=2)}
+    found = JudgeCalibrator(learners).fit(battles, y).coefficients_
+    assert found.columns.tolist() == [f"column {i} of the feature map" for i in (0, 1)]
+    assert found.loc["judge-1"].notna().all() and found.loc["judge-2"].isna().all()
+    only = JudgeCalibrator(BoostedBias(max_rounds=2)).fit(battles, y)
+    assert only.coefficients_.shape == (2, 0)
+    bare = JudgeCalibrator().fit(scored(X.drop(columns=FEATURES), y), y)
+    assert bare.coefficients_.shape == (2, 0) and len(bare.features_) == 0
+    assert not hasattr(JudgeCalibrator(), "coefficients_")
 
 
 # ------------------------------------------------------------------------------- rows

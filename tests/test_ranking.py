@@ -41,11 +41,16 @@ def model_tables(fitted):
 
 @pytest.mark.parametrize("name", sorted(set(BASELINES) - {"HumanOnly", "Oracle"}))
 def test_models_of_a_baseline_are_labelled(data, name):
-    tables = dict(model_tables(BASELINES[name]().fit(data.X, data.y)))
+    fitted = BASELINES[name]().fit(data.X, data.y)
+    tables = dict(model_tables(fitted))
     assert {"ranks_", "leaderboard"} <= set(tables)
     assert {what: t.index.name for what, t in tables.items()} == dict.fromkeys(
         tables, "model"
     )
+    if hasattr(fitted, "calibrator_"):
+        found = fitted.calibrator_.coefficients_
+        assert found.columns.tolist() == fitted.calibrator_.features_.tolist()
+        assert found.notna().all(axis=None)
 
 
 def test_models_and_judges_are_labelled(anchor, bootstrapped):
@@ -68,6 +73,14 @@ def test_models_and_judges_are_labelled(anchor, bootstrapped):
         judges.choices_,
     ):
         assert table.index.name == "judge"
+
+
+def test_what_judges_favour_is_labelled(data, anchor):
+    assert anchor.features_.tolist() == ["x1", "x2", "x3"]
+    found = anchor.calibrator_.coefficients_
+    assert found.index.tolist() == anchor.judges_.tolist()
+    assert found.columns.tolist() == anchor.features_.tolist()
+    assert not hasattr(AnchorPipeline(), "features_")
 
 
 def test_arrivals_are_labelled(data, anchor):
@@ -116,6 +129,10 @@ def test_results_without_errors_or_new_models_print(data):
     board = AnchorPipeline(cv=3, new_models=[], random_state=0)
     text = repr(board.fit(data.X[old], data.y[old]).result_)
     assert "\n" not in text and text.endswith("rows; see leaderboard()")
+    votes = old & (data.X["judge"] == "human")
+    board.fit(data.X[votes], data.y[votes])
+    assert "0 judge rows" in repr(board.result_)
+    assert board.calibrator_.coefficients_.shape == (0, 0)
 
 
 def test_many_new_models_print_as_ten():

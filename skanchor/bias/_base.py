@@ -368,12 +368,19 @@ def enter_pairs(
 
 
 def span_names(learner: Any, features: tuple[str, ...], size: int) -> list[str]:
-    """Names of the columns of a learner's span, for messages."""
-    feature_map = getattr(learner, "feature_map_", None)
+    """Distinct names of the columns of a learner's span.
+
+    They are the features', or what its feature map makes of them; where that has no
+    names to give, columns are numbered.
+    """
     names = list(features)
+    feature_map = getattr(learner, "feature_map_", None)
     if feature_map is not None:
         try:
             names = list(feature_map.get_feature_names_out(np.array(names, object)))
         except (AttributeError, ValueError):
-            names = [f"column {i} of the feature map" for i in range(size)]
-    return [f"feature {name!r}" for name in map(str, names)]
+            names = []
+    names = [str(name) for name in names]
+    if len(set(names)) != size or len(names) != size:
+        return [f"column {i} of the feature map" for i in range(size)]
+    return names
