@@ -183,13 +183,11 @@ def run_table(options: argparse.Namespace) -> None:
                     )
                 )
         left_out = pd.concat(found)
-        both = np.hypot(left_out.standard_error, left_out.true_error)
-        near = np.abs(left_out.score - left_out.true_score) < 1.96 * both
         print(
             f"{how:12} rmse {rmse(left_out.true_score, left_out.score):.3f}"
             f"  insertion MAE {insertion_mae(left_out.true_rank, left_out['rank']):.2f}"
             f"  covered {left_out.covered.sum()} of {len(left_out)}"
-            f"  (with the reference's own error {near.sum()})"
+            f"  (with the reference's own error {left_out.compatible.sum()})"
             f"  width {interval_width(left_out.low, left_out.high):.3f}",
             flush=True,
         )

@@ -88,8 +88,12 @@ class Diagnostics:
         P-value of the item-effects check over all judges; small when judges like or
         dislike models in ways that score and features do not explain.
     coverage : float or None
-        Share of historical models whose human score their interval held when they were
-        left out; see :meth:`skanchor.AnchorPipeline.check_coverage`.
+        Share of historical models whose score, when they were left out, differed from
+        their human score by less than the errors of both allow; see
+        :meth:`skanchor.AnchorPipeline.check_coverage`.
+    covered : float or None
+        Share whose interval held the human score; falls short of the level where human
+        scores are noisy.
     """
 
     judges: pd.DataFrame
@@ -97,12 +101,16 @@ class Diagnostics:
     deviations: pd.DataFrame
     item_p: float
     coverage: float | None = None
+    covered: float | None = None
 
     def __repr__(self) -> str:
         said = self.messages()
         lines = [f"item effects: p = {self.item_p:.3g}"]
         if self.coverage is not None:
-            lines.append(f"coverage of the models left out: {self.coverage:.0%}")
+            lines.append(
+                f"coverage of the models left out: {self.coverage:.0%} (human scores "
+                f"taken as exact: {self.covered:.0%})"
+            )
         return "\n".join([*lines, *(said or ["no threshold is crossed"])])
 
     def messages(self) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from sklearn.base import clone
 
 from skanchor.base import emit, enter, located
@@ -65,14 +66,27 @@ def leave_one_model_out(
     -------
     DataFrame
         By model left out: ``true_score``, ``true_error`` (standard error of the human
-        fit), ``score``, ``standard_error``, ``low``, ``high``, ``covered``,
-        ``true_rank``, ``rank`` (insertion ranks among the human scores of the others),
-        ``rank_low``, ``rank_high``.
+        fit), ``score``, ``standard_error``, ``low``, ``high``, ``covered`` (whether the
+        interval holds the human score), ``compatible`` (whether score and human score
+        differ by less than their combined error allows), ``true_rank``, ``rank``
+        (insertion ranks among the human scores of the others), ``rank_low``,
+        ``rank_high``.
 
     Raises
     ------
     BattlesError
         If a named model has no human rows.
+
+    Notes
+    -----
+    The human score is itself an estimate. Intervals that hold people's preferences at
+    ``level`` hold their noisy estimate less often: the share of ``covered`` falls short
+    of ``level`` where the human error is not small beside the standard error, and says
+    nothing against the method there. It is the share of ``compatible`` that a sound
+    method brings to ``level``: those with ``|score - true_score|`` at most z times
+    ``hypot(standard_error, true_error)``, z being the normal, t or bootstrap quantile
+    of the method's own interval. With few models it ends above: the votes between the
+    other models enter both scores, which then differ by less.
 
     Examples
     --------
@@ -166,6 +180,7 @@ def _place(
         result["covered"] = bool(
             result["low"] <= result["true_score"] <= result["high"]
         )
+        result["compatible"] = _compatible(level=level, **result)
     result["true_rank"] = insertion_rank(human.scores_[model], others)
     if "score" in result:
         result["rank"] = insertion_rank(result["score"], reference.scores_)
@@ -175,6 +190,27 @@ def _place(
         sets = fitted.rank_sets(level).loc[model]
         result["rank_low"], result["rank_high"] = int(sets["low"]), int(sets["high"])
     return result
+
+
+def _compatible(
+    *,
+    true_score: float,
+    true_error: float,
+    score: float,
+    standard_error: float,
+    low: float,
+    high: float,
+    level: float,
+    **_: Any,
+) -> bool:
+    """Whether two scores differ by no more than their combined error allows."""
+    if 0 < standard_error < np.inf:
+        # As many standard errors as the interval takes to either side.
+        quantile = (high - low) / 2.0 / standard_error
+    else:
+        quantile = ndtri(0.5 + level / 2.0)
+    error = np.hypot(standard_error, true_error)
+    return bool(abs(score - true_score) <= quantile * error)
 
 
 def _as_named(X: Comparisons) -> Comparisons:

@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtri
+from scipy.stats import binom
 from sklearn.base import clone
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
 from skanchor.baselines import BASELINES, JointBTL
-from skanchor.evaluation import leave_one_model_out
+from skanchor.evaluation import _compatible, leave_one_model_out
 from skanchor.exceptions import BattlesError
+from skanchor.inference import t_quantile
 from skanchor.metrics import (
     brier_scorer,
     coverage,
@@ -37,6 +40,42 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
         assert row["true_rank"] == 1 + (others > human.scores_[model]).sum()
     assert coverage(table.true_score, table.low, table.high) == table.covered.mean()
     assert (table.rank_low <= table.rank_high).all()
+
+
+@pytest.mark.parametrize("df", [np.inf, 5.0])
+def test_compatible_takes_the_quantile_of_the_interval(df):
+    quantile = t_quantile(0.9, np.array(df)).item()
+    row = dict(score=1.0, standard_error=0.3, true_error=0.4, level=0.9)
+    half = quantile * row["standard_error"]
+    row |= dict(low=1.0 - half, high=1.0 + half)
+    for side in (-1.0, 1.0):
+        edge = 0.5 * quantile * side
+        assert _compatible(true_score=1.0 + 0.999 * edge, **row)
+        assert not _compatible(true_score=1.0 + 1.001 * edge, **row)
+    endless = row | dict(standard_error=np.inf, low=-np.inf, high=np.inf)
+    assert _compatible(true_score=9.0, **endless)
+    without = row | dict(standard_error=np.nan, low=np.nan, high=np.nan)
+    assert not _compatible(true_score=1.0, **without)
+
+
+def test_human_scores_are_noisy_themselves():
+    """On the method's own model, the one share holds its level, the other does not."""
+    estimator = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    settings = dict(n_historical=9000, n_human=600, n_new=10, n_models=6, rho=0.0)
+    settings["sensitivities"] = [1.0, 1.5, 1.5]
+    tables = []
+    for seed in range(8):
+        noisy = simulate_battles(**settings, random_state=seed)
+        X = noisy.X[["model_a", "model_b", "judge"]]
+        tables.append(leave_one_model_out(estimator, X, noisy.y))
+    table = pd.concat(tables)
+    n = len(table)
+    both = np.hypot(table.standard_error, table.true_error)
+    near = np.abs(table.score - table.true_score) <= ndtri(0.975) * both
+    assert (table.compatible == near).all() and n == 48
+    assert not (table.covered & ~table.compatible).any()
+    assert binom.ppf(1e-4, n, 0.95) <= table.compatible.sum()
+    assert table.covered.sum() < binom.ppf(1e-4, n, 0.95)
 
 
 def test_the_left_out_votes_are_not_seen(data):

@@ -27,6 +27,7 @@ from skanchor._numerics.item_covariance import (
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias._base import LastStage
 from skanchor.diagnostics import _score_test, _Sums, item_effects_check
+from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -563,8 +564,13 @@ class TestDiagnostics:
         anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
         assert anchor.result_.diagnostics.coverage is None
         coverage = anchor.check_coverage(data.X, data.y)
-        assert anchor.result_.diagnostics.coverage == coverage
+        seen = anchor.result_.diagnostics
+        table = leave_one_model_out(anchor, data.X, data.y)
+        assert seen.coverage == coverage == table.compatible.mean()
+        assert seen.covered == table.covered.mean() <= coverage
         assert 0.5 <= coverage <= 1.0
+        said = f"left out: {coverage:.0%} (human scores taken as exact: "
+        assert said + f"{seen.covered:.0%})" in repr(seen)
 
 
 @pytest.mark.slow
