@@ -1,6 +1,8 @@
 """What fitted methods hand out: labelled tables, and results that print briefly."""
 
 import re
+from operator import attrgetter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ import pytest
 from skanchor import AnchorPipeline, ArrivalScorer, Comparisons
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
+from skanchor.ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
 from skanchor.simulation import simulate_battles
 
 
@@ -157,3 +160,32 @@ def test_comparisons_print_in_one_line(data, anchor):
     text = repr(Comparisons.from_battles(crowd))
     assert text.endswith("9 judges (judge-0, judge-1, judge-2, judge-3, judge-4, ...); "
                          "0 features")  # fmt: skip
+
+
+# ------------------------------------------------------------------------- the page
+def names_listed(text):
+    """First column of the tables in a part of the page, without the arguments."""
+    cells = re.findall(r"^\| (`.+?) \|", text, re.M)
+    return {name for cell in cells for name in re.findall(r"`([\w.]+)", cell)}
+
+
+def test_the_page_lists_what_each_kind_of_method_has(data, anchor, bootstrapped):
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text("utf-8")
+    _, _, page = page.partition("The result of every method that knows its errors")
+    page, _, _ = page.partition("Every estimator has")
+    intro, _, rest = page.partition("| name |")
+    shared, _, alone = rest.partition("And of `AnchorPipeline` alone")
+    shared, alone = names_listed(shared), names_listed(alone)
+    assert {"scores_", "contrasts", "leaderboard"} < shared
+    assert {"variance_", "influence_", "fold_plan_", "summary"} < alone
+    for name in shared | alone:
+        attrgetter(name)(anchor)
+    assert all(hasattr(bootstrapped, name) for name in shared)
+    for name in alone:
+        with pytest.raises(AttributeError):
+            attrgetter(name)(bootstrapped)
+    with_errors = re.findall(r"`(\w+)`", intro.partition("Of\nthe other")[0])
+    known = {n for n, kind in BASELINES.items() if issubclass(kind, RankingEstimator)}
+    assert set(with_errors) == known | {"AnchorPipeline", "Bootstrapped"}
+    for kind, name in ((ScoreEstimator, "scores_"), (RankOnlyEstimator, "win_rates_")):
+        assert {name, "ranks_", "leaderboard"} <= set(dir(kind))
