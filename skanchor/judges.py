@@ -232,8 +232,8 @@ class JudgeCalibrator(ComparisonEstimator):
         rows = []
         for judge in self.judges_.tolist():
             learner: Any = self.biases_[judge]
-            # Of other learners, coefficients alone are not the bias.
-            coef = learner.coef_ if hasattr(learner, "span") else []
+            # Without a span, coefficients are not the whole bias.
+            coef = getattr(learner, "coef_", []) if hasattr(learner, "span") else []
             names = span_names(learner, tuple(self.features_), len(coef))
             rows.append(dict(zip(names, coef, strict=True)))
         index = pd.Index(self.judges_, name="judge")

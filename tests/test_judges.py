@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.special import expit
@@ -256,6 +257,13 @@ def test_coefficients_are_the_bias_in_units_of_the_table():
         assert_allclose(moved[battles.judge == m], found.loc[judge, "x2"], atol=1e-12)
 
 
+class Spanned(Wrapped):
+    """A learner that names its span, but not its coefficients."""
+
+    def span(self, X):
+        return X.contrast
+
+
 def test_coefficients_of_feature_maps_and_of_other_learners():
     X, y = make_data(8)
     battles = scored(X, y)
@@ -276,6 +284,8 @@ def test_coefficients_of_feature_maps_and_of_other_learners():
     assert found.loc["judge-1"].notna().all() and found.loc["judge-2"].isna().all()
     only = JudgeCalibrator(BoostedBias(max_rounds=2)).fit(battles, y)
     assert only.coefficients_.shape == (2, 0)
+    own = JudgeCalibrator(Spanned()).fit(battles, y)
+    assert own.coefficients_.shape == (2, 0)
     bare = JudgeCalibrator().fit(scored(X.drop(columns=FEATURES), y), y)
     assert bare.coefficients_.shape == (2, 0) and len(bare.features_) == 0
     assert not hasattr(JudgeCalibrator(), "coefficients_")
