@@ -168,9 +168,9 @@ def _how_to_recode(
     """Say what to do about outcomes that are none by their labels."""
     if not set(unknown) - set(models):
         return (
-            "they are names of models. Put 'model_a' where the winner is the model of "
-            "that column, else 'model_b': y.mask(y == X['model_a'], 'model_a')"
-            ".mask(y == X['model_b'], 'model_b')."
+            "they are names of models. Put in their place the column that names the "
+            "winner, 'model_a' or 'model_b': "
+            "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
         )
     if all(map(_is_number, labels)):
         return "they are numbers as text. Convert them: y.astype(float)."
@@ -930,7 +930,8 @@ def as_frame(table: Any) -> nw.DataFrame[Any] | None:
     rows_are_dicts = isinstance(table, (list, tuple)) and isinstance(
         next(iter(table), None), Mapping
     )
-    if rows_are_dicts or isinstance(table, Mapping):
+    # Some sparse matrices are dicts; their refusal is check_array's.
+    if rows_are_dicts or (isinstance(table, Mapping) and not issparse(table)):
         kind = type(table).__name__ + (" of dicts" if rows_are_dicts else "")
         raise TypeError(
             f"Battles were given as a {kind}; make them a table with "

@@ -232,7 +232,7 @@ BAD_FILES = {
     "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
     "columns.json": ('{"model_a": {"0": "x"}}', "orient='records', lines=True"),
-    "named.csv": (HEAD + "x,y,human,x\n", "Put 'model_a' where the winner is"),
+    "named.csv": (HEAD + "x,y,human,x\n", "the winner, 'model_a' or 'model_b'."),
     "text.jsonl": (
         '{"model_a": "x", "model_b": "y", "judge": "human", "winner": "1"}\n',
         "numbers as text. Write them as numbers",
