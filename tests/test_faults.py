@@ -736,7 +736,7 @@ table(
     lambda: FRAME.assign(
         winner=FRAME["model_a"].where(FRAME["winner"] == 1, FRAME["model_b"])
     ),
-    raises=(BattlesError, r"they are names of models\. .* 'model_a' or 'model_b': y\.mask"),
+    raises=(BattlesError, r"are names of models\. .* or 'model_b': y\.mask"),
 )
 call(
     "Outcomes 1 and 0 as text",
