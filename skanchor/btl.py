@@ -180,7 +180,7 @@ class BTLRegressor(ComparisonEstimator):
                 )
             )
         scores = self._centre(scores)
-        self.scores_ = pd.Series(scores, index=self.models_, name="score")
+        self.scores_ = pd.Series(scores, index=self._index, name="score")
         self._unbounded = self._flag_unbounded(scores)
         if self._unbounded.any() and self.connectivity_.is_strongly_connected:
             notices.append(
@@ -226,7 +226,7 @@ class BTLRegressor(ComparisonEstimator):
         """Score no model: every vote compares a model with itself."""
         self.models_ = np.empty(0, dtype=object)
         self.connectivity_ = Connectivity((), (), (), ())
-        self.scores_ = pd.Series(dtype=float, name="score")
+        self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
         self.covariance_ = np.zeros((0, 0))
         self._unbounded = np.zeros(0, dtype=bool)
         self.converged_, self.n_iter_ = True, 1
@@ -353,11 +353,15 @@ class BTLRegressor(ComparisonEstimator):
         return covariance
 
     @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.models_, name="model")
+
+    @property
     def standard_errors_(self) -> pd.Series:
         """Standard errors of the scores, in logits."""
         return pd.Series(
             np.sqrt(np.diag(self.covariance_)),
-            index=self.models_,
+            index=self._index,
             name="standard_error",
         )
 
@@ -422,7 +426,7 @@ class BTLRegressor(ComparisonEstimator):
         half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))
         table = pd.DataFrame(
             {"rating": scores, "low": scores - half, "high": scores + half},
-            index=self.models_,
+            index=self._index,
         )
         return rating + ELO_SCALE * table
 

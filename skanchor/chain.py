@@ -184,8 +184,10 @@ class NoJudges(JudgeCalibrator):
 
     def _fit(self, X: Comparisons, *args: Any, **kwargs: Any) -> list[Warning]:
         self.judges_ = np.array([], dtype=object)
-        self.sensitivities_ = pd.Series(dtype=float, name="sensitivity")
-        self.position_effects_ = pd.Series(dtype=float, name="position")
+        nobody = pd.Index(self.judges_, name="judge")
+        self.sensitivities_ = pd.Series(index=nobody, dtype=float, name="sensitivity")
+        self.position_effects_ = pd.Series(index=nobody, dtype=float, name="position")
+        self.features_ = np.array(X.feature_names, dtype=object)
         self.biases_ = {}
         self.choices_ = pd.DataFrame()
         return []

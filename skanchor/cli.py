@@ -230,7 +230,7 @@ def _rank(options: argparse.Namespace) -> None:
         calibrator=JudgeCalibrator(position_effect=options.position_effect),
         cv=options.folds,
         new_models=[] if options.no_new else options.new,
-        item_effects=None if options.item_effects == "none" else options.item_effects,
+        item_effects=options.item_effects,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=int(sys.stderr.isatty()),
