@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -203,25 +204,30 @@ def test_every_fold_draws_anew():
     options = {"cv": 2, "n_repeats": 2, "item_effects": None, "random_state": 0}
     heard = []
 
-    class Seeded(LinearBias):
-        def __init__(self, feature_map=None, *, alpha=0.0, random_state=0, loss="x"):
-            super().__init__(feature_map, alpha=alpha, loss=loss)
+    class Seeded(Wrapped):
+        def __init__(self, act="", random_state=0, loss="logistic"):
+            super().__init__(act, loss)
             self.random_state = random_state
 
         def fit(self, *args, **kwargs):
-            heard.append(self.random_state)
+            heard.append((self.loss, self.random_state))
             return super().fit(*args, **kwargs)
 
     def run():
         heard.clear()
-        calibrator = JudgeCalibrator(bias=Seeded(loss="logistic"))
+        calibrator = JudgeCalibrator(bias=Seeded())
         AnchorPipeline(calibrator=calibrator, **options).fit(data.X, data.y)
-        return list(heard)
+        return {
+            loss: [seed for kind, seed in heard if kind == loss]
+            for loss in ("logistic", "squared")
+        }
 
     first = run()
-    # The fit on all rows keeps the seed; all judges of a fold share one.
-    assert first[:3] == [0] * 3
-    assert len(first) == 15 and len(set(first)) == 5
+    # The fit on all rows keeps the seed; all judges (and both inner folds) share one.
+    for loss, n_fits in (("logistic", 3), ("squared", 6)):
+        seeds = first[loss]
+        assert seeds[:n_fits] == [0] * n_fits
+        assert len(seeds) == 5 * n_fits and len(set(seeds)) == 5
     assert run() == first
 
 

@@ -378,14 +378,22 @@ def test_pipeline_search_and_riesz_routes():
         {"calibrator__bias__alpha": [0.01, 10.0]},
         cv=SourceKFold(2, random_state=0),
     ).fit(data.X, data.y)
-    assert search.best_params_["calibrator__bias__alpha"] in (0.01, 10.0)
+    losses = -search.cv_results_["mean_test_score"]
+    assert np.isfinite(losses).all() and losses[0] != losses[1]
+    best = [0.01, 10.0][int(np.argmin(losses))]
+    assert search.best_params_["calibrator__bias__alpha"] == best
 
 
 def test_the_name_auto_has_the_network_in_its_list():
     battles, y = judged()
     choices = JudgeCalibrator("auto").fit(battles, y).choices_
     assert {"loss linear", "loss network", "loss boosted"} <= set(choices)
-    assert choices["picked"].isin(["linear", "network", "boosted"]).all()
+    for _, row in choices.iterrows():
+        # The first within one standard error of the least loss.
+        names = ["linear", "network", "boosted"]
+        least = min(row[f"loss {name}"] for name in names)
+        near = [n for n in names if row[f"loss {n}"] - least <= row[f"gap {n}"] + 1e-12]
+        assert row["picked"] == near[0]
 
 
 def test_importing_skanchor_does_not_import_torch():
