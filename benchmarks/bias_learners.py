@@ -71,13 +71,16 @@ LEARNERS: dict[str, Pair] = {
     "linear": lambda: (LinearBias(), None),
     "cubic": lambda: (cubic(), None),
     "network": lambda: (NetworkBias(), None),
-    "ridge 0.01": lambda: (NetworkBias(alpha=0.01), None),
-    "ridge 0.03": lambda: (NetworkBias(alpha=0.03), None),
-    "wide network": lambda: (NetworkBias(width=256), None),
+    "narrow network": lambda: (NetworkBias(width=128), None),
+    # A generator is copied as it is, so that all folds draw the same first weights.
+    "narrow, one body": lambda: (
+        NetworkBias(width=128, random_state=np.random.RandomState(0)),
+        None,
+    ),
     "boosted": lambda: (BoostedBias(), None),
     "auto": lambda: ("auto", None),
 }
-ASIDE = {"auto", "ridge 0.01", "ridge 0.03", "wide network"}
+ASIDE = {"auto", "narrow network", "narrow, one body"}
 """Learners that run only when they are named."""
 
 WEIGHTS: dict[str, Pair] = {
