@@ -28,7 +28,7 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
-from skanchor.bias._base import last_stage, rejoined
+from skanchor.bias._base import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import BattlesError, ConvergenceWarning
 from skanchor.judges import JudgeCalibrator
@@ -92,6 +92,7 @@ class _Model:
         self.items = selectors(X.is_new, basis)
         self.has_position = X.position_effects is not None
         self.spans: list[Array | None] = []
+        self.rests: list[Array] = []
         self.coef: list[Array] = []
         ridges = []
         for m, judge in enumerate(X.judges.tolist()):
@@ -99,6 +100,7 @@ class _Model:
             row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
             stage = last_stage(calibrator.biases_[judge], cut.pairs, row_weight)
             self.spans.append(None if stage is None else stage.columns)
+            self.rests.append(self._rest(m, stage))
             self.coef.append(np.empty(0) if stage is None else stage.coef)
             ridges.append(
                 np.empty(0) if stage is None else row_weight.sum() * stage.ridge
@@ -124,6 +126,14 @@ class _Model:
         self.size = int(edges[-1])
         self.ridge = np.zeros(self.size)
         self.ridge[self.at["bias"]] = np.concatenate(ridges) if ridges else []
+
+    def _rest(self, m: int, stage: LastStage | None) -> Array:
+        """Bias of judge m's rows that stays as it is."""
+        rows = self.X.by_judge(m).rows
+        if stage is not None:
+            return np.broadcast_to(stage.rest, len(rows))
+        biases = self.X.biases
+        return np.zeros(len(rows)) if biases is None else biases.take(rows)
 
     def start(
         self, factor: Array, near: tuple[Comparisons, JudgeCalibrator] | None = None
@@ -175,7 +185,7 @@ class _Model:
         biases = biases.copy()
         for m, (where, span) in enumerate(zip(self.bias_at, self.spans, strict=True)):
             if span is not None:
-                biases[X.by_judge(m).rows] = span @ parameters[where]
+                biases[X.by_judge(m).rows] = span @ parameters[where] + self.rests[m]
         return X.with_columns(
             scores=self.items @ parameters[self.at["scores"]],
             sensitivities=parameters[self.at["sensitivity"]].copy(),
@@ -213,12 +223,14 @@ class _Model:
         part, chosen = copy(self), np.flatnonzero(rows)
         part.X = self.X.without_features()[chosen]
         part.y, part.weight = self.y[chosen], self.weight[chosen]
-        part.spans = [
-            None
-            if span is None
-            else span[np.flatnonzero(rows[self.X.by_judge(m).rows])]
-            for m, span in enumerate(self.spans)
+        at = [
+            np.flatnonzero(rows[self.X.by_judge(m).rows]) for m in range(self.n_judges)
         ]
+        part.spans = [
+            None if span is None else span[own]
+            for span, own in zip(self.spans, at, strict=True)
+        ]
+        part.rests = [rest[own] for rest, own in zip(self.rests, at, strict=True)]
         return part
 
     def derivatives(
@@ -263,8 +275,7 @@ class _Model:
                 own[1] = parameters[self.at["position"]][m]
             own[2:] = parameters[self.bias_at[m]]
             logits = _differences(by_item[m], cut) + extra.dot(own)
-            if span is None and X.biases is not None:
-                logits += X.biases.take(cut.rows)
+            logits += self.rests[m]
             residual, curvature = loss(cut, logits)
             local = np.concatenate([cut.net(residual), extra.sums(residual)])
             at, columns = self._columns(m, parameters, extra.shape[1])

@@ -69,11 +69,14 @@ class LastStage:
         Diagonal of the ridge penalty, beside the mean weighted loss.
     coef : ndarray of shape (n_columns,)
         Coefficients.
+    rest : ndarray of shape (n_rows,) or float
+        Contrasts of what is not linear in them.
     """
 
     columns: Array
     ridge: Array
     coef: Array
+    rest: Array | float = 0.0
 
 
 @runtime_checkable

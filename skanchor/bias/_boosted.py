@@ -229,7 +229,6 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             rounds = self._boost(problem, ~held, rounds).best
         final = self._boost(problem, np.ones(len(used), dtype=bool), rounds)
         self._stages = final.stages
-        self._size = 1.0
         self._ridge = penalty[n_parametric:]
         self.n_rounds_ = len(final.stages)
         self.parametric_coef_ = final.coef[:n_parametric, 0]
@@ -241,7 +240,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         return self
 
     def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
-        """Linear part, and the sum of the weak learners as one column.
+        """Linear part; the weak learners are the rest.
 
         Parameters
         ----------
@@ -255,33 +254,25 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         LastStage
         """
         check_is_fitted(self, "coef_")
-        columns, ridge, coef = [], self._ridge, np.empty(0)
-        if self.linear:
-            columns.append(pairs.contrast)
-            coef = self.coef_[:, 0]
-        if self._stages:
-            boosted = self._stage_sum(pairs.left) - self._stage_sum(pairs.right)
-            columns.append(boosted)
-            ridge, coef = np.append(ridge, 0.0), np.append(coef, self._size)
-        return LastStage(np.hstack([np.empty((len(pairs), 0)), *columns]), ridge, coef)
+        rest = (self._stage_sum(pairs.left) - self._stage_sum(pairs.right))[:, 0]
+        if not self.linear:
+            return LastStage(np.empty((len(pairs), 0)), np.empty(0), np.empty(0), rest)
+        return LastStage(pairs.contrast, self._ridge, self.coef_[:, 0], rest)
 
     def rejoined(self, coef: Array) -> Self:
-        """Copy with other coefficients of :meth:`last_stage`.
+        """Copy with another linear part.
 
         Parameters
         ----------
         coef : ndarray of shape (n_columns,)
-            Coefficients.
+            Coefficients of :meth:`last_stage`.
 
         Returns
         -------
         BoostedBias
         """
         updated = copy(self)
-        if self.linear:
-            updated.coef_ = coef[: len(self.coef_), None]
-        if self._stages:
-            updated._size = float(coef[-1])
+        updated.coef_ = coef[:, None]
         return updated
 
     def settled(self) -> Self:
@@ -428,7 +419,7 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         return [clone(weak).fit(responses, y, **extra) for y in targets.T]
 
     def _raw(self, features: Array) -> Array:
-        total = self._size * self._stage_sum(features)
+        total = self._stage_sum(features)
         if self.linear:
             total += features @ self.coef_
         return total - self._centre
