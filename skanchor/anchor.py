@@ -332,7 +332,7 @@ class AnchorPipeline(RankingEstimator):
         everyone = decide_roles(X, weight, self.new_models)
         check_ranking(everyone, self.new_models)
         parts = self._stages()
-        notices = [] if self.item_effects is None else _odd_counts(weight)
+        notices = [] if self._leaves_items_out() else _odd_counts(weight)
         notices += _few_groups(groups, weight)
         bounded, found = _without_separated(everyone, parts[0], y, weight, groups)
         notices += found
@@ -487,8 +487,7 @@ class AnchorPipeline(RankingEstimator):
                 "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
                 f"array, got {asked!r}."
             )
-        left_out = asked is None or (isinstance(asked, str) and asked == "none")
-        if left_out or not len(X.judges):
+        if self._leaves_items_out() or not len(X.judges):
             return {"none": None}, "none", []
         if not isinstance(asked, str):
             return {"given": ItemCovariance(self._given(X))}, "given", []
@@ -521,6 +520,10 @@ class AnchorPipeline(RankingEstimator):
                 )
             )
         return treatments, chosen, notices
+
+    def _leaves_items_out(self) -> bool:
+        asked = self.item_effects
+        return asked is None or (isinstance(asked, str) and asked == "none")
 
     def _given(self, X: Comparisons) -> Array:
         asked: Any = self.item_effects

@@ -286,13 +286,14 @@ def test_weights_that_are_no_counts_are_told(unit):
     weight = np.full(len(data.y), unit)
     with pytest.warns(DataWarning, match=f"sample_weight is {unit}"):
         AnchorPipeline(cv=3).fit(data.X, data.y, sample_weight=weight)
-    plain, weighted = (
-        AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(
+    plain, *weighted = (
+        AnchorPipeline(cv=3, item_effects=how, random_state=0).fit(
             data.X, data.y, sample_weight=w
         )
-        for w in (None, weight)
+        for how, w in ((None, None), (None, weight), ("none", weight))
     )
-    assert_allclose(weighted.conf_int(), plain.conf_int(), rtol=1e-9)
+    for fit in weighted:
+        assert_allclose(fit.conf_int(), plain.conf_int(), rtol=1e-9)
 
 
 class TestAuto:
