@@ -499,15 +499,13 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         weight = check_weight(sample_weight, encoded)
         known = self._annotate(encoded)
         rows = self._scored_rows(known) & known.is_usable & (weight > 0)
-        finite = np.isfinite(known.logits())
-        if not (rows & finite).any():
+        read = rows & np.isfinite(known.logits())
+        if not read.any():
             _refuse_blanks(known, rows)
-        rows &= finite
-        if not rows.any():
             raise BattlesError(
                 f"{type(self).__name__}.score found no row that it models."
             )
-        return known[rows], values[rows], weight[rows]
+        return known[read], values[read], weight[read]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

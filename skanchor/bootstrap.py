@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 KINDS = ("basic", "percentile", "studentized")
 
-FEW_GROUPS = 20
+LEAST_STRATUM = 20
 """Groups from which on a stratum of resamples has a fair variance of its own."""
 
 
@@ -169,8 +169,8 @@ class Resampler:
 
 def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
     """Stratum that each kind of group is drawn in: its own, or one for the rare."""
-    rare = sizes < FEW_GROUPS
-    if sizes[rare].sum() < FEW_GROUPS and rare.any():
+    rare = sizes < LEAST_STRATUM
+    if sizes[rare].sum() < LEAST_STRATUM and rare.any():
         rare[np.argmax(sizes)] = True
     stratum = np.arange(len(sizes))
     return np.where(rare, np.argmax(rare), stratum)

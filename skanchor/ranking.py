@@ -242,17 +242,22 @@ def decide_ranking(
     return leave_out_judges(battles, weight)
 
 
+def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
+    """The rows, those of these judges unusable."""
+    keep = np.array([judge not in judges for judge in X.judges.tolist()], dtype=bool)
+    return X.relabel(X.models, X.judges[keep])
+
+
 def leave_out_few(
     X: Comparisons, weight: NDArray[np.float64]
 ) -> tuple[Comparisons, list[Warning]]:
     """Leave out judges with too little history, where others place every new model."""
     needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
     few, notices = unused_judges(X, weight, needed)
-    keep = ~np.isin(np.arange(len(X.judges)), [X.judges.tolist().index(j) for j in few])
-    battles = X.relabel(X.models, X.judges[keep])
+    battles = _without(X, few)
     used = battles.is_usable & (weight > 0)
     seen = np.concatenate([battles.left[used], battles.right[used]])
-    if few and keep.any() and np.isin(np.flatnonzero(X.is_new), seen).all():
+    if few and len(battles.judges) and np.isin(np.flatnonzero(X.is_new), seen).all():
         return battles, notices
     return X, []
 
@@ -264,13 +269,12 @@ def leave_out_judges(
     battles = X
     unused, notices = unused_judges(battles, weight)
     if unused:
-        keep = np.array([j not in unused for j in battles.judges.tolist()], bool)
-        if not keep.any():
+        battles = _without(X, unused)
+        if not len(battles.judges):
             raise BattlesError(
                 f"Judges {unused} have no row between two models with human votes, "
                 "so no judge can be calibrated."
             )
-        battles = battles.relabel(battles.models, battles.judges[keep])
     used = battles.is_usable & (weight > 0)
     for model in battles.models[battles.is_new].tolist():
         code = battles.models.tolist().index(model)

@@ -1,10 +1,13 @@
-"""Learners that behave badly, each in a way of its own."""
+"""Learners that behave badly, each in a way of its own, and a check of good ones."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 
 from skanchor.bias import LinearBias
+from skanchor.bias._base import rejoined
 
 
 class Wrapped(BaseEstimator):
@@ -25,3 +28,17 @@ class Wrapped(BaseEstimator):
 
     def contrast(self, X):
         return self.inner_.contrast(X)
+
+
+def check_last_stage(fit, pairs, weight):
+    """The last stage of a fitted learner is linear in its coefficients."""
+    stage = fit.last_stage(pairs, weight)
+    assert stage.ridge.shape == stage.coef.shape == stage.columns.shape[1:]
+    linear = stage.columns @ stage.coef
+    assert_allclose(linear + stage.rest, fit.contrast(pairs), atol=1e-6)
+    before = fit.contrast(pairs)
+    doubled = rejoined(fit, 2.0 * stage.coef)
+    expected = 2.0 * linear + stage.rest
+    assert_allclose(doubled.contrast(pairs), expected, atol=1e-6)
+    assert np.abs(linear).max() > 0.1
+    assert_allclose(fit.contrast(pairs), before)

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.special import expit
@@ -377,16 +378,7 @@ def test_projection_route_agrees_with_the_linear_span():
             self.__dict__.update(params)
             return self
 
-        def fit(self, X, y, sample_weight=None, *, parametric=None, bounds=None,
-                start=None):  # fmt: skip
-            self.inner_ = LinearBias(loss=self.loss).fit(
-                X, y, sample_weight, parametric=parametric, bounds=bounds
-            )
-            self.parametric_coef_ = self.inner_.parametric_coef_
-            return self
-
-        def contrast(self, X):
-            return self.inner_.contrast(X)
+        fit, contrast = Wrapped.fit, Wrapped.contrast
 
     data = small()
     linear = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from learners import check_last_stage
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -15,7 +16,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, RieszDebiaser
 from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
-from skanchor.bias._base import rejoined
 from skanchor.bias._trees import Bins, grow_tree
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
@@ -253,13 +253,4 @@ def test_the_last_stage_is_linear_in_its_coefficients():
     fit = BoostedBias(max_rounds=6, validation_fraction=0.0).fit(
         pairs, y, weight, parametric=delta[:, None]
     )
-    stage = fit.last_stage(pairs, weight)
-    assert stage.ridge.shape == stage.coef.shape == stage.columns.shape[1:]
-    linear = stage.columns @ stage.coef
-    assert_allclose(linear + stage.rest, fit.contrast(pairs), atol=1e-6)
-    before = fit.contrast(pairs)
-    doubled = rejoined(fit, 2.0 * stage.coef)
-    expected = 2.0 * linear + stage.rest
-    assert_allclose(doubled.contrast(pairs), expected, atol=1e-6)
-    assert np.abs(linear).max() > 0.1
-    assert_allclose(fit.contrast(pairs), before)
+    check_last_stage(fit, pairs, weight)

@@ -396,10 +396,10 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         given = {k[8:]: v for k, v in self._kwargs.items() if k.startswith("module__")}
         if self.module is not None:
             return self.module(n_features, **given)
-        width = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
+        grown = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
+        width = self.width or grown
         depth = self.depth or max(1, round(math.log10(n_rows)) - 2)
-        sizes = {"width": self.width or width, "depth": depth}
-        return ReLUBody(n_features, **{**sizes, **given})
+        return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
 
     def _train(self, learners: Sequence[NetworkBias], tasks: Sequence[_Task]) -> None:
         try:
