@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
-from skanchor._numerics.item_covariance import Structure, fit_covariance, inflation
+from skanchor._numerics.item_covariance import (
+    PRIOR_VARIANCE,
+    Structure,
+    fit_covariance,
+    inflation,
+)
 from skanchor._numerics.linalg import (
     Columns,
     SymmetricSolver,
@@ -524,7 +529,7 @@ def estimate_item_covariance(
     at_u[model.at["deviation"]] = historical[model.at["deviation"]]
     fixed = free & ~at_u
     identity = np.eye(model.n_judges)
-    covariance, structure = 0.09 * identity, Structure()
+    covariance, structure = PRIOR_VARIANCE * identity, Structure()
     parameters = model.start(identity)
     prior = model.prior(None)
     converged = False

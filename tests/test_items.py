@@ -10,7 +10,7 @@ from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.linalg import block_diag
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit
 from scipy.stats import chi2, kstest, norm
 from sklearn.base import clone
@@ -19,6 +19,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor._numerics.item_covariance import (
+    PRIOR_ITEMS,
+    PRIOR_VARIANCE,
     Structure,
     fit_covariance,
     inflation,
@@ -229,15 +231,40 @@ def noise_free(covariance, n_items, seed):
 def test_without_noise_the_covariance_is_that_of_residuals():
     covariance = np.array([[0.09, 0.04], [0.04, 0.25]])
     information, target, residual = noise_free(covariance, 30, 0)
-    moments = residual @ residual.T / 28.0
     found, structure, converged = fit_covariance(
         information, target, np.ones(2), 0.05 * np.eye(2), Structure(), tol=1e-6,
         max_iter=500,
     )  # fmt: skip
     assert converged
+    ratio = np.trace(found) / 2 / PRIOR_VARIANCE
+    prior = PRIOR_ITEMS / 2 * (1.0 - ratio) / (1.0 + ratio)
+    moments = residual @ residual.T / (28.0 - prior)
     assert structure.correlation == 1.0
     # Two judges share their one correlation, so that only variances are shrunk.
     assert_allclose(found, structured(moments, structure), rtol=3e-3)
+
+
+@pytest.mark.parametrize("n_judges", [1, 3])
+@pytest.mark.parametrize("error", [0.04, 0.4, 1e9])
+def test_a_variance_that_does_not_show_leans_to_its_prior(n_judges, error):
+    """The mode under a log-F prior where the data are exactly without deviations."""
+    size = 6 * n_judges
+    found, _, converged = fit_covariance(
+        np.eye(size) / error, np.zeros(size), np.ones(n_judges),
+        0.2 * np.eye(n_judges), Structure(0.0, 0.0), choose=False, tol=1e-8,
+        max_iter=5000,
+    )  # fmt: skip
+    assert converged
+
+    def posterior(log_variance):
+        likelihood = -0.5 * size * np.log1p(np.exp(log_variance) / error)
+        t = log_variance - np.log(PRIOR_VARIANCE)
+        return likelihood + PRIOR_ITEMS * (t / 2.0 - np.log1p(np.exp(t)))
+
+    best = minimize_scalar(
+        lambda t: -posterior(t), bounds=(-20.0, 5.0), method="bounded"
+    )
+    assert_allclose(np.diag(found), np.exp(best.x), rtol=2e-2)
 
 
 def test_shares_follow_the_data():

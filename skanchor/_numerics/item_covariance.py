@@ -22,7 +22,13 @@ from skanchor._numerics.linalg import (
     mix_judges,
 )
 
-__all__ = ["Structure", "fit_covariance", "inflation", "structured"]
+__all__ = [
+    "PRIOR_VARIANCE",
+    "Structure",
+    "fit_covariance",
+    "inflation",
+    "structured",
+]
 
 Array = NDArray[np.float64]
 
@@ -32,6 +38,14 @@ and enough to keep every item's posterior invertible."""
 
 CEILING = 25.0
 """Largest variance, in squared logits: where verdicts are separated, none is found."""
+
+PRIOR_ITEMS = 0.5
+"""Items that the prior of the common variance is worth: log-F with as many degrees of
+freedom. Few items under one judge often show no deviation where there is one, and an
+interval that believes them holds half the time."""
+
+PRIOR_VARIANCE = 0.09
+"""Where that prior is centred, and estimation starts, in squared logits."""
 
 VARIANCE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Candidate shares of each judge's own variance."""
@@ -131,7 +145,7 @@ def structured(moments: Array, structure: Structure) -> Array:
     n_judges = moments.shape[-1]
     if n_judges == 1:
         return np.minimum(moments, CEILING)
-    variances = np.clip(np.diagonal(moments, axis1=-2, axis2=-1), FLOOR, CEILING)
+    variances = np.maximum(np.diagonal(moments, axis1=-2, axis2=-1), FLOOR)
     scale = np.sqrt(variances)
     correlation = moments / (scale[..., :, None] * scale[..., None, :])
     correlation = np.clip(correlation, -1.0, 1.0)
@@ -139,6 +153,8 @@ def structured(moments: Array, structure: Structure) -> Array:
     common = np.clip(correlation[..., off].mean(axis=-1), 0.0, 0.95)[..., None, None]
     kept = structure.correlation
     correlation = np.where(off, (1.0 - kept) * common + kept * correlation, 1.0)
+    # Only now, or what is above the ceiling would look correlated.
+    variances = np.minimum(variances, CEILING)
     mean = variances.mean(axis=-1, keepdims=True)
     kept = structure.variance
     scale = np.sqrt(kept * variances + (1.0 - kept) * mean)
@@ -188,12 +204,11 @@ def fit_covariance(
     """
     n_judges = len(covariance)
     n_items = len(target) // n_judges
-    divisor = n_items - 1 if conservative else n_items
     converged = False
     for step in range(30):
         before = covariance
         evidence = _evidence(information, target, covariance, n_items)
-        covariance = _em(evidence, covariance, structure, divisor, tol, max_iter)
+        covariance = _em(evidence, covariance, structure, conservative, tol, max_iter)
         if step >= 2:
             # Each item's evidence leans on the covariance of the others, against it:
             # whole steps would go back and forth.
@@ -237,7 +252,7 @@ def _em(
     evidence: _Evidence,
     covariance: Array,
     structure: Structure,
-    divisor: int,
+    conservative: bool,
     tol: float,
     max_iter: int,
 ) -> Array:
@@ -247,11 +262,11 @@ def _em(
     shrinkage tells (SQUAREM): plain EM is slow where the covariance is nearly singular.
     """
     for _ in range(max_iter):
-        first = _em_step(evidence, covariance, structure, divisor)
+        first = _em_step(evidence, covariance, structure, conservative)
         move = first - covariance
         if np.abs(move).max() <= tol * max(np.abs(first).max(), 1e-4):
             return first
-        second = _em_step(evidence, first, structure, divisor)
+        second = _em_step(evidence, first, structure, conservative)
         bend = second - 2.0 * first + covariance
         ratio = np.linalg.norm(move) / max(float(np.linalg.norm(bend)), 1e-300)
         length = min(max(1.0, float(ratio)), LONGEST)
@@ -265,10 +280,11 @@ def _em(
 
 
 def _em_step(
-    evidence: _Evidence, covariance: Array, structure: Structure, divisor: int
+    evidence: _Evidence, covariance: Array, structure: Structure, conservative: bool
 ) -> Array:
     means, spreads = evidence.posterior(covariance_factor(covariance))
-    moments = (means.T @ means + spreads.sum(axis=0)) / divisor
+    moments = means.T @ means + spreads.sum(axis=0)
+    moments /= _divisor(covariance, len(means), conservative)
     # The moments themselves lean to the covariance they were computed with, by what
     # the data do not show; the shares are those of the data's moments.
     shown = float(np.mean(_shown(spreads, covariance)))
@@ -278,6 +294,16 @@ def _em_step(
             _kept(structure.correlation, shown), _kept(structure.variance, shown)
         ),
     )
+
+
+def _divisor(covariance: Array, n_items: int, conservative: bool) -> float:
+    """Items that the sum of squares is divided by, for the prior of the variance."""
+    if conservative:
+        return n_items - 1.0
+    ratio = np.trace(covariance) / (len(covariance) * PRIOR_VARIANCE)
+    # The derivative of the log-F density by the logarithm of the variance.
+    pull = PRIOR_ITEMS * (1.0 - ratio) / (1.0 + ratio)
+    return float(n_items - pull / len(covariance))
 
 
 def _kept(share: float, shown: float) -> float:
