@@ -4,7 +4,8 @@
 bias in three and twelve features, and truly linear bias. ``weights``: what the class
 of the Riesz weights, inner folds, routes, ridges and bounds do. ``paper``: linear bias
 functions with linear and with network Riesz weights, on the same draws. ``cost``:
-multiples of the linear run. ``search``: a grid search over learners on a real table.
+multiples of the linear run. ``luck``: how far other seeds of a network move the score.
+``search``: a grid search over learners on a real table.
 ``report``: summary of the results written so far.
 
 Every finished draw is appended to the CSV file of ``--output``; a study that is run
@@ -231,6 +232,29 @@ def cost(options: argparse.Namespace) -> None:
         print(f"{name:8} {middle:8.2f} s  {middle / base:6.1f} x linear")
 
 
+def luck(options: argparse.Namespace) -> None:
+    """Spread of the score over seeds of the learner, on each draw."""
+    learners: dict[str, Callable[[int], Pair]] = {
+        "narrow, one body": lambda seed: (
+            lambda: (
+                NetworkBias(width=128, random_state=np.random.RandomState(seed)),
+                None,
+            )
+        ),
+        "network": lambda seed: lambda: (NetworkBias(random_state=seed), None),
+    }
+    at = options.folds, options.repeats
+    for name, seeded in learners.items():
+        spreads = []
+        for first in range(options.replications):
+            found = Parallel(options.jobs)(
+                delayed(draw)("luck", "smooth-12", name, seeded(seed), first, *at)
+                for seed in range(8)
+            )
+            spreads.append(np.var([row["error"] for row in found], ddof=1))
+        print(f"{name:16} {np.sqrt(np.mean(spreads)):.3f} logits", flush=True)
+
+
 def stack(options: argparse.Namespace) -> None:
     """Thirty small networks together, in threes as the judges of a fold, and alone."""
     from skanchor.bias import Problem
@@ -278,7 +302,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "study",
-        choices=["nonlinear", "weights", "paper", "cost", "stack", "search", "report"],
+        choices=[
+            "nonlinear",
+            "weights",
+            "paper",
+            "cost",
+            "luck",
+            "stack",
+            "search",
+            "report",
+        ],
     )
     parser.add_argument("table", nargs="?", help="battles table of the grid search")
     parser.add_argument("--new", nargs="+", help="new models of the grid search")
@@ -304,9 +337,8 @@ def main() -> None:
         run(options, options.designs or designs, {name: pairs[name] for name in chosen})
         report(options)
     else:
-        {"cost": cost, "stack": stack, "search": search, "report": report}[
-            options.study
-        ](options)
+        others = (cost, luck, stack, search, report)
+        {other.__name__: other for other in others}[options.study](options)
 
 
 if __name__ == "__main__":

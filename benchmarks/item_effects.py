@@ -1,7 +1,8 @@
 """Coverage of the interval with item effects, simulated and on real tables.
 
 ``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
-``check`` the test behind ``"auto"`` on the same;
+``check`` the test behind ``"auto"`` on the same; ``flexible`` the learners of the bias
+where features tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
 ``--subset`` models. All print one line per setting.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from scipy.stats import binom
 from sklearn.utils import Bunch
 
 from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
+from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 from skanchor.diagnostics import DETECTED, item_effects_check
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
@@ -156,6 +159,53 @@ def run_check(replications: int, jobs: int) -> None:
         )
 
 
+def find_deviations(seed: int, learner: Any) -> tuple[float, float, float]:
+    """Item sd found, p-value of the check, and error, beside features of the models."""
+    data = simulate_battles(
+        n_models=10,
+        n_judges=3,
+        n_historical=4000,
+        rho=0.0,
+        item_sd=0.4,
+        random_state=seed,
+    )
+    X, rng = data.X[["model_a", "model_b", "judge"]].copy(), np.random.default_rng(seed)
+    names = np.unique(X[["model_a", "model_b"]].to_numpy())
+    for number in range(8):
+        means = pd.Series(rng.normal(size=len(names)), index=names)
+        for side in "ab":
+            own = X[f"model_{side}"].map(means).to_numpy()
+            X[f"z{number}_{side}"] = own + rng.normal(0.0, 0.7, len(X))
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(learner),
+        cv=3,
+        item_effects="random",
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor.fit(X, data.y)
+    found = float(np.sqrt(np.diag(anchor.item_covariance_).mean()))
+    error = anchor.scores_.iloc[0] - data.truth.new_scores.iloc[0]
+    return found, anchor.result_.diagnostics.item_p, error
+
+
+def run_flexible(replications: int, jobs: int) -> None:
+    print("learner     item sd  rejected   rmse   (sd 0.4, eight features)", flush=True)
+    for learner in (LinearBias(), BoostedBias(), NetworkBias()):
+        found = np.array(
+            Parallel(jobs)(
+                delayed(find_deviations)(seed, learner) for seed in range(replications)
+            )
+        )
+        print(
+            f"{type(learner).__name__:12} {found[:, 0].mean():6.3f}"
+            f"  {np.mean(found[:, 1] < DETECTED):8.2f}"
+            f" {np.sqrt(np.mean(found[:, 2] ** 2)):6.3f}",
+            flush=True,
+        )
+
+
 def run_table(options: argparse.Namespace) -> None:
     table = read_battles(options.path)
     if options.drop_ties:
@@ -211,7 +261,7 @@ def subsets(table: pd.DataFrame, size: int | None) -> list[pd.DataFrame]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["cells", "check", "table"])
+    parser.add_argument("what", choices=["cells", "check", "flexible", "table"])
     parser.add_argument("path", nargs="?")
     parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument("--methods", nargs="+", default=["none", "random", "auto"])
@@ -226,6 +276,8 @@ def main() -> None:
         run_cells(options.replications, options.jobs)
     elif options.what == "check":
         run_check(options.replications, options.jobs)
+    elif options.what == "flexible":
+        run_flexible(options.replications, options.jobs)
     elif options.path is None:
         parser.error("table needs the path of a battles table")
     else:
