@@ -79,7 +79,9 @@ class Diagnostics:
         ``largest_influence``, share of the variance from one row (warns above .1);
         ``correction_z``, correction over the standard error (warns above 3 in size);
         ``outside_scores``, distance beyond the historical scores as a share of their
-        range (warns above .5); ``df``, degrees of freedom of the interval.
+        range (warns above .5); ``self_judged``, share of the verdicts on the model from
+        a judge of its own name (warns above 0); ``df``, degrees of freedom of the
+        interval.
     deviations : DataFrame
         By judge and model, with item effects: ``deviation``, how far the judge
         overrates the model beyond score and features, and its ``standard_error``, both
@@ -160,6 +162,12 @@ class Diagnostics:
                     f"New model {model!r} lies far beyond the historical scores "
                     f"({row['outside_scores']:.0%} of their range), where no model "
                     "shows how judges answer."
+                )
+            if row["self_judged"] > 0:
+                said.append(
+                    f"New model {model!r} gave {row['self_judged']:.0%} of the "
+                    "verdicts on itself: that it may favour its own answers is not in "
+                    "its interval. Leave these rows out where other judges see it."
                 )
         return said
 
@@ -453,6 +461,7 @@ def diagnose(
                     0.0, np.maximum(scores - old.max(), old.min() - scores)
                 )
                 / np.ptp(old),
+                "self_judged": _self_judged(X, used),
                 "df": result._all[2],
             },
             index=pd.Index(X.models, name="model"),
@@ -463,6 +472,23 @@ def diagnose(
 
 def _share(block: JudgeBlock, at: int, raw: float) -> float:
     return float(block.gram[at, at] / raw) if raw > 0 else np.nan
+
+
+def _self_judged(X: Comparisons, used: NDArray[np.bool_]) -> Array:
+    """Share of each model's verdicts that come from a judge of the same name."""
+    at = {judge: m for m, judge in enumerate(X.judges.tolist())}
+    own = [
+        at.get(model, -1) if isinstance(model, str) else -1
+        for model in X.models.tolist()
+    ]
+    total, itself = np.zeros(len(own)), np.zeros(len(own))
+    for m in range(len(at)):
+        cut = X.by_judge(m)
+        for side in (cut.left, cut.right):
+            verdicts = np.bincount(side, used[cut.rows], minlength=len(own))
+            total += verdicts
+            itself += np.where(np.equal(own, m), verdicts, 0.0)
+    return np.divide(itself, total, out=np.zeros(len(own)), where=total > 0)
 
 
 def _overlap(X: Comparisons, m: int, used: NDArray[np.bool_]) -> dict[str, float]:

@@ -525,6 +525,26 @@ table(
 )
 
 
+def own_judge():
+    frame = FRAME.copy()
+    return frame.assign(judge=frame["judge"].replace("judge-1", NEW))
+
+
+def judged_itself(anchor):
+    judge = FRAME["judge"][ARRIVAL]
+    share = anchor.result_.diagnostics.models.loc[NEW, "self_judged"]
+    assert share == np.mean(judge == "judge-1")
+    assert_allclose(anchor.scores_, fit(FRAME).scores_, atol=0.2)
+
+
+table(
+    "A judge that decides on itself as a new model",
+    own_judge,
+    warns=[(DiagnosticWarning, r"'new-model' gave \d+% of the verdicts on itself")],
+    check=judged_itself,
+)
+
+
 def first_side():
     return FRAME.assign(winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 1.0))
 
