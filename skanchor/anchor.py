@@ -32,7 +32,12 @@ from skanchor.chain import (
     sum_up,
 )
 from skanchor.comparisons import Comparisons, decide_roles, source_codes
-from skanchor.diagnostics import DETECTED, Diagnostics, diagnose, item_effects_check
+from skanchor.diagnostics import (
+    Diagnostics,
+    ItemCheck,
+    diagnose,
+    item_effects_check,
+)
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
@@ -477,7 +482,7 @@ class AnchorPipeline(RankingEstimator):
         return [_checked(plan, rows, len(X), groups) for plan in plans]
 
     def _treatments(
-        self, problem: Problem, stages: Chain, check: tuple[pd.DataFrame, float]
+        self, problem: Problem, stages: Chain, check: ItemCheck
     ) -> tuple[dict[str, ItemCovariance | None], str, list[Warning]]:
         """Treatments of the item effects to compute, and the one to report."""
         asked, X = self.item_effects, problem.X
@@ -511,7 +516,7 @@ class AnchorPipeline(RankingEstimator):
         chosen = asked
         if asked == "auto":
             treatments = {"none": None, "random": found}
-            chosen = "random" if check[1] < DETECTED else "none"
+            chosen = "random" if check.detected else "none"
         if not found.converged and chosen != "none":
             notices.append(
                 ConvergenceWarning(
@@ -550,7 +555,7 @@ class AnchorPipeline(RankingEstimator):
         stages: Chain,
         full: dict[str, Chain],
         treatments: dict[str, ItemCovariance | None],
-        check: tuple[pd.DataFrame, float],
+        check: ItemCheck,
         chosen: str,
     ) -> tuple[
         dict[str, AnchorResult], dict[int, list[Warning]], dict[str, list[Warning]]
@@ -613,7 +618,7 @@ class AnchorPipeline(RankingEstimator):
         items: ItemCovariance | None,
         repeats: list[Repeat],
         influence: Array,
-        check: tuple[pd.DataFrame, float],
+        check: ItemCheck,
     ) -> AnchorResult:
         """Turn the repeats of one treatment into a result."""
         X = problem.X

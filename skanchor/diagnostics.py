@@ -25,7 +25,13 @@ from skanchor.riesz import RieszDebiaser
 if TYPE_CHECKING:
     from skanchor._numerics.information import JudgeBlock
 
-__all__ = ["DETECTED", "Diagnostics", "diagnose", "item_effects_check"]
+__all__ = [
+    "DETECTED",
+    "Diagnostics",
+    "ItemCheck",
+    "diagnose",
+    "item_effects_check",
+]
 
 Array = NDArray[np.float64]
 
@@ -179,9 +185,32 @@ class Diagnostics:
         return [DiagnosticWarning(" ".join(said))]
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class ItemCheck:
+    """Whether verdicts deviate by model beyond score and features.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
+        ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
+        explains every verdict exactly, as with one that only ties.
+    p_value : float
+        Of the test over all judges that can be tested, one if there is none.
+    """
+
+    judges: pd.DataFrame
+    p_value: float
+
+    @property
+    def detected(self) -> bool:
+        """Whether ``"auto"`` takes item effects as random."""
+        return self.p_value < DETECTED
+
+
 def item_effects_check(
     X: Comparisons, y: Array, weight: Array, btl: BTLRegressor, judges: JudgeCalibrator
-) -> tuple[pd.DataFrame, float]:
+) -> ItemCheck:
     """Test whether verdicts deviate by model beyond score and features.
 
     Residuals of the historical judge rows are summed by pair (Pearson's chi-square)
@@ -203,12 +232,7 @@ def item_effects_check(
 
     Returns
     -------
-    table : DataFrame
-        By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
-        ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
-        explains every verdict exactly, as with one that only ties.
-    p_value : float
-        Of the test over all judges that can be tested, one if there is none.
+    ItemCheck
     """
     n_models = len(X.models)
     error = np.zeros((n_models, n_models))
@@ -266,7 +290,7 @@ def item_effects_check(
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
     table = table.rename_axis("judge").astype(float)
-    return table, _score_test(found, error) if found else 1.0
+    return ItemCheck(table, _score_test(found, error) if found else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +406,7 @@ def diagnose(
     result: RankingResult,
     plug_in: Array,
     largest: Array,
-    check: tuple[pd.DataFrame, float],
+    check: ItemCheck,
 ) -> Diagnostics:
     """Collect the diagnostics of one fitted chain.
 
@@ -400,14 +424,13 @@ def diagnose(
         Scores before the correction.
     largest : ndarray of shape (n_models,)
         Largest influence of a row on each score, in size.
-    check : tuple
-        What :func:`item_effects_check` returned.
+    check : ItemCheck
+        Of the item effects, on the historical rows.
 
     Returns
     -------
     Diagnostics
     """
-    table, item_p = check
     system = debiaser._system
     eta = X.logits()
     used = X.is_usable & (weight > 0) & np.isfinite(eta)
@@ -447,7 +470,7 @@ def diagnose(
         for side in (cut.left, cut.right):
             total += square * np.bincount(side, row, minlength=n_models)
     judges = pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES)
-    judges = table.join(judges.rename_axis("judge")).astype(float)
+    judges = check.judges.join(judges.rename_axis("judge")).astype(float)
     errors = result.all_standard_errors.to_numpy()
     scores = result.all_scores.to_numpy()
     old = scores[~X.is_new]
@@ -467,7 +490,7 @@ def diagnose(
             index=pd.Index(X.models, name="model"),
         )[X.is_new]
     models[largest[X.is_new] == 0] = np.nan
-    return Diagnostics(judges, models, _deviations(X, system), item_p)
+    return Diagnostics(judges, models, _deviations(X, system), check.p_value)
 
 
 def _share(block: JudgeBlock, at: int, raw: float) -> float:

@@ -451,7 +451,7 @@ class TestAuto:
                 item_effects_check(
                     encoded, np.asarray(data.y, float), np.ones(len(data.y)),
                     anchor.btl_, anchor.calibrator_,
-                )[1]
+                ).p_value
             )  # fmt: skip
         # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
         assert np.sum(np.array(p) < 0.1) <= 11
@@ -497,7 +497,7 @@ class TestAuto:
                     item_effects_check(
                         encoded, np.asarray(data.y, float), np.ones(len(X)),
                         anchor.btl_, anchor.calibrator_,
-                    )[1]
+                    ).p_value
                 )  # fmt: skip
         # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
         assert np.sum(np.array(p[0.0]) < 0.1) <= 11
@@ -602,6 +602,7 @@ class TestDiagnostics:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 @pytest.mark.parametrize("item_sd", [0.0, 0.3])
 def test_coverage_with_item_effects(item_sd):
     from scipy.stats import binom
