@@ -457,6 +457,35 @@ class TestAuto:
         assert np.sum(np.array(p) < 0.1) <= 11
         assert kstest(p, "uniform").pvalue > 1e-3
 
+    def test_ties_and_weights_enter_the_check_of_a_judge(self, rng):
+        """Half-wins vary less than votes, and a weight is as many equal rows."""
+        data = small(seed=3, n_judges=1)
+        X = data.X[["model_a", "model_b", "judge"]]
+        y = np.where(rng.random(len(X)) < 0.4, 0.5, data.y)
+        weight = rng.integers(1, 4, len(X)).astype(float)
+        anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
+        anchor.fit(X, y, sample_weight=weight)
+        rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
+        found = item_effects_check(rows, y, weight, anchor.btl_, anchor.calibrator_)
+
+        names = anchor.btl_.models_
+        old = (X.judge != "human") & X.model_a.isin(names) & X.model_b.isin(names)
+        old = old.to_numpy()
+        sides = [X[f"model_{side}"].to_numpy()[old, None] == names for side in "ab"]
+        design = sides[0].astype(float) - sides[1]
+        c, w = anchor.calibrator_.sensitivities_.iloc[0], weight[old]
+        delta = design @ anchor.btl_.scores_.to_numpy()
+        p = expit(c * delta)
+        residual, v = y[old] - p, p * (1 - p)
+        sums, information = design.T @ (w * residual), design.T * (w * v) @ design
+        line = design.T @ (w * v * delta)
+        information -= np.outer(line, line) / np.sum(w * v * delta**2)
+        size = np.sum(w * residual**2) / np.sum(w * v)
+        assert size < 0.9
+        spread = information @ anchor.btl_.covariance_ @ information
+        chi = sums @ np.linalg.pinv(size * information + c**2 * spread) @ sums
+        assert_allclose(found.judges.item_chi2.iloc[0], chi, rtol=1e-6)
+
     def test_the_check_equals_dense_algebra(self, rng):
         n, judges = 7, []
         centre = np.eye(n) - 1 / n
