@@ -1,12 +1,54 @@
-"""Riesz weights of rows that carry next to no information."""
+"""Riesz weights beyond what the whole chain shows."""
 
 import numpy as np
 import pytest
+from learners import Wrapped
 from numpy.testing import assert_allclose
+from scipy.special import expit
 
 from skanchor import BTLRegressor, Comparisons, RieszDebiaser
 from skanchor.exceptions import SkanchorWarning
 from skanchor.simulation import simulate_battles
+
+
+def with_plug_in():
+    """Rows that carry true parameters, and their outcomes."""
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=100, n_historical=600, rho=0.0, random_state=1
+    )
+    X = Comparisons.from_battles(data.X, new_models=["new-model"])
+    scores = np.append(data.truth.scores, data.truth.new_scores)
+    X = X.with_columns(
+        scores=scores[np.argsort([*data.truth.scores.index, "new-model"])],
+        sensitivities=data.truth.sensitivities.to_numpy(),
+        biases=np.zeros(len(X)),
+    )
+    return X, data.y
+
+
+def test_the_score_takes_each_source_by_its_mean():
+    X, y = with_plug_in()
+    debiaser = RieszDebiaser().fit(X, y)
+    p = expit(X.logits())
+    # At the optimum the linear term is twice the quadratic one.
+    best = np.sum(p * (1 - p) * np.sum(debiaser.weights(X) ** 2, axis=1))
+    assert debiaser.score(X) == pytest.approx(best, rel=1e-9)
+    heavy = np.where(X.is_human, 3.0, 1.0)
+    assert debiaser.score(X, sample_weight=heavy) == pytest.approx(best, rel=1e-9)
+    rows = np.flatnonzero(~X.is_human | (np.arange(len(X)) % 2 == 0))
+    assert debiaser.score(X[rows]) == pytest.approx(best, rel=0.1)
+
+
+def test_rows_of_a_group_share_their_inner_fold():
+    """Twins that one group holds are one row of twice the weight."""
+    X, y = with_plug_in()
+    twice = np.repeat(np.arange(len(X)), 2)
+    debiaser = RieszDebiaser(Wrapped(), inner_folds=2)
+    once = debiaser.fit(X, y, np.full(len(X), 2.0)).weights(X)
+    twins = debiaser.fit(X[twice], y[twice], groups=twice).weights(X)
+    assert_allclose(twins, once, atol=1e-8)
+    apart = debiaser.fit(X[twice], y[twice]).weights(X)
+    assert np.abs(apart - once).max() > 1e-4
 
 
 @pytest.mark.parametrize("sharp", [100.0, 300.0])
