@@ -68,6 +68,9 @@ Array = NDArray[np.float64]
 FEW_GROUPS = 30
 """Groups below which a variance between groups is not trusted."""
 
+FEWEST_FREE = 2.0
+"""Models' worth of deviations below which features have taken too many."""
+
 DEALS = 20
 """Most times that folds are dealt to keep the human votes of each model apart."""
 
@@ -358,7 +361,9 @@ class AnchorPipeline(RankingEstimator):
         plans = self._plans(battles, y, groups, weight)
         stages, found = fit_stages(problem, weight)
         notices += found
-        check = item_effects_check(stages.X, y, weight, stages.btl, stages.calibrator)
+        check = item_effects_check(
+            stages.X, y, weight, stages.btl, stages.calibrator, groups
+        )
         treatments, chosen, found = self._treatments(problem, stages, check)
         notices += found
         full: dict[str, Chain] = {}
@@ -510,6 +515,7 @@ class AnchorPipeline(RankingEstimator):
             problem.y,
             problem.weight,
             stages.calibrator,
+            check.noise,
             conservative=asked == "conservative",
         )
         treatments: dict[str, ItemCovariance | None] = {asked: found}
@@ -517,6 +523,15 @@ class AnchorPipeline(RankingEstimator):
         if asked == "auto":
             treatments = {"none": None, "random": found}
             chosen = "random" if check.detected else "none"
+        if found.free < FEWEST_FREE and chosen != "none":
+            notices.append(
+                SkanchorWarning(
+                    f"The features tell the {n_historical} historical models apart so "
+                    "well that how judges deviate from them is learned from the worth "
+                    f"of {found.free:.1f} models: intervals are wide, and may still be "
+                    "too short. Use fewer features, or give the bias learner a ridge."
+                )
+            )
         if not found.converged and chosen != "none":
             notices.append(
                 ConvergenceWarning(
@@ -534,6 +549,12 @@ class AnchorPipeline(RankingEstimator):
         asked: Any = self.item_effects
         size = len(X.judges)
         if isinstance(asked, pd.DataFrame):
+            named = asked.index.intersection(asked.columns)
+            missing = [judge for judge in X.judges.tolist() if judge not in named]
+            if missing:
+                raise ValueError(
+                    f"item_effects has no row and column for the judges {missing}."
+                )
             asked = asked.reindex(index=X.judges, columns=X.judges)
         given = np.asarray(asked, dtype=np.float64)
         if (
@@ -869,8 +890,9 @@ def _odd_counts(weight: Array) -> list[Warning]:
     return [
         DataWarning(
             f"The mean of sample_weight is {mean:.3g}. Where judges may deviate by "
-            "model, a weight stands for as many equal rows; divide relative weights by "
-            "their mean, or set item_effects=None, to which their unit is nothing."
+            "model, their deviations are fitted as if a weight were so many votes; "
+            "divide relative weights by their mean, or set item_effects=None, to which "
+            "their unit is nothing."
         )
     ]
 

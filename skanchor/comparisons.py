@@ -319,6 +319,19 @@ class JudgeRows:
         )
         return np.asarray(first - second)
 
+    def group_sums(
+        self, values: NDArray[np.float64], groups: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Sums over each group of the values of a model's rows, those not zero.
+
+        ``groups`` holds the codes of all rows of the comparisons.
+        """
+        code = groups[self.rows]
+        size = int(code.max(initial=-1)) + 1
+        at = np.arange(len(code))
+        member = csr_array((np.ones(len(code)), (code, at)), (size, len(code)))
+        return np.asarray((member @ self._entries(values)).data)
+
     def item_sums(
         self, values: NDArray[np.float64], factor: NDArray[np.float64]
     ) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.inference import RankingResult
+from skanchor.items import LEAST_DISPERSION, dispersions
 from skanchor.judges import JudgeCalibrator
 from skanchor.riesz import RieszDebiaser
 
@@ -38,14 +39,14 @@ Array = NDArray[np.float64]
 DETECTED = 0.05
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
 
+OVERLOOKED = 0.01
+"""The same, below which intervals that leave item effects out are warned of."""
+
 RESIDUAL_SHARE = 0.05
 """Share of a gradient that the bias functions must leave."""
 
 SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
-
-LEAST_DISPERSION = 1e-10
-"""Variance of a judge's residuals, in that of a vote, below which they are rounding."""
 
 LARGEST_INFLUENCE = 0.1
 """Share of the variance that one row may carry."""
@@ -94,7 +95,8 @@ class Diagnostics:
         in judge logits. Empty without item effects.
     item_p : float
         P-value of the item-effects check over all judges; small when judges like or
-        dislike models in ways that score and features do not explain.
+        dislike models in ways that score and features do not explain (warns below .01
+        where the intervals leave this out).
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -125,6 +127,12 @@ class Diagnostics:
         """Say in words which thresholds are crossed."""
         said = []
         judges, models = self.judges, self.models
+        if self.item_p < OVERLOOKED and self.deviations.empty:
+            said.append(
+                "Judges deviate from models in ways that score and features do not "
+                f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
+                "they are likely too short."
+            )
         for judge, row in judges[judges["sensitivity_z"] < SENSITIVITY_Z].iterrows():
             said.append(
                 f"Judge {judge!r} tells models apart weakly: its sensitivity is "
@@ -197,10 +205,13 @@ class ItemCheck:
         explains every verdict exactly, as with one that only ties.
     p_value : float
         Of the test over all judges that can be tested, one if there is none.
+    noise : ndarray of shape (n_judges + 1,)
+        Variance of residuals in that of votes, by judge and of people.
     """
 
     judges: pd.DataFrame
     p_value: float
+    noise: Array
 
     @property
     def detected(self) -> bool:
@@ -209,7 +220,12 @@ class ItemCheck:
 
 
 def item_effects_check(
-    X: Comparisons, y: Array, weight: Array, btl: BTLRegressor, judges: JudgeCalibrator
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    btl: BTLRegressor,
+    judges: JudgeCalibrator,
+    groups: NDArray[np.intp] | None = None,
 ) -> ItemCheck:
     """Test whether verdicts deviate by model beyond score and features.
 
@@ -229,6 +245,8 @@ def item_effects_check(
         Fitted on the human rows.
     judges : JudgeCalibrator
         Fitted; what of its learners is linear in coefficients is profiled out.
+    groups : ndarray of shape (n_rows,), optional
+        Groups of dependent rows.
 
     Returns
     -------
@@ -241,6 +259,7 @@ def item_effects_check(
     finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
     error[np.ix_(at, at)] = finite
     eta = X.logits()
+    noise = dispersions(X, y, weight, groups)
     rows: dict[Any, dict[str, float]] = {}
     found: list[_Sums] = []
     for m, judge in enumerate(X.judges.tolist()):
@@ -254,10 +273,7 @@ def item_effects_check(
         if not curvature.any():
             rows[judge] = {}
             continue
-        # Ties make residuals smaller than those of votes. A weight stands for as many
-        # equal rows.
-        used_weight = np.where(row_weight > 0, row_weight, 1.0)
-        dispersion = float(residual @ (residual / used_weight) / curvature.sum())
+        dispersion = float(noise[m])
         if dispersion < LEAST_DISPERSION:
             # A judge that only ties, say: its verdicts have no error to test against.
             rows[judge] = {}
@@ -280,7 +296,9 @@ def item_effects_check(
         cross = gram[head, tail] @ taken
         seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
         n_fitted = float(np.trace(solver.solve(gram[tail, tail])))
-        by_model = _Sums(cut.net(residual), seen, dispersion, slope)
+        # Turned round, a judge that dislikes what people like deviates alike.
+        sign = -1.0 if slope < 0 else 1.0
+        by_model = _Sums(sign * cut.net(residual), seen, dispersion, abs(slope))
         found.append(by_model)
         rows[judge] = _pearson(
             cut.left[used], cut.right[used], residual[used], curvature[used],
@@ -290,7 +308,8 @@ def item_effects_check(
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
     table = table.rename_axis("judge").astype(float)
-    return ItemCheck(table, _score_test(found, error) if found else 1.0)
+    p_value = _score_test(found, error) if found else 1.0
+    return ItemCheck(table, p_value, noise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +325,7 @@ class _Sums:
     dispersion : float
         Variance of a residual in units of that of a vote.
     slope : float
-        Sensitivity.
+        Sensitivity; the sums are turned round where it is negative.
     """
 
     sums: Array

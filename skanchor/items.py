@@ -40,6 +40,7 @@ from skanchor.judges import JudgeCalibrator
 
 __all__ = [
     "ItemCovariance",
+    "dispersions",
     "estimate_item_covariance",
     "fit_deviations",
 ]
@@ -48,6 +49,9 @@ Array = NDArray[np.float64]
 
 MIN_HISTORICAL = 5
 """Historical models below which the covariance of the deviations is not estimated."""
+
+LEAST_DISPERSION = 1e-10
+"""Variance of a source's residuals, in that of votes, below which they are rounding."""
 
 STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is kept, as it changes by that share."""
@@ -68,6 +72,9 @@ class ItemCovariance:
         Factor of the item part of a variance, for Sigma_u being estimated.
     df : float
         Degrees of freedom of the item part; infinite where Sigma_u was given.
+    free : float
+        Models' worth of deviations that it was learned from: two less than there are,
+        and fewer where features tell models apart.
     converged : bool
         Whether the last step changed it by less than the tolerance.
     """
@@ -76,6 +83,7 @@ class ItemCovariance:
     structure: Structure | None = None
     inflation: float = 1.0
     df: float = np.inf
+    free: float = np.inf
     converged: bool = True
 
 
@@ -478,11 +486,70 @@ def fit_deviations(
     )
 
 
+def dispersions(
+    X: Comparisons, y: Array, weight: Array, groups: NDArray[np.intp] | None
+) -> Array:
+    """Variance of historical residuals in that of independent votes, by source.
+
+    Half-wins vary less than votes, and the sums by model of rows that share a group
+    more, as do rows with a weight. What a source thinks of each model is taken out
+    first.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry the plug-in, without item effects.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    groups : ndarray of shape (n_rows,) or None
+        Groups of dependent rows.
+
+    Returns
+    -------
+    ndarray of shape (n_judges + 1,)
+        By judge, people last; one where there is nothing to see.
+    """
+    eta = X.logits()
+    used = ~X.involves_new & X.is_usable & np.isfinite(eta) & (weight > 0)
+    p = sigmoid(np.where(used, eta, 0.0))
+    residual = np.where(used, y - p, 0.0)
+    variance = np.where(used, p * (1.0 - p), 0.0)
+    found = np.ones(len(X.judges) + 1)
+    for m in range(-1, len(X.judges)):
+        cut = X.by_judge(m)
+        w, v = weight[cut.rows], variance[cut.rows]
+        total = float(w @ v)
+        if not total > 0:
+            continue
+        r = w * residual[cut.rows]
+        information = laplacian(pair_sums(cut.left, cut.right, w * v, len(X.models)))
+        liked = SymmetricSolver.factorise(information).solve(cut.net(r))
+        r -= w * v * _differences(liked, cut)
+        if groups is None:
+            found[m] = float(r @ r) / total
+        else:
+            # A lone row counts at both of its models.
+            found[m] = np.sum(cut.group_sums(r, groups) ** 2) / (2.0 * total)
+    return found
+
+
+def _shown(
+    hessian: Array, at: NDArray[np.bool_], profiled: NDArray[np.bool_], factor: Array
+) -> float:
+    """How many of the deviations ``at`` the data show with the profiled unknown."""
+    solver = SymmetricSolver.factorise(hessian[np.ix_(profiled, profiled)])
+    cross = hessian[np.ix_(at, profiled)]
+    left = hessian[np.ix_(at, at)] - cross @ solver.solve(cross.T)
+    left = mix_judges(left, factor, len(left) // len(factor))
+    return float(np.trace(left @ np.linalg.inv(left + np.eye(len(left)))))
+
+
 def estimate_item_covariance(
     X: Comparisons,
     y: Array,
     weight: Array,
     calibrator: JudgeCalibrator,
+    noise: Array,
     *,
     conservative: bool = False,
     tol: float = 1e-3,
@@ -497,6 +564,8 @@ def estimate_item_covariance(
         Outcomes and row weights.
     calibrator : JudgeCalibrator
         Fitted. What of its learners is linear in coefficients is profiled out.
+    noise : ndarray of shape (n_judges + 1,)
+        What :func:`dispersions` says of the rows.
     conservative : bool
         Divides by one less than the number of historical models, which keeps the
         covariance away from zero.
@@ -519,7 +588,8 @@ def estimate_item_covariance(
             f"their covariance, here are {n_historical}; give item_effects an array, "
             "or None for the interval without them."
         )
-    model = _Model(X, y, weight, calibrator)
+    noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
+    model = _Model(X, y, weight / noise[X.judge], calibrator)
     rows = ~model.X.involves_new & model.X.is_usable
     historical, _ = model.masks()
     free = historical.copy()
@@ -551,22 +621,40 @@ def estimate_item_covariance(
         information = hessian[np.ix_(at_u, at_u)] - cross @ solver.solve(cross.T)
         target = right[at_u] - cross @ solver.solve(right[fixed])
         before = covariance
+        slopes = parameters[model.at["sensitivity"]]
+        # Judges that dislike what people like are turned round, as the structure
+        # takes judges to deviate alike.
+        sign = np.where(slopes < 0, -1.0, 1.0)
+        turned, flip = np.outer(sign, sign), np.repeat(sign, n_historical)
         covariance, structure, settled = fit_covariance(
-            information,
-            target,
-            parameters[model.at["sensitivity"]],
-            covariance,
+            information * np.outer(flip, flip),
+            target * flip,
+            np.abs(slopes),
+            covariance * turned,
             structure,
             conservative=conservative,
             choose=step < 3,
             tol=tol,
         )
+        covariance *= turned
         change = np.abs(covariance - before).max()
         # A tenth of a variance is far below what so few items tell of it.
         if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
+    n_free = n_historical - 2.0
+    bias = np.zeros(model.size, dtype=bool)
+    bias[model.at["bias"]] = True
+    if bias.any():
+        # Features that tell models apart take items away.
+        factor = covariance_factor(covariance)
+        known = _shown(hessian, at_u, fixed & ~bias, factor)
+        n_free *= _shown(hessian, at_u, fixed, factor) / known
+    arrivals = model.X.involves_new & model.X.is_usable & ~model.X.is_human
+    seen = np.isin(np.arange(model.n_judges), model.X.judge[arrivals])
+    if not seen.any():
+        seen[:] = True
     inflated, df = inflation(
-        covariance, structure, parameters[model.at["sensitivity"]], n_historical - 2
+        covariance * turned, structure, np.abs(slopes), seen, n_free
     )
-    return ItemCovariance(covariance, structure, inflated, df, converged)
+    return ItemCovariance(covariance, structure, inflated, df, n_free, converged)

@@ -718,6 +718,48 @@ table(
 )  # fmt: skip
 
 
+def liked(n_features=0):
+    """A table whose judge likes some models, with features that tell them apart."""
+    data = simulate_battles(
+        n_models=7, n_judges=1, n_historical=3000, rho=0.0, item_sd=0.5, random_state=1
+    )
+    frame = data.X[["model_a", "model_b", "judge"]].assign(winner=data.y)
+    rng = np.random.default_rng(0)
+    names = sorted({*frame["model_a"], *frame["model_b"]})
+    for k in range(n_features):
+        own = dict(zip(names, rng.normal(size=len(names)), strict=True))
+        for side in "ab":
+            frame[f"z{k}_{side}"] = frame[f"model_{side}"].map(own)
+    return frame
+
+
+def few_degrees(anchor):
+    assert anchor.result_.item_df < 2.0
+    without = fit(liked(), item_effects="random")
+    assert np.diff(anchor.conf_int()) > 1.5 * np.diff(without.conf_int())
+
+
+table(
+    "Features that tell the models apart, with item effects",
+    lambda: liked(4),
+    item_effects="random",
+    flags=("--item-effects", "random"),
+    warns=[(SkanchorWarning, r"7 historical models .* the worth of [01]\.\d models")],
+    check=few_degrees,
+)
+table(
+    "Judges that like some models for no reason in the table, item effects left out",
+    liked,
+    flags=("--item-effects", "none"),
+    warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
+)
+call(
+    "A covariance of item effects that lacks a judge",
+    lambda: fit(FRAME, item_effects=pd.DataFrame([[0.1]], ["judge-1"], ["judge-1"])),
+    raises=(ValueError, r"no row and column for the judges \['judge-2'\]"),
+)
+
+
 def many_features(n=250):
     names = [f"w{i}_{side}" for i in range(n) for side in "ab"]
     values = np.random.default_rng(0).normal(size=(len(FRAME), 2 * n))

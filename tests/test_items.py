@@ -38,6 +38,7 @@ from skanchor.exceptions import (
     WeakJudgeWarning,
 )
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
+from skanchor.items import dispersions
 from skanchor.simulation import simulate_battles
 
 COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
@@ -161,6 +162,7 @@ def test_zero_covariance_is_the_paper_s_interval():
     assert_allclose(zero.conf_int(), paper.conf_int(), atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_estimated_effects_widen_the_interval_and_enter_the_predictions():
     data = small(seed=3, n_models=12, n_historical=8000, n_new=600, item_sd=0.5)
     paper = AnchorPipeline(random_state=0, item_effects=None).fit(data.X, data.y)
@@ -289,11 +291,16 @@ def test_shares_follow_the_data():
 def test_inflation_is_that_of_an_estimated_covariance():
     """Weights from a Wishart matrix: mean ratio (n - 1) n / {(n - m)(n - m + 1)}."""
     n, m = 17, 3
-    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), n)
+    every = np.ones(m, dtype=bool)
+    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), every, n)
     expected = (n - 1) * n / ((n - m) * (n - m + 1))
     assert factor == pytest.approx(expected, rel=0.05)
     assert df == pytest.approx(n - m + 1, rel=0.15)
-    assert inflation(np.eye(1), Structure(), np.ones(1), n) == (1.0, n)
+    # One judge has the weight one, known or not; nothing is chosen.
+    assert inflation(np.eye(1), Structure(), np.ones(1), every[:1], n) == (1.0, n)
+    alone = np.arange(m) == 1
+    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), alone, n)
+    assert factor == pytest.approx(1.0, abs=0.05) and df == pytest.approx(n, rel=0.2)
 
 
 def test_separated_verdicts_leave_the_covariance_finite():
@@ -323,7 +330,84 @@ def test_weights_that_are_no_counts_are_told(unit):
         assert_allclose(fit.conf_int(), plain.conf_int(), rtol=1e-9)
 
 
+def random_effects(X, y, weight=None, groups=None, cv=3):
+    anchor = AnchorPipeline(cv=cv, random_state=0, item_effects="random")
+    return anchor.fit(X, y, weight, groups)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_a_judge_turned_round_deviates_as_before():
+    data = small(seed=2, n_judges=4, n_models=8, n_historical=6000, item_corr=0.6)
+    X = data.X[["model_a", "model_b", "judge"]]
+    plain = random_effects(X, data.y)
+    y = np.where(X.judge == "judge-2", 1 - data.y, data.y)
+    with pytest.warns(WeakJudgeWarning, match="'judge-2' is negative"):
+        turned = random_effects(X, y, cv=plain.fold_plan_[0])
+    assert turned.calibrator_.sensitivities_["judge-2"] < 0
+    assert_allclose(turned.conf_int(), plain.conf_int(), rtol=1e-6)
+    sign = np.where(plain.judges_ == "judge-2", -1.0, 1.0)
+    expected = plain.item_covariance_ * np.outer(sign, sign)
+    assert_allclose(turned.item_covariance_, expected, rtol=1e-5)
+    p = [a.result_.diagnostics.item_p for a in (plain, turned)]
+    assert_allclose(*p, rtol=1e-6)
+
+
+def test_copies_in_a_group_show_no_more_deviations():
+    data = small(seed=4)
+    X = data.X[["model_a", "model_b", "judge"]]
+    once = random_effects(X, data.y)
+    rows = np.repeat(np.arange(len(X)), np.where(X.judge == "human", 1, 3))
+    copies = X.iloc[rows].reset_index(drop=True)
+    again = random_effects(copies, data.y[rows], groups=rows)
+    assert_allclose(again.item_covariance_, once.item_covariance_, rtol=1e-5)
+    p = [a.result_.diagnostics.item_p for a in (once, again)]
+    assert_allclose(*p, rtol=1e-6)
+
+
+def test_the_noise_of_a_source_is_read_off_its_residuals():
+    data = small(seed=4)
+    X = data.X[["model_a", "model_b", "judge"]]
+    y = np.asarray(data.y, dtype=float)
+    anchor = random_effects(X, y)
+    known = anchor.calibrator_.transform(anchor.btl_.transform(X))
+    votes = dispersions(known, y, np.ones(len(y)), None)
+    assert_allclose(votes, 1.0, atol=0.15)
+    # Half of each residual, a quarter of the noise.
+    p = expit(known.logits())
+    halves = np.where(known.involves_new, y, (y + p) / 2)
+    assert_allclose(
+        dispersions(known, halves, np.ones(len(y)), None), votes / 4, rtol=1e-9
+    )
+    heavy = np.where(known.is_human, 1.0, 4.0)
+    assert_allclose(
+        dispersions(known, y, heavy, None), votes * [4.0, 4.0, 1.0], rtol=1e-9
+    )
+    # The covariance of the deviations knows the noise, not the weights.
+    again = random_effects(X, y, weight=heavy)
+    assert_allclose(again.item_covariance_, anchor.item_covariance_, rtol=1e-6)
+
+
+def test_features_that_tell_models_apart_take_degrees_of_freedom():
+    data = small(seed=1, n_models=9, n_judges=1, n_historical=4000, rho=0.0)
+    X = data.X[["model_a", "model_b", "judge"]].copy()
+    assert random_effects(X, data.y).result_.item_df == 7
+    rng = np.random.default_rng(0)
+    names = np.unique(X[["model_a", "model_b"]])
+    for noise, kept in ((0.0, 3.0), (1.0, 7.0)):
+        table = X.copy()
+        for k in range(4):
+            own = pd.Series(rng.normal(size=len(names)), index=names)
+            for side in "ab":
+                within = noise * rng.normal(size=len(X))
+                table[f"z{k}_{side}"] = table[f"model_{side}"].map(own) + within
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            df = random_effects(table, data.y).result_.item_df
+        assert df == pytest.approx(kept, abs=0.7)
+
+
 class TestAuto:
+    @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
     @pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
     def test_the_check_decides_and_both_are_there(self, item_sd, chosen):
         data = small(seed=1, n_models=10, n_historical=5000, item_sd=item_sd)
@@ -458,7 +542,7 @@ class TestAuto:
         assert kstest(p, "uniform").pvalue > 1e-3
 
     def test_ties_and_weights_enter_the_check_of_a_judge(self, rng):
-        """Half-wins vary less than votes, and a weight is as many equal rows."""
+        """Half-wins vary less than votes, rows with a weight more."""
         data = small(seed=3, n_judges=1)
         X = data.X[["model_a", "model_b", "judge"]]
         y = np.where(rng.random(len(X)) < 0.4, 0.5, data.y)
@@ -477,11 +561,13 @@ class TestAuto:
         delta = design @ anchor.btl_.scores_.to_numpy()
         p = expit(c * delta)
         residual, v = y[old] - p, p * (1 - p)
+        liked = np.linalg.pinv(design.T * (w * v) @ design) @ design.T @ (w * residual)
+        rest = residual - v * (design @ liked)
         sums, information = design.T @ (w * residual), design.T * (w * v) @ design
         line = design.T @ (w * v * delta)
         information -= np.outer(line, line) / np.sum(w * v * delta**2)
-        size = np.sum(w * residual**2) / np.sum(w * v)
-        assert size < 0.9
+        size = np.sum((w * rest) ** 2) / np.sum(w * v)
+        assert 1.1 < size < 0.9 * np.sum(w**2) / np.sum(w)
         spread = information @ anchor.btl_.covariance_ @ information
         chi = sums @ np.linalg.pinv(size * information + c**2 * spread) @ sums
         assert_allclose(found.judges.item_chi2.iloc[0], chi, rtol=1e-6)

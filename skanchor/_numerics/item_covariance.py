@@ -372,7 +372,11 @@ def _share_prior(
 
 
 def inflation(
-    covariance: Array, structure: Structure, sensitivities: Array, n_free: int
+    covariance: Array,
+    structure: Structure,
+    sensitivities: Array,
+    seen: NDArray[np.bool_],
+    n_free: float,
 ) -> tuple[float, float]:
     """What learning the covariance adds to the variance it implies.
 
@@ -387,7 +391,9 @@ def inflation(
         Shares kept in the estimate.
     sensitivities : ndarray of shape (n_judges,)
         What each judge's verdicts say per unit of score.
-    n_free : int
+    seen : ndarray of shape (n_judges,)
+        Judges that are weighed against each other: those of the new models.
+    n_free : float
         Degrees of freedom of the unstructured moments.
 
     Returns
@@ -398,18 +404,21 @@ def inflation(
         Degrees of freedom of that estimate, at most ``n_free``.
     """
     n_judges = len(covariance)
-    if n_judges == 1 or n_free < 1 or not np.any(sensitivities):
-        return 1.0, float(n_free)
+    slopes = sensitivities[seen]
+    if n_judges == 1 or n_free < 1 or not np.any(slopes):
+        return 1.0, n_free
     # The same draws for every fit, so that the answer depends on the data alone.
-    normal = np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_free))
+    n_draws = round(n_free)
+    normal = np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_draws))
     draws = covariance_factor(covariance) @ normal
-    moments = draws @ draws.transpose(0, 2, 1) / n_free
+    moments = draws @ draws.transpose(0, 2, 1) / n_draws
     moments += FLOOR * np.eye(n_judges)
-    right = np.broadcast_to(sensitivities[:, None], (N_DRAWS, n_judges, 1))
-    solved = np.linalg.solve(structured(moments, structure), right)[..., 0]
-    believed = 1.0 / (solved @ sensitivities)
+    estimates = structured(moments, structure)[:, seen][:, :, seen]
+    right = np.broadcast_to(slopes[:, None], (N_DRAWS, len(slopes), 1))
+    solved = np.linalg.solve(estimates, right)[..., 0]
+    believed = 1.0 / (solved @ slopes)
     weights = solved * believed[:, None]
-    true = np.einsum("bm,mn,bn->b", weights, covariance, weights)
+    true = np.einsum("bm,mn,bn->b", weights, covariance[np.ix_(seen, seen)], weights)
     factor = max(1.0, float(true.mean() / believed.mean()))
     df = 2.0 * believed.mean() ** 2 / believed.var()
     return factor, float(min(df, n_free))
