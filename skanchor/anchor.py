@@ -528,8 +528,8 @@ class AnchorPipeline(RankingEstimator):
                 SkanchorWarning(
                     f"The features tell the {n_historical} historical models apart so "
                     "well that how judges deviate from them is learned from the worth "
-                    f"of {found.free:.1f} models: intervals are wide, and may still be "
-                    "too short. Use fewer features, or give the bias learner a ridge."
+                    f"of {found.free:.1f} models, and intervals may be too short. Use "
+                    "fewer features, or give the bias learner a ridge."
                 )
             )
         if not found.converged and chosen != "none":

@@ -649,7 +649,8 @@ def estimate_item_covariance(
         # Features that tell models apart take items away.
         factor = covariance_factor(covariance)
         known = _shown(hessian, at_u, fixed & ~bias, factor)
-        n_free *= _shown(hessian, at_u, fixed, factor) / known
+        if known > 0:
+            n_free *= _shown(hessian, at_u, fixed, factor) / known
     arrivals = model.X.involves_new & model.X.is_usable & ~model.X.is_human
     seen = np.isin(np.arange(model.n_judges), model.X.judge[arrivals])
     if not seen.any():
