@@ -29,7 +29,8 @@ from skanchor.io import read_battles
 from skanchor.metrics import insertion_mae, interval_width, rmse
 from skanchor.simulation import simulate_battles
 
-CELLS = [
+Cell = tuple[int, int, float, float]
+CELLS: list[Cell] = [
     # models, judges, item sd, correlation between judges
     (6, 1, 0.3, 0.0),
     (6, 3, 0.0, 0.0),
@@ -95,13 +96,13 @@ def replicate(
     return found
 
 
-def run_cells(replications: int, jobs: int) -> None:
+def run_cells(cells: list[Cell], replications: int, jobs: int) -> None:
     print(
         "models judges   sd  corr  item_effects  reps  coverage  width median   rmse"
         "  band",
         flush=True,
     )
-    for index, cell in enumerate(CELLS):
+    for index, cell in enumerate(cells):
         n = replications // 5 if cell[0] * cell[1] >= LARGE else replications
         # Draws of their own, so that cells do not share their luck.
         seeds = range(10_000 * index, 10_000 * index + n)
@@ -144,10 +145,10 @@ def rejects(
         ).detected
 
 
-def run_check(replications: int, jobs: int) -> None:
+def run_check(cells: list[Cell], replications: int, jobs: int) -> None:
     """Size and power of the check behind ``"auto"``, at 5 %."""
     print("models judges   sd  corr   reps  rejected", flush=True)
-    for index, cell in enumerate(CELLS):
+    for index, cell in enumerate(cells):
         if cell[0] * cell[1] >= LARGE:
             continue
         seeds = range(10_000 * index, 10_000 * index + replications)
@@ -264,6 +265,9 @@ def main() -> None:
     parser.add_argument("what", choices=["cells", "check", "flexible", "table"])
     parser.add_argument("path", nargs="?")
     parser.add_argument("--replications", type=int, default=1000)
+    parser.add_argument(
+        "--cell", nargs=4, help="models, judges, item sd and correlation of one cell"
+    )
     parser.add_argument("--methods", nargs="+", default=["none", "random", "auto"])
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
@@ -272,10 +276,14 @@ def main() -> None:
     parser.add_argument("--subset", type=int, metavar="MODELS")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
+    cells = CELLS
+    if options.cell:
+        models, judges, sd, correlation = options.cell
+        cells = [(int(models), int(judges), float(sd), float(correlation))]
     if options.what == "cells":
-        run_cells(options.replications, options.jobs)
+        run_cells(cells, options.replications, options.jobs)
     elif options.what == "check":
-        run_check(options.replications, options.jobs)
+        run_check(cells, options.replications, options.jobs)
     elif options.what == "flexible":
         run_flexible(options.replications, options.jobs)
     elif options.path is None:
