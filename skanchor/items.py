@@ -523,13 +523,16 @@ def dispersions(
             continue
         r = w * residual[cut.rows]
         information = laplacian(pair_sums(cut.left, cut.right, w * v, len(X.models)))
-        liked = SymmetricSolver.factorise(information).solve(cut.net(r))
-        r -= w * v * _differences(liked, cut)
+        solver = SymmetricSolver.factorise(information)
+        r -= w * v * _differences(solver.solve(cut.net(r)), cut)
+        counted = cut.rows[w * v > 0]
         if groups is None:
-            found[m] = float(r @ r) / total
+            n, squares = len(counted), float(r @ r)
         else:
+            n = len(np.unique(groups[counted]))
             # A lone row counts at both of its models.
-            found[m] = np.sum(cut.group_sums(r, groups) ** 2) / (2.0 * total)
+            squares = 0.5 * float(np.sum(cut.group_sums(r, groups) ** 2))
+        found[m] = squares / total * n / max(n - solver.rank, 1)
     return found
 
 

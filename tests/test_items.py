@@ -567,6 +567,7 @@ class TestAuto:
         line = design.T @ (w * v * delta)
         information -= np.outer(line, line) / np.sum(w * v * delta**2)
         size = np.sum((w * rest) ** 2) / np.sum(w * v)
+        size *= len(w) / (len(w) - len(names) + 1)
         assert 1.1 < size < 0.9 * np.sum(w**2) / np.sum(w)
         spread = information @ anchor.btl_.covariance_ @ information
         chi = sums @ np.linalg.pinv(size * information + c**2 * spread) @ sums
