@@ -515,7 +515,7 @@ class AnchorPipeline(RankingEstimator):
             problem.y,
             problem.weight,
             stages.calibrator,
-            check.noise,
+            problem.groups,
             conservative=asked == "conservative",
         )
         treatments: dict[str, ItemCovariance | None] = {asked: found}

@@ -205,13 +205,10 @@ class ItemCheck:
         explains every verdict exactly, as with one that only ties.
     p_value : float
         Of the test over all judges that can be tested, one if there is none.
-    noise : ndarray of shape (n_judges + 1,)
-        Variance of residuals in that of votes, by judge and of people.
     """
 
     judges: pd.DataFrame
     p_value: float
-    noise: Array
 
     @property
     def detected(self) -> bool:
@@ -259,7 +256,7 @@ def item_effects_check(
     finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
     error[np.ix_(at, at)] = finite
     eta = X.logits()
-    noise = dispersions(X, y, weight, groups)
+    noise = dispersions(X, y, weight, groups, deviating=False)
     rows: dict[Any, dict[str, float]] = {}
     found: list[_Sums] = []
     for m, judge in enumerate(X.judges.tolist()):
@@ -308,8 +305,7 @@ def item_effects_check(
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
     table = table.rename_axis("judge").astype(float)
-    p_value = _score_test(found, error) if found else 1.0
-    return ItemCheck(table, p_value, noise)
+    return ItemCheck(table, _score_test(found, error) if found else 1.0)
 
 
 @dataclass(frozen=True, slots=True)

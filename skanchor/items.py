@@ -487,13 +487,17 @@ def fit_deviations(
 
 
 def dispersions(
-    X: Comparisons, y: Array, weight: Array, groups: NDArray[np.intp] | None
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+    groups: NDArray[np.intp] | None,
+    *,
+    deviating: bool,
 ) -> Array:
     """Variance of historical residuals in that of independent votes, by source.
 
     Half-wins vary less than votes, and the sums by model of rows that share a group
-    more, as do rows with a weight. What a source thinks of each model is taken out
-    first.
+    more, as do rows with a weight.
 
     Parameters
     ----------
@@ -503,6 +507,9 @@ def dispersions(
         Outcomes and row weights.
     groups : ndarray of shape (n_rows,) or None
         Groups of dependent rows.
+    deviating : bool
+        Whether what a source thinks of each model is taken out first. A test of there
+        being nothing of the kind needs the variance under that hypothesis.
 
     Returns
     -------
@@ -522,17 +529,22 @@ def dispersions(
         if not total > 0:
             continue
         r = w * residual[cut.rows]
-        information = laplacian(pair_sums(cut.left, cut.right, w * v, len(X.models)))
-        solver = SymmetricSolver.factorise(information)
-        r -= w * v * _differences(solver.solve(cut.net(r)), cut)
-        counted = cut.rows[w * v > 0]
-        if groups is None:
-            n, squares = len(counted), float(r @ r)
-        else:
-            n = len(np.unique(groups[counted]))
-            # A lone row counts at both of its models.
+        taken = 0.0
+        if deviating:
+            sums = pair_sums(cut.left, cut.right, w * v, len(X.models))
+            solver = SymmetricSolver.factorise(laplacian(sums))
+            r -= w * v * _differences(solver.solve(cut.net(r)), cut)
+            inverse = solver.inverse()
+            size = np.diag(inverse)
+            squared = pair_sums(cut.left, cut.right, (w * v) ** 2, len(X.models))
+            taken = float(np.sum(squared * (size[:, None] + size - 2.0 * inverse)))
+        squares = float(r @ r)
+        if groups is not None:
+            # What is taken counts once in a group, a lone row at both of its models.
+            counted = groups[cut.rows[w * v > 0]]
+            taken *= len(counted) / len(np.unique(counted))
             squares = 0.5 * float(np.sum(cut.group_sums(r, groups) ** 2))
-        found[m] = squares / total * n / max(n - solver.rank, 1)
+        found[m] = squares / max(total - taken, 0.5 * total)
     return found
 
 
@@ -552,7 +564,7 @@ def estimate_item_covariance(
     y: Array,
     weight: Array,
     calibrator: JudgeCalibrator,
-    noise: Array,
+    groups: NDArray[np.intp] | None = None,
     *,
     conservative: bool = False,
     tol: float = 1e-3,
@@ -567,8 +579,8 @@ def estimate_item_covariance(
         Outcomes and row weights.
     calibrator : JudgeCalibrator
         Fitted. What of its learners is linear in coefficients is profiled out.
-    noise : ndarray of shape (n_judges + 1,)
-        What :func:`dispersions` says of the rows.
+    groups : ndarray of shape (n_rows,), optional
+        Groups of dependent rows.
     conservative : bool
         Divides by one less than the number of historical models, which keeps the
         covariance away from zero.
@@ -591,6 +603,7 @@ def estimate_item_covariance(
             f"their covariance, here are {n_historical}; give item_effects an array, "
             "or None for the interval without them."
         )
+    noise = dispersions(X, y, weight, groups, deviating=True)
     noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
     model = _Model(X, y, weight / noise[X.judge], calibrator)
     rows = ~model.X.involves_new & model.X.is_usable

@@ -364,24 +364,25 @@ def test_copies_in_a_group_show_no_more_deviations():
     assert_allclose(*p, rtol=1e-6)
 
 
-def test_the_noise_of_a_source_is_read_off_its_residuals():
+@pytest.mark.parametrize("deviating", [False, True])
+def test_the_noise_of_a_source_is_read_off_its_residuals(deviating):
     data = small(seed=4)
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.asarray(data.y, dtype=float)
     anchor = random_effects(X, y)
     known = anchor.calibrator_.transform(anchor.btl_.transform(X))
-    votes = dispersions(known, y, np.ones(len(y)), None)
+    ones = np.ones(len(y))
+
+    def noise(*args):
+        return dispersions(known, *args, None, deviating=deviating)
+
+    votes = noise(y, ones)
     assert_allclose(votes, 1.0, atol=0.15)
     # Half of each residual, a quarter of the noise.
-    p = expit(known.logits())
-    halves = np.where(known.involves_new, y, (y + p) / 2)
-    assert_allclose(
-        dispersions(known, halves, np.ones(len(y)), None), votes / 4, rtol=1e-9
-    )
+    halves = np.where(known.involves_new, y, (y + expit(known.logits())) / 2)
+    assert_allclose(noise(halves, ones), votes / 4, rtol=1e-9)
     heavy = np.where(known.is_human, 1.0, 4.0)
-    assert_allclose(
-        dispersions(known, y, heavy, None), votes * [4.0, 4.0, 1.0], rtol=1e-9
-    )
+    assert_allclose(noise(y, heavy), votes * [4.0, 4.0, 1.0], rtol=1e-9)
     # The covariance of the deviations knows the noise, not the weights.
     again = random_effects(X, y, weight=heavy)
     assert_allclose(again.item_covariance_, anchor.item_covariance_, rtol=1e-6)
@@ -561,13 +562,10 @@ class TestAuto:
         delta = design @ anchor.btl_.scores_.to_numpy()
         p = expit(c * delta)
         residual, v = y[old] - p, p * (1 - p)
-        liked = np.linalg.pinv(design.T * (w * v) @ design) @ design.T @ (w * residual)
-        rest = residual - v * (design @ liked)
         sums, information = design.T @ (w * residual), design.T * (w * v) @ design
         line = design.T @ (w * v * delta)
         information -= np.outer(line, line) / np.sum(w * v * delta**2)
-        size = np.sum((w * rest) ** 2) / np.sum(w * v)
-        size *= len(w) / (len(w) - len(names) + 1)
+        size = np.sum((w * residual) ** 2) / np.sum(w * v)
         assert 1.1 < size < 0.9 * np.sum(w**2) / np.sum(w)
         spread = information @ anchor.btl_.covariance_ @ information
         chi = sums @ np.linalg.pinv(size * information + c**2 * spread) @ sums
