@@ -478,6 +478,7 @@ def test_pairs_of_an_array_stand_against_the_origin():
 
 # --------------------------------------------------------------------------- statistics
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_coverage_on_the_default_simulation():
     from scipy.stats import binom
 
