@@ -548,15 +548,23 @@ def dispersions(
     return found
 
 
-def _shown(
-    hessian: Array, at: NDArray[np.bool_], profiled: NDArray[np.bool_], factor: Array
-) -> float:
-    """How many of the deviations ``at`` the data show with the profiled unknown."""
-    solver = SymmetricSolver.factorise(hessian[np.ix_(profiled, profiled)])
-    cross = hessian[np.ix_(at, profiled)]
-    left = hessian[np.ix_(at, at)] - cross @ solver.solve(cross.T)
-    left = mix_judges(left, factor, len(left) // len(factor))
-    return float(np.trace(left @ np.linalg.inv(left + np.eye(len(left)))))
+def _profile(
+    hessian: Array, at: NDArray[np.bool_], fixed: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Information on parameters ``at`` with ``fixed`` ones profiled out.
+
+    The second array is what a gradient by the fixed ones takes from theirs.
+    """
+    cross = hessian[np.ix_(at, fixed)]
+    solver = SymmetricSolver.factorise(hessian[np.ix_(fixed, fixed)])
+    taken = np.asarray(solver.solve(cross.T).T)
+    return hessian[np.ix_(at, at)] - taken @ cross.T, taken
+
+
+def _count_shown(information: Array, factor: Array) -> float:
+    """How many of the deviations the data show beside their prior."""
+    scaled = mix_judges(information, factor, len(information) // len(factor))
+    return float(np.trace(scaled @ np.linalg.inv(scaled + np.eye(len(scaled)))))
 
 
 def estimate_item_covariance(
@@ -632,10 +640,8 @@ def estimate_item_covariance(
         right = (
             hessian @ np.where(free, parameters, 0.0) - gradient - prior * parameters
         )
-        solver = SymmetricSolver.factorise(hessian[np.ix_(fixed, fixed)])
-        cross = hessian[np.ix_(at_u, fixed)]
-        information = hessian[np.ix_(at_u, at_u)] - cross @ solver.solve(cross.T)
-        target = right[at_u] - cross @ solver.solve(right[fixed])
+        information, taken = _profile(hessian, at_u, fixed)
+        target = right[at_u] - taken @ right[fixed]
         before = covariance
         slopes = parameters[model.at["sensitivity"]]
         # Judges that dislike what people like are turned round, as the structure
@@ -664,9 +670,9 @@ def estimate_item_covariance(
     if bias.any():
         # Features that tell models apart take items away.
         factor = covariance_factor(covariance)
-        known = _shown(hessian, at_u, fixed & ~bias, factor)
+        known = _count_shown(_profile(hessian, at_u, fixed & ~bias)[0], factor)
         if known > 0:
-            n_free *= _shown(hessian, at_u, fixed, factor) / known
+            n_free *= _count_shown(information, factor) / known
     arrivals = model.X.involves_new & model.X.is_usable & ~model.X.is_human
     seen = np.isin(np.arange(model.n_judges), model.X.judge[arrivals])
     if not seen.any():
