@@ -27,6 +27,7 @@ from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
 from skanchor.metrics import insertion_mae, interval_width, rmse
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 Cell = tuple[int, int, float, float]
@@ -136,13 +137,8 @@ def rejects(
         anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
         anchor.fit(X, data.y)
         rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
-        return item_effects_check(
-            rows,
-            np.asarray(data.y, dtype=float),
-            np.ones(len(X)),
-            anchor.btl_,
-            anchor.calibrator_,
-        ).detected
+        sample = Sample.admit(rows, data.y)
+        return item_effects_check(sample, anchor.btl_, anchor.calibrator_).detected
 
 
 def run_check(cells: list[Cell], replications: int, jobs: int) -> None:

@@ -7,14 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.special import expit
 from sklearn.utils._param_validation import StrOptions
 
+from skanchor._checks import check_bounds
+from skanchor._numerics.arrivals import ArrivalRows
 from skanchor._numerics.logistic import fit_logistic
-from skanchor.base import ComparisonEstimator, check_bounds
+from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, usable_features
 from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 __all__ = ["ArrivalScorer"]
 
@@ -86,23 +88,61 @@ class ArrivalScorer(ComparisonEstimator):
 
     def _fit(
         self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
+        sample: Sample,
         start: ArrivalScorer | None = None,
-    ) -> list[Warning]:
-        low, high = check_bounds("score_bounds", self.score_bounds)
+        seed_offset: int = 0,
+    ) -> None:
+        bounds = check_bounds("score_bounds", self.score_bounds)
+        X = sample.X
         new = np.flatnonzero(X.is_new)
         self.new_models_ = X.models[new]
-        calibrated = np.append(_sensitivities(X), [np.nan, 1.0])
-        slope = calibrated[X.judge]
-        rows = np.flatnonzero(
-            X.involves_new & X.is_usable & (weight > 0) & np.isfinite(slope)
-        )
-        used = np.zeros(len(X), dtype=bool)
-        used[rows] = True
+        index = pd.Index(self.new_models_, name="model")
+        slope = np.append(_sensitivities(X), [np.nan, 1.0])[X.judge]
+        used = X.involves_new & sample.counts & np.isfinite(slope)
+        rows = np.flatnonzero(used)
         X = usable_features(X, used & ~X.is_human)
+        signs = self._signs(X, rows, new)
+        if not len(new):
+            self.scores_ = pd.Series(index=index, dtype=float, name="score")
+            self.at_bound_ = np.zeros(0, dtype=bool)
+            return
+        y, weight = sample.y[rows], sample.weight[rows]
+        offset, factor = _offset(X, rows), slope[rows]
+        low, high = bounds
+        first = None
+        if start is not None:
+            first = start.scores_for(self.new_models_)
+            first = None if np.isnan(first).any() else first
+        values = fit_logistic(
+            signs * factor[:, None],
+            y,
+            weight,
+            offset=offset,
+            lower=np.full(len(new), low),
+            upper=np.full(len(new), high),
+            start=first,
+        ).coef
+        if self.equation == "unweighted":
+            known = ArrivalRows(
+                signs, weight[None], (weight * y)[None], factor[None], offset[None]
+            )
+            values = known.root("equal", values, bounds=bounds)[0]
+        margin = 1e-6 * (high - low)
+        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
+        self.scores_ = pd.Series(values, index=index, name="score")
+        if self.at_bound_.any():
+            names = self.new_models_[self.at_bound_].tolist()
+            warn(
+                BoundWarning(
+                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
+                    "they won or lost every comparison. Their errors are infinite."
+                )
+            )
+
+    def _signs(
+        self, X: Comparisons, rows: NDArray[np.intp], new: NDArray[np.intp]
+    ) -> Array:
+        """+1 where a new model is first, -1 where it is second, (n_rows, n_new)."""
         place = np.full(len(X.models) + 1, -1)
         place[new] = np.arange(len(new))
         signs = np.zeros((len(rows), len(new)))
@@ -115,60 +155,26 @@ class ArrivalScorer(ComparisonEstimator):
                 f"New models {lonely} have no comparison by a calibrated judge or a "
                 "human; nothing places them."
             )
-        # With the new scores at zero the logit is the known part of the row.
-        scores = np.where(X.is_new, 0.0, _known_scores(X))
-        known = X.without_features()[rows].with_columns(scores=scores)
-        offset = known.logits()
-        if not np.isfinite(offset).all():
-            bad = np.flatnonzero(~np.isfinite(offset))
-            names = known[bad].unscored_models()
-            raise BattlesError(
-                f"New models meet opponents without a score: {names[:5]} "
-                f"({len(bad)} rows)."
-            )
-        first = None
-        if start is not None:
-            first = start._scores_of(self.new_models_)
-            first = None if np.isnan(first).any() else first
-        design = signs * slope[rows, None]
-        index = pd.Index(self.new_models_, name="model")
-        if not len(new):
-            self.scores_ = pd.Series(index=index, dtype=float, name="score")
-            self.at_bound_ = np.zeros(0, dtype=bool)
-            return []
-        fit = fit_logistic(
-            design,
-            y[rows],
-            weight[rows],
-            offset=offset,
-            lower=np.full(len(new), low),
-            upper=np.full(len(new), high),
-            start=first,
-        )
-        values = fit.coef
-        if self.equation == "unweighted":
-            values = _unweighted_root(
-                signs, design, offset, y[rows], weight[rows], values, (low, high)
-            )
-        margin = 1e-6 * (high - low)
-        self.at_bound_ = (values <= low + margin) | (values >= high - margin)
-        self.scores_ = pd.Series(values, index=index, name="score")
-        if self.at_bound_.any():
-            names = self.new_models_[self.at_bound_].tolist()
-            return [
-                BoundWarning(
-                    f"Scores of new models {names} lie on the bounds {(low, high)}: "
-                    "they won or lost every comparison. Their errors are infinite."
-                )
-            ]
-        return []
+        return signs
 
-    def _scores_of(self, models: NDArray[Any]) -> Array:
+    def scores_for(self, models: NDArray[Any]) -> Array:
+        """Scores of the given models, in logits.
+
+        Parameters
+        ----------
+        models : ndarray of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN where a model is none of the new ones.
+        """
         return np.asarray(align(self.scores_.to_numpy(), self.new_models_, models))
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         known = _known_scores(X)
-        fitted = self._scores_of(X.models)
+        fitted = self.scores_for(X.models)
         return X.with_columns(scores=np.where(np.isnan(fitted), known, fitted))
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
@@ -190,29 +196,15 @@ def _sensitivities(X: Comparisons) -> Array:
     return X.sensitivities
 
 
-def _unweighted_root(
-    signs: Array,
-    design: Array,
-    offset: Array,
-    y: Array,
-    weight: Array,
-    start: Array,
-    bounds: tuple[float, float],
-) -> Array:
-    """Zero of ``sum sign (y - sigma(eta))`` for each new model."""
-    weight = weight / weight.sum()
-
-    def equations(scores: Array) -> Array:
-        residual = weight * (y - expit(offset + design @ scores))
-        return np.asarray(signs.T @ residual)
-
-    def jacobian(scores: Array) -> Array:
-        p = expit(offset + design @ scores)
-        return -(signs * (weight * p * (1.0 - p))[:, None]).T @ design
-
-    low, high = bounds
-    inside = np.clip(start, low + 1e-9 * (high - low), high - 1e-9 * (high - low))
-    found = least_squares(
-        equations, inside, jacobian, bounds=bounds, xtol=1e-14, ftol=1e-14, gtol=1e-14
-    )
-    return np.asarray(found.x)
+def _offset(X: Comparisons, rows: NDArray[np.intp]) -> Array:
+    """Known part of the logits of the rows: the new scores count zero."""
+    scores = np.where(X.is_new, 0.0, _known_scores(X))
+    known = X.without_features()[rows].with_columns(scores=scores)
+    offset = known.logits()
+    if not np.isfinite(offset).all():
+        bad = np.flatnonzero(~np.isfinite(offset))
+        names = known[bad].unscored_models()
+        raise BattlesError(
+            f"New models meet opponents without a score: {names[:5]} ({len(bad)} rows)."
+        )
+    return offset

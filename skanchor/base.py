@@ -3,142 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, TransformerTags
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_consistent_length,
     check_is_fitted,
     validate_data,
 )
 
 from skanchor._numerics.logistic import log_loss_terms
-from skanchor.comparisons import (
-    Comparisons,
-    Outcomes,
-    as_frame,
-    constant,
-    is_named,
-    row_notices,
-)
+from skanchor.comparisons import Comparisons, Outcomes
+from skanchor.comparisons.door import is_named
 from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.sample import Sample, check_weight
+from skanchor.warning_log import WarningLog
 
-__all__ = ["ComparisonEstimator", "Entry", "check_bounds", "check_level", "enter"]
+__all__ = ["ComparisonEstimator", "locate", "located"]
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What passes the door of ``fit``.
-
-    Attributes
-    ----------
-    X : Comparisons
-        Encoded battles.
-    outcomes : Outcomes
-        Encoded outcomes.
-    weight : ndarray of shape (n_rows,)
-        Row weights.
-    groups : ndarray of shape (n_rows,) or None
-        Group codes.
-    notices : list of warnings
-        What the rows give reason to tell.
-    """
-
-    X: Comparisons
-    outcomes: Outcomes
-    weight: Array
-    groups: NDArray[np.intp] | None
-    notices: list[Warning]
-
-
-def enter(X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Entry:
-    """Validate and encode what a user gives to ``fit``."""
-    if y is None:
-        raise ValueError(
-            "requires y to be passed, but the target y is None: give the outcomes "
-            "(see split_battles)."
-        )
-    encoded = Comparisons.from_battles(X)
-    if len(encoded) == 0:
-        raise BattlesError("Found array with 0 sample(s): the battles table is empty.")
-    outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
-    check_consistent_length(encoded, outcomes.values)
-    weight = check_weight(sample_weight, encoded)
-    if not encoded.named and len(np.unique(outcomes.values[weight > 0])) < 2:
-        # As if the rows of weight zero were not there.
-        raise BattlesError(
-            "Outcomes of positive weight have only one class; both sides must win at "
-            "least once."
-        )
-    codes = resolve_groups(groups, X, len(encoded))
-    notices: list[Warning] = []
-    if not isinstance(X, Comparisons):
-        # Encoded rows have been through this door before.
-        notices = row_notices(as_frame(X), encoded, outcomes.values, weight)
-    return Entry(encoded, outcomes, weight, codes, notices)
-
-
-def check_weight(sample_weight: Any, X: Comparisons) -> Array:
-    """Validate row weights; None is one for each row."""
-    if sample_weight is None:
-        return constant(1.0, len(X))
-    # Array-API dispatch asks for an array here.
-    weight: Array = _check_sample_weight(
-        sample_weight, X.left, dtype=np.float64, ensure_non_negative=True
-    )
-    if not weight.any():
-        raise ValueError(
-            "Sample weights must contain at least one non-zero number: every "
-            "sample_weight is zero."
-        )
-    return weight
-
-
-def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Group codes from an array, or from the column of the table with that name."""
-    if groups is None:
-        return None
-    if isinstance(groups, str):
-        frame = as_frame(table)
-        if frame is None or groups not in frame.columns:
-            known = frame.columns[:20] if frame is not None else "none"
-            raise BattlesError(
-                f"groups names the column {groups!r}, which X lacks (columns: {known})"
-                "; give an array with one group per row instead."
-            )
-        groups = frame[groups].to_numpy()
-    groups = np.asarray(groups)
-    if groups.shape != (n_rows,):
-        raise BattlesError(
-            f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."
-        )
-    codes, _ = pd.factorize(groups)
-    if (codes < 0).any():
-        raise BattlesError(
-            f"groups has missing values, the first in row {int(np.argmin(codes))}."
-        )
-    return codes
-
-
-def check_level(level: float) -> float:
-    """Refuse a confidence level outside (0, 1)."""
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)):
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}.")
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}.")
-    return float(level)
 
 
 def locate(error: Exception, where: str) -> None:
@@ -159,33 +49,14 @@ def located(where: str) -> Iterator[None]:
         raise
 
 
-def check_bounds(name: str, bounds: Any) -> tuple[float, float]:
-    """Refuse bounds that are not a pair of numbers in order."""
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    if not low < high:
-        raise ValueError(f"{name} must be (low, high) with low < high, got {bounds!r}.")
-    return low, high
-
-
-def emit(notices: Sequence[Warning], stacklevel: int = 3) -> None:
-    """Issue each distinct warning once."""
-    seen = set()
-    for notice in notices:
-        key = (type(notice), str(notice))
-        if key not in seen:
-            seen.add(key)
-            warnings.warn(notice, stacklevel=stacklevel)
-
-
 class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     """Base of the estimators that read battles.
 
-    A subclass implements ``_fit``, which gets encoded rows and returns the warnings
-    to issue, and ``_annotate``, which adds what it learned to encoded rows. Outcomes
-    are binary preferences, so the tags are a binary classifier's.
+    A subclass implements the hooks ``_fit``, which learns from an admitted sample and
+    warns through :func:`skanchor.warning_log.warn`, ``_annotate``, which adds what it
+    learned to encoded rows, and ``_scored_rows``. Users fit with ``fit``; an estimator
+    that fits another as its part does so with ``fit_sample``, and there is no third
+    door. Outcomes are binary preferences, so the tags are a binary classifier's.
     """
 
     # Parameters that may be None or a string, and the estimator this stands for.
@@ -200,7 +71,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         """Set parameters, those of nested estimators included.
 
         Setting a nested parameter of a part that is None or a string first replaces
-        it by the estimator it stands for.
+        it by the estimator it stands for, the one that ``fit`` would use.
 
         Parameters
         ----------
@@ -214,11 +85,16 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         for name in params:
             part, nested, _ = name.partition("__")
             if nested and part in self._stands_for and part not in params:
-                value = getattr(self, part)
-                if value is None or isinstance(value, str):
-                    setattr(self, part, self._stands_for[part](value))
+                setattr(self, part, self._part(part))
         super().set_params(**params)
         return self
+
+    def _part(self, name: str) -> Any:
+        """Estimator that a parameter gives or, being None or a string, stands for."""
+        value = getattr(self, name)
+        if value is None or isinstance(value, str):
+            return self._stands_for[name](value)
+        return value
 
     def _validate_params(self) -> None:
         """Validate the parameters, those of the parts included, before any work."""
@@ -254,16 +130,43 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self._forget()
         try:
             self._validate_params()
-            entry = enter(X, y, sample_weight, groups)
-            self._remember_input(X, entry)
-            notices = self._fit(
-                entry.X, entry.outcomes.values, entry.weight, entry.groups
-            )
+            with WarningLog() as log:
+                sample = Sample.admit(X, y, sample_weight, groups)
+                if not sample.X.named:
+                    # Before the fit: a wrong table is the first fault to name.
+                    validate_data(self, X, skip_check_array=True)
+                self.fit_sample(sample)
         except BaseException:
             # An interrupt, too, leaves no half-fitted estimator behind.
             self._forget()
             raise
-        emit([*entry.notices, *notices])
+        log.issue()
+        return self
+
+    def fit_sample(
+        self, sample: Sample, start: Any = None, seed_offset: int = 0
+    ) -> Self:
+        """Fit on a sample that has been admitted: the door for other estimators.
+
+        Parameters
+        ----------
+        sample : Sample
+            Encoded battles, outcomes, weights and groups.
+        start : estimator, optional
+            The same estimator fitted on nearly the same rows: where to start from.
+        seed_offset : int, default=0
+            Number of the training set. Learners that draw at random draw anew for each
+            but number zero, which keeps their own seeds.
+
+        Returns
+        -------
+        self
+        """
+        self.classes_ = sample.outcomes.classes
+        self.n_features_in_ = sample.X.shape[1]
+        self._first_wins = sample.outcomes.first_wins
+        self._seen_features = sample.X.feature_names if sample.X.named else None
+        self._fit(sample, start, seed_offset)
         return self
 
     def _forget(self) -> None:
@@ -272,33 +175,20 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             if name.endswith("_") and not name.startswith("_"):
                 delattr(self, name)
 
-    def _fit(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
-        start: Any = None,
-    ) -> list[Warning]:
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        """Learn from a sample; the arguments are those of :meth:`fit_sample`."""
         raise NotImplementedError
 
     def _annotate(self, X: Comparisons) -> Comparisons:
+        """Encoded rows with the columns that this estimator has learned."""
         raise NotImplementedError
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         """Rows that :meth:`score` averages over."""
         raise NotImplementedError
 
-    def _remember_input(self, X: Any, entry: Entry) -> None:
-        self.classes_ = entry.outcomes.classes
-        self._first_wins = entry.outcomes.first_wins
-        self._seen_features = entry.X.feature_names if entry.X.named else None
-        if not entry.X.named:
-            validate_data(self, X, skip_check_array=True)
-        else:
-            self.n_features_in_ = entry.X.shape[1]
-
     def _encode(self, X: Any) -> Comparisons:
+        """Read a table by the names of the features that ``fit`` has seen."""
         check_is_fitted(self)
         if not isinstance(X, Comparisons) and not is_named(X):
             # Before the columns are read: a wrong number of them is the first fault.

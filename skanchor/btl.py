@@ -13,10 +13,11 @@ from scipy.special import expit, ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
+from skanchor._checks import check_level
 from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
-from skanchor.base import ComparisonEstimator, check_level
+from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
     BattlesError,
@@ -25,6 +26,8 @@ from skanchor.exceptions import (
     DisconnectedError,
     SeparationWarning,
 )
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
 
@@ -67,6 +70,9 @@ class BTLRegressor(ComparisonEstimator):
         bound on one side only.
     connectivity_ : Connectivity
         Components, strong components, models that never won or never lost.
+    unbounded_ : ndarray of shape (n_models,)
+        Whether the votes bound a model's score on one side only, or it lies on
+        ``score_bound``.
     converged_ : bool
         Whether the solver converged.
     n_iter_ : int
@@ -125,45 +131,50 @@ class BTLRegressor(ComparisonEstimator):
 
     def _fit(
         self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
+        sample: Sample,
         start: BTLRegressor | None = None,
-    ) -> list[Warning]:
-        notices: list[Warning] = []
-        size = len(X.models)
-        rows = self._counted(X, weight, groups)
-        left, right, y, share = X.left[rows], X.right[rows], y[rows], weight[rows]
+        seed_offset: int = 0,
+    ) -> None:
+        X, groups = sample.X, sample.groups
+        if self.covariance == "clustered" and groups is None:
+            raise ValueError("covariance='clustered' needs groups in fit.")
+        rows = self._counted(sample)
+        left, right, y = X.left[rows], X.right[rows], sample.y[rows]
+        share = sample.weight[rows]
         if is_constant(share):
             share = share[:1]
         # Squares of tiny or huge weights leave the range of floats.
         unit = share.max() if share.size else 1.0
         share = share / unit
-        counts = PairCounts.from_rows(left, right, y, share, size)
+        counts = PairCounts.from_rows(left, right, y, share, len(X.models))
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
         if not len(present):
-            votes = X.is_human & ~X.involves_new & (weight > 0) & (X.left >= 0)
-            if self.disconnected == "warn" and votes.any():
-                return self._fit_nothing()
-            raise BattlesError(
-                "No human row compares two historical models; human rows carry the "
-                "label 'human' in column 'judge'."
-            )
-        box = np.ix_(present, present)
-        counts = PairCounts(
-            counts.weight[box],
-            counts.first[box],
-            (counts.squares[0][box], counts.squares[1][box], counts.squares[2][box]),
-        )
+            self._fit_nothing(sample)
+            return
+        counts = counts.among(present)
         self.models_ = X.models[present]
         self.connectivity_ = describe_connectivity(counts.wins, self.models_)
-        notices += self._check_graph()
+        self._check_graph()
+        scores = self._fit_scores(counts, start)
+        meat = None
+        if self.covariance != "fisher" and groups is not None:
+            place = np.full(len(X.models), -1)
+            place[present] = np.arange(len(present))
+            meat = _clustered_meat(
+                place[left], place[right], y, share, groups[rows], scores
+            )
+        elif self.covariance == "sandwich":
+            meat = counts.meat(scores)
+        self.covariance_ = self._covariance(counts, scores, meat)
+        if meat is None:
+            self.covariance_ /= unit
 
+    def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Array:
+        """Fit ``scores_`` of the models of the counts, and flag those without limit."""
         first = None
         if start is not None:
-            first = start._scores_of(self.models_)
+            first = start.scores_for(self.models_)
             first = None if np.isnan(first).any() else first
         scores, self.converged_, self.n_iter_ = fit_scores(
             counts.wins,
@@ -174,47 +185,32 @@ class BTLRegressor(ComparisonEstimator):
             max_iter=self.max_iter,
         )
         if not self.converged_ and self.connectivity_.is_strongly_connected:
-            notices.append(
+            warn(
                 ConvergenceWarning(
                     f"BTL scores did not converge in {self.n_iter_} steps."
                 )
             )
         scores = self._centre(scores)
         self.scores_ = pd.Series(scores, index=self._index, name="score")
-        self._unbounded = self._flag_unbounded(scores)
-        if self._unbounded.any() and self.connectivity_.is_strongly_connected:
-            notices.append(
+        self.unbounded_ = self._flag_unbounded(scores)
+        if self.unbounded_.any() and self.connectivity_.is_strongly_connected:
+            warn(
                 BoundWarning(
-                    f"Scores of {self.models_[self._unbounded].tolist()} lie on the "
+                    f"Scores of {self.models_[self.unbounded_].tolist()} lie on the "
                     f"bound of {self.score_bound} logits; their intervals fail."
                 )
             )
-        meat = None
-        if self.covariance == "clustered" and groups is None:
-            raise ValueError("covariance='clustered' needs groups in fit.")
-        if self.covariance != "fisher" and groups is not None:
-            place = np.full(size, -1)
-            place[present] = np.arange(len(present))
-            meat = _clustered_meat(
-                place[left], place[right], y, share, groups[rows], scores
-            )
-        elif self.covariance == "sandwich":
-            meat = counts.meat(scores)
-        self.covariance_ = self._covariance(counts, scores, meat)
-        if meat is None:
-            self.covariance_ /= unit
-        return notices
+        return scores
 
-    def _counted(
-        self, X: Comparisons, weight: Array, groups: NDArray[np.intp] | None
-    ) -> NDArray[np.intp] | slice:
+    def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
+        X, weight = sample.X, sample.weight
         if (
-            groups is None
+            sample.groups is None
             and all(map(is_constant, (weight, X.judge, X.involves_new)))
             and len(X)
             and X.judge[0] == -1
-            and X.all_known
+            and X.rows.all_known
         ):
             # Nothing tells rows apart, and there is no need to look at each; models
             # against themselves fall on the diagonal of the counts.
@@ -222,23 +218,30 @@ class BTLRegressor(ComparisonEstimator):
         votes = X.is_human & ~X.involves_new & (weight > 0)
         return np.flatnonzero(votes & X.is_usable)
 
-    def _fit_nothing(self) -> list[Warning]:
-        """Score no model: every vote compares a model with itself."""
+    def _fit_nothing(self, sample: Sample) -> None:
+        """Score no model, if every vote compares a model with itself."""
+        X = sample.X
+        votes = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
+        if self.disconnected != "warn" or not votes.any():
+            raise BattlesError(
+                "No human row compares two historical models; human rows carry the "
+                "label 'human' in column 'judge'."
+            )
         self.models_ = np.empty(0, dtype=object)
         self.connectivity_ = Connectivity((), (), (), ())
         self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
         self.covariance_ = np.zeros((0, 0))
-        self._unbounded = np.zeros(0, dtype=bool)
+        self.unbounded_ = np.zeros(0, dtype=bool)
         self.converged_, self.n_iter_ = True, 1
-        return [
+        warn(
             SeparationWarning(
                 "Every human row compares a model with itself: no model has a score."
             )
-        ]
+        )
 
-    def _check_graph(self) -> list[Warning]:
+    def _check_graph(self) -> None:
+        """Refuse, or warn of, votes that leave scores undetermined."""
         graph = self.connectivity_
-        notices: list[Warning] = []
         if not graph.is_connected:
             groups = "; ".join(
                 "{"
@@ -256,9 +259,7 @@ class BTLRegressor(ComparisonEstimator):
                 raise DisconnectedError(
                     message + ", drop one, or set disconnected='warn'."
                 )
-            notices.append(
-                SeparationWarning(message + "; each group is centred on its own.")
-            )
+            warn(SeparationWarning(message + "; each group is centred on its own."))
         separated = len(graph.strong_components) > len(graph.components)
         if separated and self.alpha == 0.0:
             named = {
@@ -274,7 +275,7 @@ class BTLRegressor(ComparisonEstimator):
                     f"{[str(m) for m in graph.strong_components[-1][:5]]} is both "
                     "beaten by and beating the others"
                 ]
-            notices.append(
+            warn(
                 SeparationWarning(
                     f"Human votes bound some scores on one side only: "
                     f"{' and '.join(facts)}. Their scores stop where the likelihood is "
@@ -282,7 +283,6 @@ class BTLRegressor(ComparisonEstimator):
                     "errors are infinite; add comparisons or set alpha > 0."
                 )
             )
-        return notices
 
     def _centre(self, scores: Array) -> Array:
         result = scores.copy()
@@ -317,7 +317,7 @@ class BTLRegressor(ComparisonEstimator):
     def _covariance(
         self, counts: PairCounts, scores: Array, meat: Array | None
     ) -> Array:
-        free = ~self._unbounded
+        free = ~self.unbounded_
         size = len(scores)
         covariance = np.zeros((size, size))
         covariance[~free, ~free] = np.inf
@@ -430,11 +430,23 @@ class BTLRegressor(ComparisonEstimator):
         )
         return rating + ELO_SCALE * table
 
-    def _scores_of(self, models: NDArray[Any]) -> Array:
+    def scores_for(self, models: NDArray[Any]) -> Array:
+        """Scores of the given models, in logits.
+
+        Parameters
+        ----------
+        models : ndarray of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN where a model has no score.
+        """
         return align(self.scores_.to_numpy(), self.models_, models)
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        scores = self._scores_of(X.models)
+        scores = self.scores_for(X.models)
         new = X.new_models
         if new is None:
             new = tuple(X.models[np.isnan(scores)].tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from skanchor.base import emit, enter, located
+from skanchor.base import located
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, Outcomes, label_list
+from skanchor.comparisons import label_list
 from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["leave_one_model_out"]
 
@@ -100,23 +103,11 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
-    entry = enter(X, y, sample_weight, groups)
-    battles, weight = entry.X, entry.weight
-    human = BTLRegressor()
-    notices = entry.notices + human._fit(battles, entry.outcomes.values, weight)
-    if human._unbounded.any():
-        # Infinitely far out, they would move the mean of all the others.
-        without = human.models_[human._unbounded].tolist()
-        notices.append(
-            DataWarning(
-                f"Models {without} have no true score that is finite; they and their "
-                "rows are left out."
-            )
-        )
-        battles = battles.relabel(human.models_[~human._unbounded], battles.judges)
-        human = BTLRegressor()
-        human._fit(battles, entry.outcomes.values, weight)
-    emit(notices)
+    with WarningLog() as log:
+        sample = Sample.admit(X, y, sample_weight, groups)
+        sample, human = _true_scores(sample)
+    log.issue()
+    battles = sample.X
     known = human.models_.tolist()
     models = known if models is None else label_list("models", models)
     strangers = [model for model in models if model not in known]
@@ -124,16 +115,9 @@ def leave_one_model_out(
         raise BattlesError(
             f"Models {strangers} have no human rows that give them a true score."
         )
-    with_votes = np.append(np.isin(np.arange(len(battles.models)),
-                                   [battles.models.tolist().index(m) for m in known]),
-                           False)  # fmt: skip
-    rows = with_votes[battles.left] & with_votes[battles.right] & (weight > 0)
-    rows &= battles.is_usable
-    jobs = [
-        (estimator, battles, entry.outcomes, weight, entry.groups, rows, model,
-         human, level)
-        for model in models
-    ]  # fmt: skip
+    with_votes = np.append([m in known for m in battles.models.tolist()], False)
+    rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
+    jobs = [(estimator, sample, rows, model, human, level) for model in models]
     done = run_plan(
         _place, jobs, n_jobs=n_jobs, verbose=verbose, description="models left out"
     )
@@ -142,31 +126,29 @@ def leave_one_model_out(
 
 def _place(
     estimator: Any,
-    X: Comparisons,
-    outcomes: Outcomes,
-    weight: NDArray[np.float64],
-    groups: NDArray[np.intp] | None,
+    sample: Sample,
     rows: NDArray[np.bool_],
     model: Any,
     human: BTLRegressor,
     level: float,
 ) -> dict[str, Any]:
+    X = sample.X
     code = X.models.tolist().index(model)
     involved = (X.left == code) | (X.right == code)
-    at = np.flatnonzero(rows & ~(X.is_human & involved))
+    left = sample[np.flatnonzero(rows & ~(X.is_human & involved))]
     fitted = clone(estimator)
     if "new_models" in fitted.get_params():
         fitted.set_params(new_models=[model])
-    extra = {} if groups is None else {"groups": groups[at]}
-    values = outcomes.values[at]
+    extra = {} if left.groups is None else {"groups": left.groups}
     others = human.scores_.drop(model)
-    reference = BTLRegressor()
     with warnings.catch_warnings(), located(f"Leaving out model {model!r}"):
         # What a diagnostic suspects, the table returned here shows.
         warnings.simplefilter("ignore", DiagnosticWarning)
         # Outcomes go in as preferences, whatever their labels were.
-        fitted.fit(_as_named(X[at]), values, sample_weight=weight[at], **extra)
-        reference._fit(X[at], values, weight[at])
+        fitted.fit(left.X.as_preferences(), left.y, sample_weight=left.weight, **extra)
+    with WarningLog():
+        # What it warns of, the fit above has warned of.
+        reference = BTLRegressor().fit_sample(replace(left, groups=None))
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),
@@ -213,10 +195,23 @@ def _compatible(
     return bool(abs(score - true_score) <= quantile * error)
 
 
-def _as_named(X: Comparisons) -> Comparisons:
-    from dataclasses import replace
-
-    return replace(X, named=True, _cache={})
+def _true_scores(sample: Sample) -> tuple[Sample, BTLRegressor]:
+    """BTL on all human rows; models without a finite score are left out."""
+    human = BTLRegressor().fit_sample(replace(sample, groups=None))
+    if human.unbounded_.any():
+        # Infinitely far out, they would move the mean of all the others.
+        without = human.models_[human.unbounded_].tolist()
+        warn(
+            DataWarning(
+                f"Models {without} have no true score that is finite; they and their "
+                "rows are left out."
+            )
+        )
+        bounded = human.models_[~human.unbounded_]
+        sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
+        with WarningLog():
+            human = BTLRegressor().fit_sample(replace(sample, groups=None))
+    return sample, human
 
 
 def _centred_error(human: BTLRegressor, model: Any) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._checks import check_bounds
 from skanchor._numerics.separation import separating_columns
-from skanchor.base import ComparisonEstimator, check_bounds
+from skanchor.base import ComparisonEstimator
 from skanchor.bias._auto import AutoBias
 from skanchor.bias._base import (
     LEARNER_CONSTRAINT,
@@ -27,19 +29,19 @@ from skanchor.comparisons import (
     FeaturePairs,
     JudgeRows,
     align,
-    all_finite,
     usable_features,
 )
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
-    DataWarning,
     LearnerError,
     SeparationWarning,
     WeakJudgeWarning,
 )
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
-__all__ = ["JudgeCalibrator"]
+__all__ = ["JudgeCalibrator", "NoJudges"]
 
 Array = NDArray[np.float64]
 
@@ -141,80 +143,102 @@ class JudgeCalibrator(ComparisonEstimator):
 
     def _fit(
         self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
+        sample: Sample,
         start: JudgeCalibrator | None = None,
-        draw: int = 0,
-    ) -> list[Warning]:
-        low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
-        lower = np.array([low, -POSITION_BOUND])
-        upper = np.array([high, POSITION_BOUND])
-        delta = X.score_differences
-        counted = weight > 0
-        historical = counted & X.is_past_verdict
-        assert X.scores is not None
-        incomplete = bool(np.isnan(X.scores).any())
-        if incomplete:
-            historical &= np.isfinite(delta)
+        seed_offset: int = 0,
+    ) -> None:
+        X = sample.X
+        historical = (sample.weight > 0) & X.is_historical_judge_row
+        historical = historical & np.isfinite(X.score_differences)
+        delta = np.where(historical, X.score_differences, 0.0)
         X = usable_features(X, historical & X.is_usable)
-        weight = np.where(historical, weight, 0.0)
-        notices: list[Warning] = []
-        learners: dict[Any, Any] = {}
-        problems, orders = [], {}
+        problems = {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
-            row_weight = weight[cut.rows]
-            if not row_weight.any():
-                continue
-            columns = [delta[cut.rows]]
-            if incomplete:
-                columns = [np.where(np.isfinite(columns[0]), columns[0], 0.0)]
-            if self.position_effect:
-                self._check_position(judge, X, cut, row_weight > 0, counted[cut.rows])
-                columns.append(cut.order)
-            # Without features there is no bias function to learn.
-            bias = self.bias if X.features_left.shape[1] else "linear"
-            learner: Any = clone(learner_for(bias, judge))
-            if isinstance(learner, AutoBias) and start is not None:
-                # Chosen once, on all rows: folds fit the pick.
-                learner = clone(start.biases_[judge])
-            learners[judge] = learner.set_params(loss="logistic")
-            orders[judge] = cut.order
-            problems.append(
-                Problem(
-                    cut.pairs,
-                    y[cut.rows],
-                    row_weight,
-                    np.column_stack(columns),
-                    (lower[: len(columns)], upper[: len(columns)]),
-                    None if start is None else start.biases_.get(judge),
+            if historical[cut.rows].any():
+                problems[judge] = self._problem(
+                    judge, sample.with_battles(X), cut, delta, historical, start
                 )
-            )
-        if not learners:
+        if not problems:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
                 "scores. Give judge rows between models with human votes."
             )
-        names = list(learners)
-        fit_all([learners[judge] for judge in names], problems, names, draw)
-        sensitivities, positions = {}, {}
-        choices = {}
-        for (judge, learner), problem in zip(learners.items(), problems, strict=True):
-            self._check_fitted(judge, learner, problem.parametric.shape[1])
+        learners = {judge: self._learner(judge, X, start) for judge in problems}
+        names = list(problems)
+        fit_all(list(learners.values()), list(problems.values()), names, seed_offset)
+        self.judges_ = np.array(names, dtype=object)
+        self.features_ = np.array(X.feature_names, dtype=object)
+        self._keep(learners, problems, start)
+        codes = {judge: m for m, judge in enumerate(X.judges.tolist())}
+        for judge, learner in self.biases_.items():
+            order = X.by_judge(codes[judge]).order
+            _JudgeWarnings(
+                judge, learner, problems[judge], order, self.position_effect
+            ).issue()
+
+    def _problem(
+        self,
+        judge: Any,
+        sample: Sample,
+        cut: JudgeRows,
+        delta: Array,
+        historical: NDArray[np.bool_],
+        start: JudgeCalibrator | None,
+    ) -> Problem:
+        """What the learner of one judge is fitted on."""
+        low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
+        lower, upper = [low], [high]
+        columns = [delta[cut.rows]]
+        weight = sample.weight[cut.rows]
+        if self.position_effect:
+            self._check_position(judge, sample.X, cut, historical[cut.rows], weight > 0)
+            columns.append(cut.order)
+            lower.append(-POSITION_BOUND)
+            upper.append(POSITION_BOUND)
+        return Problem(
+            cut.pairs,
+            sample.y[cut.rows],
+            np.where(historical[cut.rows], weight, 0.0),
+            np.column_stack(columns),
+            (np.array(lower), np.array(upper)),
+            None if start is None else start.biases_.get(judge),
+        )
+
+    def _learner(
+        self, judge: Any, X: Comparisons, start: JudgeCalibrator | None
+    ) -> Any:
+        """Unfitted learner of one judge."""
+        # Without features there is no bias function to learn.
+        bias = self.bias if X.features_left.shape[1] else "linear"
+        learner: Any = clone(learner_for(bias, judge))
+        if isinstance(learner, AutoBias) and start is not None:
+            # Chosen once, on all rows: folds fit the pick.
+            learner = clone(start.biases_[judge])
+        return learner.set_params(loss="logistic")
+
+    def _keep(
+        self,
+        learners: dict[Any, Any],
+        problems: dict[Any, Problem],
+        start: JudgeCalibrator | None,
+    ) -> None:
+        """Store what the learners have found."""
+        sensitivities, positions, choices = {}, {}, {}
+        self.biases_: dict[Any, BiasLearner] = {}
+        for judge, learner in learners.items():
+            _check_fitted(judge, learner, problems[judge].parametric.shape[1])
             if isinstance(learner, AutoBias):
                 choices[judge] = _choice(learner)
-                learners[judge] = learner = learner.learner_
+                learner = learner.learner_
+            self.biases_[judge] = learner
             coef = learner.parametric_coef_
             sensitivities[judge] = coef[0]
             positions[judge] = coef[1] if self.position_effect else 0.0
-            notices += self._judge_notices(judge, learner, problem, orders[judge])
         table = pd.DataFrame.from_dict(choices, orient="index")
         self.choices_ = table.rename_axis("judge")
         if start is not None:
             self.choices_ = start.choices_
-        self.judges_ = np.array(names, dtype=object)
         self.sensitivities_, self.position_effects_ = (
             pd.Series(values, dtype=float, name=name).rename_axis("judge")
             for name, values in (
@@ -222,9 +246,6 @@ class JudgeCalibrator(ComparisonEstimator):
                 ("position", positions),
             )
         )
-        self.biases_: dict[Any, BiasLearner] = learners
-        self.features_ = np.array(X.feature_names, dtype=object)
-        return notices
 
     @property
     def coefficients_(self) -> pd.DataFrame:
@@ -268,16 +289,6 @@ class JudgeCalibrator(ComparisonEstimator):
                 + " Set position_effect=False, or add rows with the sides swapped."
             )
 
-    def _check_fitted(self, judge: Any, learner: Any, n_parametric: int) -> None:
-        """Refuse a learner that did not fit the parametric columns."""
-        coef = np.asarray(getattr(learner, "parametric_coef_", np.nan), dtype=float)
-        if coef.shape != (n_parametric,) or not np.isfinite(coef).all():
-            raise LearnerError(
-                f"The bias learner of judge {judge!r}, {type(learner).__name__}, must "
-                f"store {n_parametric} finite parametric coefficients in "
-                f"parametric_coef_, but it holds {coef.tolist()}."
-            )
-
     def follow(self, learner: Any) -> Any:
         """Put what this calibrator has chosen where another stage would choose.
 
@@ -288,13 +299,15 @@ class JudgeCalibrator(ComparisonEstimator):
         Parameters
         ----------
         learner : str, learner or dict
-            As the parameter ``bias``.
+            As the parameter ``bias``, or ``"calibrator"``, which is that parameter.
 
         Returns
         -------
         str, learner or dict
             The same, or a dict judge -> learner where a choice was made here.
         """
+        if isinstance(learner, str) and learner == "calibrator":
+            learner = self.bias
         settled = {}
         names = self.judges_.tolist()
         found = {judge: learner_for(learner, judge) for judge in names}
@@ -310,104 +323,14 @@ class JudgeCalibrator(ComparisonEstimator):
                 )
         return found | settled if settled else learner
 
-    def _judge_notices(
-        self, judge: Any, learner: Any, problem: Problem, order: Array
-    ) -> list[Warning]:
-        notices: list[Warning] = []
-        known = (problem.sample_weight > 0) & (order != 0)
-        shown = np.where(order > 0, problem.y, 1.0 - problem.y)[known]
-        same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
-        if same and shown[0] != 0.5 and not self.position_effect:
-            side = "first" if shown[0] > 0.5 else "second"
-            notices.append(
-                WeakJudgeWarning(
-                    f"Judge {judge!r} prefers the side shown {side} in all of its "
-                    f"historical rows ({len(shown)}), whatever the models. If the "
-                    "columns are not in display order, add 'shown_first'; else drop "
-                    "the judge, or set position_effect=True."
-                )
-            )
-        sensitivity = float(learner.parametric_coef_[0])
-        at_bound = getattr(learner, "at_bound_", np.zeros(1, dtype=bool))
-        converged = getattr(learner, "converged_", True)
-        separating = ""
-        if at_bound[0] or not converged:
-            separating = self._separating(learner, problem)
-        if separating:
-            notices.append(
-                SeparationWarning(
-                    f"The verdicts of judge {judge!r} are separated by {separating}: "
-                    "no finite fit exists, and its rows carry next to no information. "
-                    + (
-                        "If a feature is made from the outcome, drop it. "
-                        if "feature" in separating
-                        else ""
-                    )
-                    + "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop "
-                    "the judge."
-                )
-            )
-        if at_bound[0]:
-            notices.append(
-                WeakJudgeWarning(
-                    f"Sensitivity of judge {judge!r} lies on its bound, "
-                    f"{sensitivity:.3g}; intervals that use this judge are not valid."
-                )
-            )
-        elif sensitivity < WEAK_SENSITIVITY and not separating:
-            kind = "negative" if sensitivity < 0 else "close to zero"
-            notices.append(
-                WeakJudgeWarning(
-                    f"Sensitivity of judge {judge!r} is {kind} ({sensitivity:.3g}): "
-                    + (
-                        "its verdicts run against the human ranking."
-                        if sensitivity < -WEAK_SENSITIVITY
-                        else "its verdicts carry little of the human ranking."
-                    )
-                )
-            )
-        if at_bound[1:].any():
-            notices.append(
-                WeakJudgeWarning(
-                    f"The position effect of judge {judge!r} lies on its bound, "
-                    f"{learner.parametric_coef_[1]:.3g}: its verdicts follow the "
-                    "display order and say next to nothing of the models."
-                )
-            )
-        if not converged and not separating:
-            notices.append(
-                ConvergenceWarning(
-                    f"The fit of judge {judge!r} did not converge; its verdicts may be "
-                    "nearly separated. Set a ridge penalty, such as "
-                    "LinearBias(alpha=0.01)."
-                )
-            )
-        return notices
-
-    def _separating(self, learner: Any, problem: Problem) -> str:
-        """Name the columns that separate a judge's verdicts, if any do."""
-        design = problem.parametric
-        names = ["the score difference", "the display order"][: design.shape[1]]
-        if hasattr(learner, "span") and problem.X.n_features:
-            span = learner.span(problem.X)
-            design = np.hstack([design, span])
-            found = span_names(learner, problem.X.names, span.shape[1])
-            names += [f"feature {name!r}" for name in found]
-        used = problem.sample_weight > 0
-        columns, alone = separating_columns(design[used], problem.y[used])
-        listed = ", ".join(names[i] for i in columns[:5])
-        if alone or not len(columns):
-            return listed
-        return f"a combination of {len(columns)} columns, among them {listed}"
-
     def _annotate(self, X: Comparisons) -> Comparisons:
-        known = set(self.judges_.tolist())
+        known, complete = set(self.judges_.tolist()), X.rows.features_complete
         biases = np.zeros(len(X))
         for m, judge in enumerate(X.judges.tolist()):
             if judge in known and X.features_left.shape[1]:
                 cut = X.by_judge(m)
                 if len(cut):
-                    biases[cut.rows] = self._contrast(judge, cut, all_finite(X))
+                    biases[cut.rows] = self._contrast(judge, cut, complete)
         return X.with_columns(
             sensitivities=self._by_judge(self.sensitivities_, X),
             position_effects=self._by_judge(self.position_effects_, X)
@@ -451,33 +374,137 @@ class JudgeCalibrator(ComparisonEstimator):
         return (X.judge >= 0) & ~X.involves_new
 
 
+class NoJudges(JudgeCalibrator):
+    """Calibrator of a table without judges: the historical leaderboard alone."""
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        self.judges_ = np.array([], dtype=object)
+        nobody = pd.Index(self.judges_, name="judge")
+        self.sensitivities_ = pd.Series(index=nobody, dtype=float, name="sensitivity")
+        self.position_effects_ = pd.Series(index=nobody, dtype=float, name="position")
+        self.features_ = np.array(sample.X.feature_names, dtype=object)
+        self.biases_ = {}
+        self.choices_ = pd.DataFrame()
+
+
 def _choice(auto: AutoBias) -> dict[str, Any]:
     losses = {f"loss {name}": value for name, value in auto.losses_.items()}
     gaps = {f"gap {name}": value for name, value in auto.gap_error_.items()}
     return {"picked": auto.picked_, **losses, **gaps}
 
 
-def unused_judges(
-    X: Comparisons, weight: Array, needed: int = 1
-) -> tuple[list[Any], list[Warning]]:
-    """Judges with too few historical rows of positive weight, a warning for each."""
-    rows = X.is_usable & (weight > 0) & (X.judge >= 0)
-    historical = rows & ~X.involves_new
-    size = len(X.judges)
-    counts = np.bincount(X.judge[historical], minlength=size)
-    lost = np.bincount(X.judge[rows], minlength=size)
-    names: list[Any] = []
-    notices: list[Warning] = []
-    for name, n, whole in zip(X.judges, counts.tolist(), lost.tolist(), strict=True):
-        if n >= needed:
-            continue
-        names.append(name)
-        what = "no historical row" if n == 0 else f"{n} historical rows"
-        why = "" if n == 0 else f", fewer than the {needed} that its features ask for"
-        notices.append(
-            DataWarning(
-                f"Judge {name!r} has {what} to calibrate it{why}; its {whole} rows are "
-                "left out."
+def _check_fitted(judge: Any, learner: Any, n_parametric: int) -> None:
+    """Refuse a learner that did not fit the parametric columns."""
+    coef = np.asarray(getattr(learner, "parametric_coef_", np.nan), dtype=float)
+    if coef.shape != (n_parametric,) or not np.isfinite(coef).all():
+        raise LearnerError(
+            f"The bias learner of judge {judge!r}, {type(learner).__name__}, must "
+            f"store {n_parametric} finite parametric coefficients in "
+            f"parametric_coef_, but it holds {coef.tolist()}."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgeWarnings:
+    """What there is to warn of in the fit of one judge."""
+
+    judge: Any
+    learner: Any
+    problem: Problem
+    order: Array
+    position_effect: bool
+
+    def issue(self) -> None:
+        """Warn of a judge that follows the display, is separated, weak or unsettled."""
+        self._of_one_side()
+        at_bound = getattr(self.learner, "at_bound_", np.zeros(1, dtype=bool))
+        converged = getattr(self.learner, "converged_", True)
+        separating = ""
+        if at_bound[0] or not converged:
+            separating = self._separating()
+        if separating:
+            self._of_separation(separating)
+        self._of_sensitivity(at_bound[0], separating)
+        if at_bound[1:].any():
+            warn(
+                WeakJudgeWarning(
+                    f"The position effect of judge {self.judge!r} lies on its bound, "
+                    f"{self.learner.parametric_coef_[1]:.3g}: its verdicts follow the "
+                    "display order and say next to nothing of the models."
+                )
+            )
+        if not converged and not separating:
+            warn(
+                ConvergenceWarning(
+                    f"The fit of judge {self.judge!r} did not converge; its verdicts "
+                    "may be nearly separated. Set a ridge penalty, such as "
+                    "LinearBias(alpha=0.01)."
+                )
+            )
+
+    def _of_one_side(self) -> None:
+        known = (self.problem.sample_weight > 0) & (self.order != 0)
+        shown = np.where(self.order > 0, self.problem.y, 1.0 - self.problem.y)[known]
+        same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
+        if same and shown[0] != 0.5 and not self.position_effect:
+            side = "first" if shown[0] > 0.5 else "second"
+            warn(
+                WeakJudgeWarning(
+                    f"Judge {self.judge!r} prefers the side shown {side} in all of its "
+                    f"historical rows ({len(shown)}), whatever the models. If the "
+                    "columns are not in display order, add 'shown_first'; else drop "
+                    "the judge, or set position_effect=True."
+                )
+            )
+
+    def _of_separation(self, separating: str) -> None:
+        feature = "If a feature is made from the outcome, drop it. "
+        warn(
+            SeparationWarning(
+                f"The verdicts of judge {self.judge!r} are separated by {separating}: "
+                "no finite fit exists, and its rows carry next to no information. "
+                + (feature if "feature" in separating else "")
+                + "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop the "
+                "judge."
             )
         )
-    return names, notices
+
+    def _of_sensitivity(self, at_bound: bool, separating: str) -> None:
+        sensitivity = float(self.learner.parametric_coef_[0])
+        if at_bound:
+            warn(
+                WeakJudgeWarning(
+                    f"Sensitivity of judge {self.judge!r} lies on its bound, "
+                    f"{sensitivity:.3g}; intervals that use this judge are not valid."
+                )
+            )
+        elif sensitivity < WEAK_SENSITIVITY and not separating:
+            kind = "negative" if sensitivity < 0 else "close to zero"
+            warn(
+                WeakJudgeWarning(
+                    f"Sensitivity of judge {self.judge!r} is {kind} "
+                    f"({sensitivity:.3g}): "
+                    + (
+                        "its verdicts run against the human ranking."
+                        if sensitivity < -WEAK_SENSITIVITY
+                        else "its verdicts carry little of the human ranking."
+                    )
+                )
+            )
+
+    def _separating(self) -> str:
+        """Name the columns that separate the judge's verdicts, if any do."""
+        problem, learner = self.problem, self.learner
+        design = problem.parametric
+        names = ["the score difference", "the display order"][: design.shape[1]]
+        if hasattr(learner, "span") and problem.X.n_features:
+            span = learner.span(problem.X)
+            design = np.hstack([design, span])
+            found = span_names(learner, problem.X.names, span.shape[1])
+            names += [f"feature {name!r}" for name in found]
+        used = problem.sample_weight > 0
+        columns, alone = separating_columns(design[used], problem.y[used])
+        listed = ", ".join(names[i] for i in columns[:5])
+        if alone or not len(columns):
+            return listed
+        return f"a combination of {len(columns)} columns, among them {listed}"

@@ -16,25 +16,14 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.base import ComparisonEstimator
-from skanchor.comparisons import Comparisons, decide_roles, usable_features
-from skanchor.exceptions import BattlesError
-from skanchor.inference import PointResult, RankingResult
-from skanchor.judges import unused_judges
+from skanchor.comparisons import Comparisons
+from skanchor.results import PointResult, RankingResult
 
 __all__ = [
     "RankOnlyEstimator",
     "RankingEstimator",
     "ScoreEstimator",
-    "check_ranking",
-    "count_rows",
-    "decide_ranking",
-    "leave_out_few",
-    "leave_out_judges",
 ]
-
-ROWS_PER_PARAMETER = 5
-"""Historical rows of a judge for its sensitivity and each feature; with fewer its bias
-may be anything, and its one-step corrections harm the scores of all models."""
 
 
 class _Ranked(ComparisonEstimator):
@@ -87,7 +76,7 @@ class ScoreEstimator(_Scored):
         Returns
         -------
         DataFrame
-            As :meth:`skanchor.inference.PointResult.leaderboard`, with ``score``.
+            As :meth:`skanchor.results.PointResult.leaderboard`, with ``score``.
         """
         check_is_fitted(self)
         return self.result_.leaderboard("score")
@@ -109,7 +98,7 @@ class RankOnlyEstimator(_Ranked):
         Returns
         -------
         DataFrame
-            As :meth:`skanchor.inference.PointResult.leaderboard`, with ``win_rate``.
+            As :meth:`skanchor.results.PointResult.leaderboard`, with ``win_rate``.
         """
         check_is_fitted(self)
         return self.result_.leaderboard("win_rate")
@@ -119,7 +108,7 @@ class RankingEstimator(_Scored):
     """An estimator whose fitted ``result_`` ranks new models with intervals.
 
     The results are the attributes and methods of ``result_``, a
-    :class:`skanchor.inference.RankingResult`.
+    :class:`skanchor.results.RankingResult`.
     """
 
     result_: RankingResult
@@ -156,7 +145,7 @@ class RankingEstimator(_Scored):
         Returns
         -------
         DataFrame
-            As :meth:`skanchor.inference.RankingResult.contrasts`.
+            As :meth:`skanchor.results.RankingResult.contrasts`.
         """
         check_is_fitted(self)
         return self.result_.contrasts(level)
@@ -190,97 +179,7 @@ class RankingEstimator(_Scored):
         Returns
         -------
         DataFrame
-            As :meth:`skanchor.inference.RankingResult.leaderboard`.
+            As :meth:`skanchor.results.RankingResult.leaderboard`.
         """
         check_is_fitted(self)
         return self.result_.leaderboard(level)
-
-
-def check_ranking(X: Comparisons, new_models: Any) -> None:
-    """Refuse roles that leave nothing to rank or no scale to rank on."""
-    if not (X.is_human & X.is_usable).any():
-        raise BattlesError(
-            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}. "
-            "Human rows carry the label 'human'; split_battles(table, human=...) "
-            "gives it to another label."
-        )
-    if not X.is_new.any() and new_models is None:
-        unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
-        raise BattlesError(
-            f"There is no new model: every model has human rows{unjudged}. Name the "
-            "models to treat as new in new_models, or pass new_models=[] for the "
-            "historical leaderboard."
-        )
-    n_historical = len(X.models) - int(X.is_new.sum())
-    if n_historical < 2:
-        raise BattlesError(
-            f"Historical models with human rows: {n_historical}; at least two are "
-            "needed for a scale."
-        )
-
-
-def count_rows(
-    X: Comparisons, weight: NDArray[np.float64]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count the human and the judge rows of each model."""
-    used = X.is_usable & (weight > 0)
-    size = len(X.models)
-    human, judge = (
-        np.bincount(X.left[rows], minlength=size)
-        + np.bincount(X.right[rows], minlength=size)
-        for rows in (used & X.is_human, used & ~X.is_human)
-    )
-    return human, judge
-
-
-def decide_ranking(
-    X: Comparisons, weight: NDArray[np.float64], new_models: Any
-) -> tuple[Comparisons, list[Warning]]:
-    """Fix roles, leave out judges without history, refuse what cannot be ranked."""
-    battles = decide_roles(X, weight, new_models)
-    check_ranking(battles, new_models)
-    return leave_out_judges(battles, weight)
-
-
-def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
-    """The rows, those of these judges unusable."""
-    keep = np.array([judge not in judges for judge in X.judges.tolist()], dtype=bool)
-    return X.relabel(X.models, X.judges[keep])
-
-
-def leave_out_few(
-    X: Comparisons, weight: NDArray[np.float64]
-) -> tuple[Comparisons, list[Warning]]:
-    """Leave out judges with too little history, where others place every new model."""
-    needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
-    few, notices = unused_judges(X, weight, needed)
-    battles = _without(X, few)
-    used = battles.is_usable & (weight > 0)
-    seen = np.concatenate([battles.left[used], battles.right[used]])
-    if few and len(battles.judges) and np.isin(np.flatnonzero(X.is_new), seen).all():
-        return battles, notices
-    return X, []
-
-
-def leave_out_judges(
-    X: Comparisons, weight: NDArray[np.float64]
-) -> tuple[Comparisons, list[Warning]]:
-    """Leave out judges without history; refuse new models that nothing else places."""
-    battles = X
-    unused, notices = unused_judges(battles, weight)
-    if unused:
-        battles = _without(X, unused)
-        if not len(battles.judges):
-            raise BattlesError(
-                f"Judges {unused} have no row between two models with human votes, "
-                "so no judge can be calibrated."
-            )
-    used = battles.is_usable & (weight > 0)
-    for model in battles.models[battles.is_new].tolist():
-        code = battles.models.tolist().index(model)
-        if not (used & ((battles.left == code) | (battles.right == code))).any():
-            lost = f" ({unused} have no historical row)" if unused else ""
-            raise BattlesError(
-                f"New model {model!r} has no comparison by a calibrated judge{lost}."
-            )
-    return usable_features(battles, used & ~battles.is_human), notices

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skanchor import Comparisons
+from skanchor.comparisons import Comparisons, EncodedRows
 
 MODELS = np.array(["new", "strong", "weak"], dtype=object)
 NEW, STRONG, WEAK = range(3)
@@ -28,7 +28,7 @@ def as_battles(values, learned=None, human=False):
     turned = values[:, min(1, values.shape[1] - 1)] > 0
     upper = np.where(role == 1, NEW, STRONG)
     lower = np.full(len(values), WEAK)
-    battles = Comparisons(
+    rows = EncodedRows(
         MODELS,
         np.array(["judge"], dtype=object),
         np.where(turned, lower, upper).astype(np.intp),
@@ -40,7 +40,7 @@ def as_battles(values, learned=None, human=False):
         feature_names=tuple(f"x{i}" for i in range(values.shape[1])),
         named=False,
     )
-    return battles.with_columns(**(learned or {}))
+    return Comparisons(rows).with_columns(**(learned or {}))
 
 
 class RowAdapter(ClassifierMixin, BaseEstimator):

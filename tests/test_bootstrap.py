@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import PolynomialFeatures
 
-import skanchor.bootstrap as engine
-from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
+import skanchor.bootstrap._refit as engine
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor.baselines import (
     BASELINES,
     DirectScore,
@@ -29,9 +29,10 @@ from skanchor.baselines import (
 )
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import Bootstrapped, Resampler, bootstrap
-from skanchor.comparisons import decide_roles, source_codes
+from skanchor.comparisons import decide_roles
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import DataWarning
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 METHODS = {
@@ -74,8 +75,8 @@ def drawn(monkeypatch):
     order = []
     arrange = engine._side_by_side
 
-    def remember(X, weight):
-        order.append(arrange(X, weight))
+    def remember(sample):
+        order.append(arrange(sample))
         return order[-1]
 
     monkeypatch.setattr(engine, "_side_by_side", remember)
@@ -186,11 +187,16 @@ def test_human_only(data, monkeypatch):
 
 
 # --------------------------------------------------------------------------- resamples
+def in_roles(data, weight=None, groups=None):
+    sample = Sample.admit(data.X, data.y, weight, groups)
+    return sample.with_battles(decide_roles(sample.X, sample.weight, None))
+
+
 def test_rows_are_drawn_within_their_source_with_replacement(data):
-    X = decide_roles(Comparisons.from_battles(data.X), np.ones(len(data.y)), None)
-    sampler = Resampler(X, np.ones(len(data.y)), None, seed=3)
+    sample = in_roles(data)
+    sampler = Resampler(sample, seed=3)
     counts = np.vstack([sampler.draw(b)[0].copy() for b in range(6)])
-    source = source_codes(X)
+    source = sample.X.rows.sources
     for code in np.unique(source):
         mine = counts[:, source == code]
         assert (mine.sum(axis=1) == mine.shape[1]).all()
@@ -203,8 +209,7 @@ def test_rows_are_drawn_within_their_source_with_replacement(data):
 def test_weights_multiply_and_rows_without_weight_are_not_drawn(data):
     n = len(data.y)
     weight = np.tile([0.0, 2.0, 0.5], n)[:n]
-    X = decide_roles(Comparisons.from_battles(data.X), weight, None)
-    counts, _ = Resampler(X, weight, None, seed=3).draw(0)
+    counts, _ = Resampler(in_roles(data, weight), seed=3).draw(0)
     assert (counts[:, weight == 0] == 0).all()
     assert set(np.unique(counts[:, weight == 2.0] % 2)) == {0.0}
     assert set(np.unique(counts[:, weight == 0.5] % 0.5)) == {0.0}
@@ -213,12 +218,14 @@ def test_weights_multiply_and_rows_without_weight_are_not_drawn(data):
 def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
     n = len(data.y)
     groups = np.random.default_rng(0).permutation(n) // 3
-    X = decide_roles(Comparisons.from_battles(data.X), np.ones(n), None)
-    counts, _ = Resampler(X, np.ones(n), groups, seed=3).draw(0)
+    sample = in_roles(data, groups=groups)
+    counts, _ = Resampler(sample, seed=3).draw(0)
     by_group = pd.DataFrame(counts.T).groupby(groups)
     assert (by_group.nunique() == 1).all(axis=None)
     spans = (
-        pd.Series(source_codes(X)).groupby(groups).agg(lambda s: str(sorted(set(s))))
+        pd.Series(sample.X.rows.sources)
+        .groupby(groups)
+        .agg(lambda s: str(sorted(set(s))))
     )
     # Those that too few groups span are drawn together.
     sizes = spans.value_counts()

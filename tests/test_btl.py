@@ -20,6 +20,7 @@ from skanchor.exceptions import (
     DisconnectedError,
     SeparationWarning,
 )
+from skanchor.sample import Sample
 
 
 def make_table(seed, n=400, n_models=6, ties=0.2):
@@ -237,7 +238,7 @@ def test_refitting_from_a_start():
     X, y, weight = make_table(6)
     cold = BTLRegressor().fit(X, y, weight)
     warm = BTLRegressor()
-    warm._fit(Comparisons.from_battles(X), y, weight, start=cold)
+    warm.fit_sample(Sample.admit(X, y, weight), start=cold)
     assert warm.n_iter_ <= 2
     assert_allclose(warm.scores_, cold.scores_, atol=1e-9)
 

@@ -4,13 +4,15 @@ import warnings
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
-from skanchor import AnchorPipeline, SourceKFold
+from skanchor import AnchorPipeline, Comparisons, SourceKFold
 from skanchor.exceptions import DataWarning
-from skanchor.folds import fold_weights, run_plan
+from skanchor.folds import run_plan, training_weights
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -45,19 +47,32 @@ def test_bad_number_of_splits(n_splits):
 
 
 def test_training_weights_stand_for_the_whole_source():
-    weight = np.array([1.0, 2.0, 1.0, 1.0, 1.0, 5.0])
-    source = np.array([0, 0, 0, 1, 1, -1])
-    got = fold_weights(weight, source, np.array([0, 1, 3]), ["a", "b"])
+    weight = [1.0, 2.0, 1.0, 1.0, 1.0, 5.0]
+
+    def weights(judges, new, train):
+        """Of six rows: three by one source, two by another, and one of no use."""
+        table = pd.DataFrame(
+            {
+                "model_a": [*new, "x"],
+                "model_b": ["y", "y", "y", "y", "y", "x"],
+                "judge": [*judges, "human"],
+            }
+        )
+        X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
+        return training_weights(Sample.admit(X, np.ones(6) / 2, weight), train)
+
+    votes = ["human"] * 3 + ["gpt"] * 2
+    got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))
     assert_allclose(got, [4 / 3, 8 / 3, 0, 2, 0, 0])
-    with pytest.raises(ValueError, match="keeps no row of b"):
-        fold_weights(weight, source, np.array([0, 1]), ["a", "b"])
+    with pytest.raises(ValueError, match="keeps no row of judge 'gpt' rows between"):
+        weights(votes, ["x"] * 5, np.array([0, 1]))
     # A source of a new model is done without while another one places the model.
-    both = np.array([[True], [True]])
-    spared = fold_weights(weight, source, np.array([0, 1]), ["a", "b"], both)
-    assert (spared[source == 1] == 0.0).all()
-    with pytest.raises(ValueError, match="keeps no row of b"):
-        apart = np.array([[True, False], [True, True]])
-        fold_weights(weight, source, np.array([0, 1]), ["a", "b"], apart)
+    verdicts = ["claude"] * 3 + ["gpt"] * 2
+    spared = weights(verdicts, ["new"] * 5, np.array([0, 1]))
+    assert (spared[3:5] == 0.0).all()
+    lost = "keeps no row of judge 'gpt' rows with new model 'other'"
+    with pytest.raises(ValueError, match=lost):
+        weights(verdicts, ["new"] * 3 + ["other"] * 2, np.array([0, 1]))
 
 
 def _square(x):
@@ -87,16 +102,17 @@ def test_workers_that_are_threads_share_the_cores():
 
 
 def test_seeds_matter_where_all_groups_differ():
-    """Groups of all sizes: every seed deals other folds, each with its share."""
+    """Groups of all sizes: every seed draws other folds, each with its share."""
     sizes = np.arange(1, 61)
     groups = np.repeat(np.arange(60), sizes)
     data = simulate_battles(len(groups) - 30, 30, random_state=0)
-    dealt = [
-        SourceKFold(4, random_state=seed).deal(data.X, groups) for seed in range(3)
+    assigned = [
+        SourceKFold(4, random_state=seed).assign_folds(data.X, groups)
+        for seed in range(3)
     ]
-    assert not np.array_equal(dealt[0], dealt[1])
-    assert not np.array_equal(dealt[1], dealt[2])
-    for fold in dealt:
+    assert not np.array_equal(assigned[0], assigned[1])
+    assert not np.array_equal(assigned[1], assigned[2])
+    for fold in assigned:
         by_group = np.array([set(fold[groups == g]).pop() for g in range(60)])
         assert (np.bincount(by_group, minlength=4) == 15).all()
         assert np.bincount(fold).max() < 1.5 * np.bincount(fold).min()

@@ -9,12 +9,12 @@ from scipy.special import expit
 from scipy.stats import binom, norm
 
 from skanchor.inference import (
-    RankingResult,
     combine_repeats,
     holm_adjust,
     one_sided_p,
     rank_limits,
 )
+from skanchor.results import RankingResult
 
 
 def holm_rejections(p, alpha):

@@ -28,7 +28,7 @@ from skanchor._numerics.item_covariance import (
 )
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias._base import LastStage
-from skanchor.diagnostics import _score_test, _Sums, item_effects_check
+from skanchor.diagnostics import ModelSums, item_effects_check, score_test
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (
     BattlesError,
@@ -39,6 +39,7 @@ from skanchor.exceptions import (
 )
 from skanchor.inference import satterthwaite, t_distribution, t_quantile
 from skanchor.items import dispersions
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 COVARIANCE = np.array([[0.09, 0.03], [0.03, 0.16]])
@@ -374,7 +375,7 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(deviating):
     ones = np.ones(len(y))
 
     def noise(*args):
-        return dispersions(known, *args, None, deviating=deviating)
+        return dispersions(Sample.admit(known, *args), deviating=deviating)
 
     votes = noise(y, ones)
     assert_allclose(votes, 1.0, atol=0.15)
@@ -534,10 +535,9 @@ class TestAuto:
             encoded = anchor.calibrator_.transform(anchor.btl_.transform(data.X))
             p.append(
                 item_effects_check(
-                    encoded, np.asarray(data.y, float), np.ones(len(data.y)),
-                    anchor.btl_, anchor.calibrator_,
+                    Sample.admit(encoded, data.y), anchor.btl_, anchor.calibrator_
                 ).p_value
-            )  # fmt: skip
+            )
         # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
         assert np.sum(np.array(p) < 0.1) <= 11
         assert kstest(p, "uniform").pvalue > 1e-3
@@ -551,7 +551,9 @@ class TestAuto:
         anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
         anchor.fit(X, y, sample_weight=weight)
         rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
-        found = item_effects_check(rows, y, weight, anchor.btl_, anchor.calibrator_)
+        found = item_effects_check(
+            Sample.admit(rows, y, weight), anchor.btl_, anchor.calibrator_
+        )
 
         names = anchor.btl_.models_
         old = (X.judge != "human") & X.model_a.isin(names) & X.model_b.isin(names)
@@ -577,7 +579,7 @@ class TestAuto:
         for slope in (0.7, 1.4, -0.2):
             root = centre @ rng.normal(size=(n, n - 2))
             sums = 1.2 * root @ rng.normal(size=n - 2)
-            judges.append(_Sums(sums, root @ root.T, rng.uniform(0.5, 1.0), slope))
+            judges.append(ModelSums(sums, root @ root.T, rng.uniform(0.5, 1.0), slope))
         error = centre @ rng.normal(size=(n, n))
         error = 0.1 * error @ error.T
         error[-1] = error[:, -1] = 0.0
@@ -594,7 +596,7 @@ class TestAuto:
         above = (score @ tested @ score - first) / np.sqrt(2 * second)
         expected = chi2.sf(df + above * np.sqrt(2 * df), df)
         assert 1e-6 < expected < 0.5
-        assert_allclose(_score_test(judges, error), expected, rtol=1e-8)
+        assert_allclose(score_test(judges, error), expected, rtol=1e-8)
 
     def test_size_and_power_of_the_check(self):
         """Without deviations p is uniform; deviations of 0.2 logits are seen."""
@@ -609,10 +611,9 @@ class TestAuto:
                 encoded = anchor.calibrator_.transform(anchor.btl_.transform(X))
                 values.append(
                     item_effects_check(
-                        encoded, np.asarray(data.y, float), np.ones(len(X)),
-                        anchor.btl_, anchor.calibrator_,
+                        Sample.admit(encoded, data.y), anchor.btl_, anchor.calibrator_
                     ).p_value
-                )  # fmt: skip
+                )
         # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
         assert np.sum(np.array(p[0.0]) < 0.1) <= 11
         assert kstest(p[0.0], "uniform").pvalue > 1e-3

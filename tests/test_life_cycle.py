@@ -141,7 +141,7 @@ def test_a_second_fit_leaves_nothing_of_the_first(data, anchor):
     before = set(vars(other))
     other.set_params(item_effects=None).fit(data.X, data.y)
     assert_same(other, anchor)
-    assert other._deviations is None and set(vars(other)) == before
+    assert other.comparisons_.deviations is None and set(vars(other)) == before
     # A bare array records its columns; a table afterwards does not keep them.
     btl = BTLRegressor().fit(pd.DataFrame({"l": [1, 2, 1], "r": [2, 1, 2]}), [0, 1, 1])
     assert hasattr(btl, "feature_names_in_")

@@ -86,6 +86,14 @@ class PairCounts:
         """(Half) wins of the row model over the column model."""
         return self.first + (self.weight - self.first).T
 
+    def among(self, models: NDArray[np.intp]) -> PairCounts:
+        """Counts between some of the models."""
+        box = np.ix_(models, models)
+        one, y, y2 = self.squares
+        return PairCounts(
+            self.weight[box], self.first[box], (one[box], y[box], y2[box])
+        )
+
     def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(row model beats column model)."""
         return sigmoid(scores[:, None] - scores[None, :])

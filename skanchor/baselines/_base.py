@@ -8,21 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor.admission import admit_to_ranking
 from skanchor.base import ComparisonEstimator
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError, BoundWarning
-from skanchor.inference import PointResult
 from skanchor.judges import JudgeCalibrator
-from skanchor.ranking import ScoreEstimator, count_rows, decide_ranking
-from skanchor.refits import (
-    SCORE_BOUND,
-    Arrivals,
-    Fits,
-    StageFits,
-    one_judge,
-    without_features,
-)
+from skanchor.ranking import ScoreEstimator
+from skanchor.refits import SCORE_BOUND, Arrivals, Fits, StageFits
+from skanchor.results import PointResult
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 __all__ = ["PlugIn", "TwoStages", "check_scores"]
 
@@ -62,30 +58,32 @@ class TwoStages(ComparisonEstimator):
         self.new_models = new_models
         self.unseen = unseen
 
-    def _stage_fits(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None,
-    ) -> StageFits:
-        return StageFits(
-            X,
-            y,
-            weight,
-            groups,
-            self.btl if self.btl is not None else BTLRegressor(),
-            self.calibrator if self.calibrator is not None else JudgeCalibrator(),
-        )
+    @property
+    def uses_features(self) -> bool:
+        """Whether the definition reads the features of the responses."""
+        return self._features
+
+    def _admit(self, sample: Sample) -> Sample:
+        """Rows in their roles, as the definition reads them."""
+        if not self.uses_features:
+            sample = sample.with_battles(sample.X.without_features())
+        return admit_to_ranking(sample, self.new_models)
+
+    def _keep(self, sample: Sample, fits: StageFits) -> None:
+        """Store labels and stages."""
+        assert fits.calibrator_ is not None
+        self.btl_, self.calibrator_ = fits.btl_, fits.calibrator_
+        self.models_, self.judges_ = sample.X.models, sample.X.judges
+        self.new_models_ = sample.X.models[sample.X.is_new]
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
         known = X.with_columns(
             scores=scores, new_models=tuple(self.new_models_.tolist())
         )
-        view = one_judge(known) if self._pooled else known
-        view = view if self._features else without_features(view)
-        learned = self.calibrator_._annotate(view)
+        view = known.of_one_judge() if self._pooled else known
+        view = view if self.uses_features else view.without_features()
+        learned = self.calibrator_.transform(view)
         every = np.zeros(len(X.judges), dtype=np.intp) if self._pooled else slice(None)
         position = learned.position_effects
         return known.with_columns(
@@ -114,7 +112,7 @@ class PlugIn(TwoStages, ScoreEstimator):
     def _estimate(self, fits: Fits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         fits.emphasis = self._emphasis(fits)
-        judges = fits.judges(features=self._features, pooled=self._pooled)
+        judges = fits.judges(features=self.uses_features, pooled=self._pooled)
         scores = fits.human_scores().copy()
         scores[:, fits.new] = self._place(
             fits, fits.arrivals(judges, pooled=self._pooled)
@@ -125,30 +123,20 @@ class PlugIn(TwoStages, ScoreEstimator):
         """Keep what else the definition has found."""
 
     # ----------------------------------------------------------------------------- fit
-    def _fit(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
-        start: Any = None,
-    ) -> list[Warning]:
-        X = X if self._features else without_features(X)
-        X, notices = decide_ranking(X, weight, self.new_models)
-        fits = self._stage_fits(X, y, weight, groups)
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        sample = self._admit(sample)
+        X = sample.X
+        fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
         scores = self._estimate(fits)[0]
         self._remember(fits)
-        notices += check_scores(X, scores)
-        assert fits.calibrator_ is not None
-        self.btl_, self.calibrator_ = fits.btl_, fits.calibrator_
-        self.models_, self.judges_ = X.models, X.judges
-        self.new_models_ = X.models[X.is_new]
-        self.result_ = PointResult(X.models, X.is_new, scores, *count_rows(X, weight))
-        return notices + fits.notices
+        check_scores(X, scores)
+        self._keep(sample, fits)
+        counts = count_rows(X, sample.weight)
+        self.result_ = PointResult(X.models, X.is_new, scores, *counts)
 
 
-def check_scores(X: Comparisons, scores: Array) -> list[Warning]:
-    """Refuse new models that nothing places; tell of those at a bound."""
+def check_scores(X: Comparisons, scores: Array) -> None:
+    """Refuse new models that nothing places; warn of those at a bound."""
     lost = X.models[X.is_new & ~np.isfinite(scores)].tolist()
     if lost:
         raise BattlesError(
@@ -156,11 +144,10 @@ def check_scores(X: Comparisons, scores: Array) -> list[Warning]:
             "models; nothing places them."
         )
     far = X.is_new & (np.abs(scores) >= SCORE_BOUND * (1.0 - 1e-6))
-    if not far.any():
-        return []
-    return [
-        BoundWarning(
-            f"Scores of new models {X.models[far].tolist()} lie on the bounds "
-            f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison."
+    if far.any():
+        warn(
+            BoundWarning(
+                f"Scores of new models {X.models[far].tolist()} lie on the bounds "
+                f"{(-SCORE_BOUND, SCORE_BOUND)}: they won or lost every comparison."
+            )
         )
-    ]

@@ -9,6 +9,7 @@ from skanchor.baselines._joint_btl import JointBTL
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
 from skanchor.refits import Fits
+from skanchor.sample import Sample
 
 __all__ = ["HumanOnly"]
 
@@ -53,10 +54,9 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
     True
     """
 
-    def _counted(
-        self, X: Comparisons, weight: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        human = np.where(X.is_human, weight, 0.0)
+    def _read(self, sample: Sample) -> Sample:
+        X = sample.X
+        human = np.where(X.is_human, sample.weight, 0.0)
         present = human * X.is_usable > 0
         voted = set(X.models[np.union1d(X.left[present], X.right[present])].tolist())
         lost = [model for model in self.new_models or () if model not in voted]
@@ -65,7 +65,7 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
                 f"HumanOnly needs human rows of the new models, and {lost} have none. "
                 "Add them to X and y."
             )
-        return human
+        return sample.weighted(human)
 
     def _estimate(self, fits: Fits) -> NDArray[np.float64]:
         cells = fits.cells

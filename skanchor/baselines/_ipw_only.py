@@ -17,6 +17,7 @@ from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
 from skanchor.refits import Arrivals, Fits
+from skanchor.sample import Sample
 
 __all__ = ["IPWOnly"]
 
@@ -171,9 +172,9 @@ class IPWOnly(PlugIn):
         mean = (both * weights).sum(axis=(0, 2))[:, None] / total
         return np.asarray(both.mean(axis=0) / mean)
 
-    def _fit(self, *args: Any, **kwargs: Any) -> list[Warning]:
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._density: dict[int, Array] = {}
-        return super()._fit(*args, **kwargs)
+        super()._fit(sample, start, seed_offset)
 
     def _remember(self, fits: Fits) -> None:
         assert fits.emphasis is not None

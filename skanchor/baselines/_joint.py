@@ -12,11 +12,13 @@ from skanchor._numerics.batched import JointModel, LinearRows
 from skanchor._numerics.information import selectors
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor.baselines._base import TwoStages, check_scores
-from skanchor.comparisons import Comparisons, FeaturePairs
+from skanchor.comparisons import FeaturePairs, count_rows
 from skanchor.exceptions import BattlesError, ConvergenceWarning
-from skanchor.inference import RankingResult
-from skanchor.ranking import RankingEstimator, count_rows, decide_ranking
-from skanchor.refits import SCORE_BOUND, Fits, columns_of, without_features
+from skanchor.ranking import RankingEstimator
+from skanchor.refits import SCORE_BOUND, Fits, StageFits, columns_of
+from skanchor.results import RankingResult
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 __all__ = ["JointLikelihood"]
 
@@ -44,7 +46,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
             cut = layout.cut(m, arrivals=True)
             blocks = [cut.order[:, None]] if self.calibrator_.position_effect else []
             weight, ridge = columns_of(fits.weights, cut.rows), None
-            if self._features:
+            if self.uses_features:
                 learner: Any = self.calibrator_.biases_[judge]
                 left, right = np.split(cut.responses, 2)
                 pairs = FeaturePairs(left, right)
@@ -69,28 +71,20 @@ class JointLikelihood(TwoStages, RankingEstimator):
         return np.asarray(values[:, : model.selectors.shape[1]] @ model.selectors.T)
 
     # ----------------------------------------------------------------------------- fit
-    def _fit(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
-        start: Any = None,
-    ) -> list[Warning]:
-        X = X if self._features else without_features(X)
-        X, notices = decide_ranking(X, weight, self.new_models)
-        fits = self._stage_fits(X, y, weight, groups)
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        sample = self._admit(sample)
+        X = sample.X
+        fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
         plug_in = fits.human_scores().copy()
-        arrivals = fits.arrivals(fits.judges(features=self._features))
+        arrivals = fits.arrivals(fits.judges(features=self.uses_features))
         plug_in[:, fits.new] = arrivals.root("sensitivity")
-        assert fits.calibrator_ is not None
-        self.btl_, self.calibrator_ = fits.btl_, fits.calibrator_
-        notices += fits.notices + check_scores(X, plug_in[0])
+        self._keep(sample, fits)
+        check_scores(X, plug_in[0])
         model = self._model(fits)
         first = self._first_values(model, plug_in[0])
         values, converged = model.climb(first, tol=fits.tol)
         if not converged:
-            notices.append(
+            warn(
                 ConvergenceWarning(
                     "The joint likelihood did not converge; a model or a feature may "
                     "be separated."
@@ -98,10 +92,8 @@ class JointLikelihood(TwoStages, RankingEstimator):
             )
         self._values: Array = np.clip(values, -100.0, 100.0)
         self._update_calibrator(model)
-        self.models_, self.judges_ = X.models, X.judges
-        self.new_models_ = X.models[X.is_new]
         scores = model.selectors @ self._values[: model.selectors.shape[1]]
-        covariance = self._sandwich(model, fits, groups)
+        covariance = self._sandwich(model, fits, sample.groups)
         unbounded = np.abs(scores) >= SCORE_BOUND
         self.result_ = RankingResult(
             X.models,
@@ -109,15 +101,14 @@ class JointLikelihood(TwoStages, RankingEstimator):
             np.clip(scores, -SCORE_BOUND, SCORE_BOUND)[None],
             covariance[None],
             unbounded | (not converged),
-            *count_rows(X, weight),
+            *count_rows(X, sample.weight),
         )
-        return notices
 
     def _first_values(self, model: JointModel, scores: Array) -> Array:
         free = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
         parts = [free]
         for learner in self.calibrator_.biases_.values():
-            if self._features and not hasattr(learner, "span"):
+            if self.uses_features and not hasattr(learner, "span"):
                 raise BattlesError(
                     f"{type(self).__name__} needs biases that are linear in their "
                     f"coefficients, such as LinearBias, got {learner!r}."

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor.admission import check_ranking
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, decide_roles
-from skanchor.inference import RankingResult
-from skanchor.ranking import RankingEstimator, check_ranking, count_rows
+from skanchor.comparisons import Comparisons, count_rows, decide_roles
+from skanchor.ranking import RankingEstimator
 from skanchor.refits import Fits
+from skanchor.results import RankingResult
+from skanchor.sample import Sample
 
 __all__ = ["JointBTL"]
 
@@ -70,25 +71,12 @@ class JointBTL(RankingEstimator):
         self.new_models = new_models
         self.unseen = unseen
 
-    def _fit(
-        self,
-        X: Comparisons,
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64],
-        groups: NDArray[np.intp] | None = None,
-        start: Any = None,
-    ) -> list[Warning]:
-        weight = self._counted(X, weight)
-        X = decide_roles(X, weight, self.new_models)
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        sample = self._read(sample)
+        X = decide_roles(sample.X, sample.weight, self.new_models)
         check_ranking(X, self.new_models)
-        alike = replace(
-            X,
-            judge=np.where(X.is_usable, -1, X.judge),
-            new_models=(),
-            _cache={},
-        )
-        self.btl_ = clone(self.btl) if self.btl is not None else BTLRegressor()
-        notices = self.btl_._fit(alike, y, weight, groups)
+        alike = sample.with_battles(X.as_human())
+        self.btl_: BTLRegressor = clone(self._part("btl")).fit_sample(alike)
         self.models_ = X.models
         self.new_models_ = X.models[X.is_new]
         size = len(X.models)
@@ -102,15 +90,12 @@ class JointBTL(RankingEstimator):
             (recentre @ self.btl_.scores_.to_numpy())[None],
             (recentre @ covariance @ recentre.T)[None],
             unbounded,
-            *count_rows(X, weight),
+            *count_rows(X, sample.weight),
         )
-        return notices
 
-    def _counted(
-        self, X: Comparisons, weight: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Weights of the rows that the model reads."""
-        return weight
+    def _read(self, sample: Sample) -> Sample:
+        """The rows that the model reads."""
+        return sample
 
     def _estimate(self, fits: Fits) -> NDArray[np.float64]:
         """Scores of all models, of shape (n_replicates, n_models)."""

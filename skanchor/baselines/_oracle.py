@@ -11,11 +11,13 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor.admission import check_ranking
 from skanchor.arrivals import ArrivalScorer
-from skanchor.comparisons import Comparisons, decide_roles
+from skanchor.comparisons import Comparisons, count_rows, decide_roles
 from skanchor.exceptions import BattlesError
-from skanchor.inference import RankingResult
-from skanchor.ranking import RankingEstimator, check_ranking, count_rows
+from skanchor.ranking import RankingEstimator
+from skanchor.results import RankingResult
+from skanchor.sample import Sample
 
 __all__ = ["Oracle"]
 
@@ -83,16 +85,9 @@ class Oracle(RankingEstimator):
         self.new_models = new_models
         self.unseen = unseen
 
-    def _fit(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
-        start: Any = None,
-    ) -> list[Warning]:
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._check_truth()
-        X = decide_roles(X, weight, self.new_models)
+        X = decide_roles(sample.X, sample.weight, self.new_models)
         check_ranking(X, self.new_models)
         old = X.models[~X.is_new]
         unknown = [model for model in old.tolist() if model not in self.truth["scores"]]
@@ -101,13 +96,12 @@ class Oracle(RankingEstimator):
             raise BattlesError(f"The truth does not tell of {unknown[:5]}.")
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
-        known = self._nuisances(X)
-        self.arrival_ = clone(self.arrival) if self.arrival else ArrivalScorer()
-        notices = self.arrival_._fit(known, y, weight, groups)
-        placed = self.arrival_._annotate(known)
+        known = sample.with_battles(self._nuisances(X))
+        self.arrival_: ArrivalScorer = clone(self._part("arrival")).fit_sample(known)
+        placed = self.arrival_.transform(known.X)
         covariance = np.zeros((len(X.models),) * 2)
         box = np.ix_(X.is_new, X.is_new)
-        covariance[box] = self._sandwich(placed, y, weight, groups)
+        covariance[box] = self._sandwich(known.with_battles(placed))
         unbounded = np.zeros(len(X.models), dtype=bool)
         unbounded[X.is_new] = self.arrival_.at_bound_
         assert placed.scores is not None
@@ -117,9 +111,8 @@ class Oracle(RankingEstimator):
             placed.scores[None],
             covariance[None],
             unbounded,
-            *count_rows(X, weight),
+            *count_rows(X, sample.weight),
         )
-        return notices
 
     def _check_truth(self) -> None:
         names = ("scores", "sensitivities", "bias")
@@ -156,14 +149,9 @@ class Oracle(RankingEstimator):
             deviations=deviations,
         )
 
-    def _sandwich(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None,
-    ) -> Array:
-        rows = np.flatnonzero(X.involves_new & X.is_usable & (weight > 0))
+    def _sandwich(self, sample: Sample) -> Array:
+        X, weight, groups = sample.X, sample.weight, sample.groups
+        rows = np.flatnonzero(X.involves_new & sample.counts)
         assert X.sensitivities is not None
         slope = np.append(X.sensitivities, 1.0)[X.judge[rows]]
         at = np.arange(len(rows))
@@ -172,7 +160,7 @@ class Oracle(RankingEstimator):
         design = (signs * slope[:, None])[:, X.is_new]
         p = expit(X.logits()[rows])
         bread = design.T @ (design * (weight[rows] * p * (1.0 - p))[:, None])
-        terms = design * (weight[rows] * (y[rows] - p))[:, None]
+        terms = design * (weight[rows] * (sample.y[rows] - p))[:, None]
         if groups is not None:
             _, code = np.unique(groups[rows], return_inverse=True)
             sums = np.zeros((code.max() + 1, terms.shape[1]))

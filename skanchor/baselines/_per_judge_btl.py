@@ -78,7 +78,8 @@ class PerJudgeBTL(PlugIn):
         self.plug_in_average = plug_in_average
 
     @property
-    def _features(self) -> bool:  # type: ignore[override]
+    def uses_features(self) -> bool:
+        """Whether the definition reads the features of the responses."""
         return self.plug_in_average
 
     def _place(self, fits: Fits, arrivals: Arrivals) -> Array:

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from skanchor.admission import admit_to_ranking
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError
-from skanchor.inference import PointResult
-from skanchor.ranking import RankOnlyEstimator, count_rows, decide_ranking
-from skanchor.refits import Fits, StageFits, without_features
+from skanchor.ranking import RankOnlyEstimator
+from skanchor.refits import Fits, StageFits
+from skanchor.results import PointResult
+from skanchor.sample import Sample
 
 __all__ = ["RankOnly"]
 
@@ -58,17 +60,11 @@ class RankOnly(RankOnlyEstimator):
         return rates
 
     # ----------------------------------------------------------------------------- fit
-    def _fit(
-        self,
-        X: Comparisons,
-        y: Array,
-        weight: Array,
-        groups: NDArray[np.intp] | None = None,
-        start: Any = None,
-    ) -> list[Warning]:
-        X, notices = decide_ranking(without_features(X), weight, self.new_models)
-        btl = self.btl if self.btl is not None else BTLRegressor()
-        fits = StageFits(X, y, weight, groups, btl)
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        sample = sample.with_battles(sample.X.without_features())
+        sample = admit_to_ranking(sample, self.new_models)
+        X = sample.X
+        fits = StageFits(sample, self._part("btl"))
         rates = self._estimate(fits)[0]
         lost = X.models[~np.isfinite(rates)].tolist()
         if lost:
@@ -79,13 +75,13 @@ class RankOnly(RankOnlyEstimator):
         self.btl_ = fits.btl_
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
-        self.result_ = PointResult(X.models, X.is_new, rates, *count_rows(X, weight))
+        counts = count_rows(X, sample.weight)
+        self.result_ = PointResult(X.models, X.is_new, rates, *counts)
         self._remember(fits)
-        return notices + fits.notices
 
     def _implied_scores(self) -> Array:
         """Scores whose mean win rates against the historical models are the fitted."""
-        scores = np.array(self.btl_._scores_of(self.models_))
+        scores = np.array(self.btl_.scores_for(self.models_))
         old = scores[np.isfinite(scores)]
         for i in np.flatnonzero(~np.isfinite(scores)):
             rate = np.clip(self.result_.estimates[i], 1e-6, 1.0 - 1e-6)

@@ -1,0 +1,275 @@
+"""Admission of battles to a ranking: roles, judges with history, nothing unplaced.
+
+Every method that ranks new models, pipeline and competitors alike, comes by this road.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons, decide_roles, usable_features
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn
+
+__all__ = [
+    "admit_to_ranking",
+    "check_ranking",
+    "check_weights_and_groups",
+    "leave_out_judges",
+    "leave_out_little_history",
+    "leave_out_separated",
+]
+
+Array = NDArray[np.float64]
+
+FEW_GROUPS = 30
+"""Groups below which a variance between groups is not trusted."""
+
+ROWS_PER_PARAMETER = 5
+"""Historical rows of a judge for its sensitivity and each feature; with fewer its bias
+may be anything, and its one-step corrections harm the scores of all models."""
+
+
+def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
+    """Fix roles, leave out judges without history, refuse what cannot be ranked.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    new_models : sequence of labels or None
+        Models with free scores; None means those without human rows.
+
+    Returns
+    -------
+    Sample
+        In the vocabulary of what is left, with its roles.
+
+    Raises
+    ------
+    BattlesError
+        If there is nothing to rank, no scale, or a new model that nothing places.
+    """
+    battles = decide_roles(sample.X, sample.weight, new_models)
+    check_ranking(battles, new_models)
+    return leave_out_judges(sample.with_battles(battles))
+
+
+def check_ranking(X: Comparisons, new_models: Any) -> None:
+    """Refuse roles that leave nothing to rank or no scale to rank on."""
+    if not (X.is_human & X.is_usable).any():
+        raise BattlesError(
+            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}. "
+            "Human rows carry the label 'human'; split_battles(table, human=...) "
+            "gives it to another label."
+        )
+    if not X.is_new.any() and new_models is None:
+        unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
+        raise BattlesError(
+            f"There is no new model: every model has human rows{unjudged}. Name the "
+            "models to treat as new in new_models, or pass new_models=[] for the "
+            "historical leaderboard."
+        )
+    n_historical = len(X.models) - int(X.is_new.sum())
+    if n_historical < 2:
+        raise BattlesError(
+            f"Historical models with human rows: {n_historical}; at least two are "
+            "needed for a scale."
+        )
+
+
+def leave_out_judges(sample: Sample) -> Sample:
+    """Leave out judges without history; refuse new models that nothing else places."""
+    history = _JudgeHistory.of(sample)
+    unused = history.with_fewer_rows_than(1)
+    history.warn_of(unused, 1)
+    battles = _without(sample.X, unused)
+    if unused and not len(battles.judges):
+        raise BattlesError(
+            f"Judges {unused} have no row between two models with human votes, "
+            "so no judge can be calibrated."
+        )
+    used = battles.is_usable & (sample.weight > 0)
+    seen = battles.rows.appearances(used) > 0
+    lost = battles.models[battles.is_new & ~seen].tolist()
+    if lost:
+        why = f" ({unused} have no historical row)" if unused else ""
+        raise BattlesError(
+            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}."
+        )
+    return sample.with_battles(usable_features(battles, used & ~battles.is_human))
+
+
+def leave_out_little_history(sample: Sample) -> Sample:
+    """Leave out judges with too little history, where others place every new model."""
+    X = sample.X
+    needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
+    history = _JudgeHistory.of(sample)
+    few = history.with_fewer_rows_than(needed)
+    battles = _without(X, few)
+    seen = battles.rows.appearances(battles.is_usable & (sample.weight > 0)) > 0
+    if not few or not len(battles.judges) or not seen[X.is_new].all():
+        return sample
+    history.warn_of(few, needed)
+    return sample.with_battles(battles)
+
+
+def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
+    """Leave out historical models whose scores the votes bound on one side only.
+
+    At the maximum of the likelihood, infinitely far out, their votes say nothing of
+    the other models, and no judge can be calibrated on their rows.
+    """
+    X = sample.X
+    with WarningLog() as log:
+        trial = clone(btl).fit_sample(sample)
+    graph = trial.connectivity_
+    separated = len(graph.strong_components) > len(graph.components)
+    if not separated or trial.alpha > 0.0:
+        # The chain will find, and tell, the same.
+        return sample
+    for found in log.found:
+        warn(found)
+    lost = trial.models_[trial.unbounded_].tolist()
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    cure = (
+        "Name them in new_models to place them with the judges' help, add votes, or "
+        "set BTLRegressor(alpha=0.01)."
+    )
+    if len(bounded) - int(X.is_new.sum()) < 2:
+        raise BattlesError(
+            "Human votes bound the scores of all historical models on one side only: "
+            f"{str(log.found[-1]).partition(': ')[2].partition('. ')[0]}. No two of "
+            "them lie on a common scale. Add votes, or set BTLRegressor(alpha=0.01)."
+        )
+    kept = X.relabel(bounded, X.judges)
+    rows = int((X.is_usable & ~kept.is_usable & (sample.weight > 0)).sum())
+    warn(
+        DataWarning(
+            f"The {rows} rows of models {lost[:5]}, whose scores have no limit, are "
+            f"left out. {cure}"
+        )
+    )
+    return sample.with_battles(kept)
+
+
+def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
+    """Refuse weights that drown in rounding; warn of odd ones, and of few groups.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    as_counts : bool
+        Whether weights stand for numbers of rows, as beside item effects.
+
+    Returns
+    -------
+    Sample
+        Extreme weights brought near one.
+    """
+    if as_counts:
+        _warn_of_odd_counts(sample.weight)
+    _warn_of_few_groups(sample)
+    return sample.weighted(_scaled(sample.weight))
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgeHistory:
+    """How many rows each judge has, and how many of them are historical."""
+
+    judges: list[Any]
+    historical: list[int]
+    rows: list[int]
+
+    @classmethod
+    def of(cls, sample: Sample) -> _JudgeHistory:
+        X = sample.X
+        rows = sample.counts & (X.judge >= 0)
+        historical, every = (
+            np.bincount(X.judge[which], minlength=len(X.judges)).tolist()
+            for which in (rows & ~X.involves_new, rows)
+        )
+        return cls(X.judges.tolist(), historical, every)
+
+    def with_fewer_rows_than(self, needed: int) -> list[Any]:
+        """Judges with too few historical rows."""
+        known = zip(self.judges, self.historical, strict=True)
+        return [judge for judge, n in known if n < needed]
+
+    def warn_of(self, left_out: list[Any], needed: int) -> None:
+        """Warn of the judges whose rows are left out."""
+        for judge, n, every in zip(
+            self.judges, self.historical, self.rows, strict=True
+        ):
+            if judge not in left_out:
+                continue
+            what = "no historical row" if n == 0 else f"{n} historical rows"
+            why = f", fewer than the {needed} that its features ask for" if n else ""
+            warn(
+                DataWarning(
+                    f"Judge {judge!r} has {what} to calibrate it{why}; its {every} "
+                    "rows are left out."
+                )
+            )
+
+
+def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
+    """The rows, those of these judges unusable."""
+    if not judges:
+        return X
+    keep = np.array([judge not in judges for judge in X.judges.tolist()], dtype=bool)
+    return X.relabel(X.models, X.judges[keep])
+
+
+def _scaled(weight: Array) -> Array:
+    """Refuse weights whose ratios drown in rounding; bring extreme ones near one."""
+    unit = weight.max()
+    scaled = weight / unit
+    lost = (weight > 0) & (scaled < np.finfo(float).eps)
+    if lost.any():
+        raise ValueError(
+            f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "
+            "of the heaviest. Rescale it, or set them to zero."
+        )
+    # Beside the prior of the item effects a weight is a number of rows: only where
+    # squares would leave the range of floats is the unit free.
+    return weight if 1e-100 < unit < 1e100 else scaled
+
+
+def _warn_of_few_groups(sample: Sample) -> None:
+    """Warn of groups too few for their spread to be known."""
+    if sample.groups is None:
+        return
+    n_groups = len(np.unique(sample.groups[sample.weight > 0]))
+    if n_groups < FEW_GROUPS:
+        warn(
+            DataWarning(
+                f"There are {n_groups} groups: with fewer than {FEW_GROUPS} the "
+                "variance between groups is poorly known, training sets differ much, "
+                "and intervals may be off. Use finer groups if there are any."
+            )
+        )
+
+
+def _warn_of_odd_counts(weight: Array) -> None:
+    """Warn of weights that cannot be numbers of rows."""
+    known = weight[weight > 0]
+    mean = float(known.mean())
+    if 0.5 <= mean <= 2.0 or (known == np.round(known)).all():
+        return
+    warn(
+        DataWarning(
+            f"The mean of sample_weight is {mean:.3g}. Where judges may deviate by "
+            "model, their deviations are fitted as if a weight were so many votes; "
+            "divide relative weights by their mean, or set item_effects=None, to which "
+            "their unit is nothing."
+        )
+    )

@@ -1,0 +1,208 @@
+"""An estimator whose intervals come from refits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from skanchor.baselines import DirectScore
+from skanchor.bootstrap._refit import bootstrap
+from skanchor.bootstrap._result import KINDS, BootstrapResult
+from skanchor.comparisons import Comparisons
+from skanchor.ranking import RankingEstimator, RankOnlyEstimator
+from skanchor.results import RankingResult
+from skanchor.sample import Sample
+
+__all__ = ["Bootstrapped"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class BootstrapRanking(RankingResult):
+    """Scores with the covariance of their refits, and intervals from their quantiles.
+
+    Attributes
+    ----------
+    refits : BootstrapResult
+        The refits.
+    kind : str
+        Kind of the intervals.
+    """
+
+    refits: BootstrapResult
+    kind: str
+
+    def _place(self, table: pd.DataFrame, targets: Array, level: float) -> None:
+        """Write limits into a table of linear targets."""
+        table["low"], table["high"] = self.refits.limits(targets, level, self.kind)
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """As the base class, from quantiles of the refits."""
+        return self.refits.conf_int(level, self.kind)
+
+    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
+        """As the base class, with intervals from quantiles of the refits."""
+        table = super().leaderboard(level)
+        rows = pd.Index(self.models).get_indexer(table.index)
+        self._place(table, np.eye(len(self.models))[:, rows], level)
+        return table
+
+    def contrasts(self, level: float = 0.95) -> pd.DataFrame:
+        """As the base class, with intervals from quantiles of the refits."""
+        table = super().contrasts(level)
+        index = pd.Index(self.models)
+        eye = np.eye(len(self.models))
+        first, second = (
+            index.get_indexer(table.index.get_level_values(name))
+            for name in ("model", "opponent")
+        )
+        self._place(table, eye[:, first] - eye[:, second], level)
+        table["win_low"], table["win_high"] = expit(table["low"]), expit(table["high"])
+        return table
+
+
+class Bootstrapped(RankingEstimator):
+    """A method with bootstrap intervals from full refits.
+
+    Turns a method that ends in scores into one with the results of
+    ``AnchorPipeline``: errors, intervals, contrasts and rank sets.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        The method; None stands for ``DirectScore()``. Rank-only methods are refused:
+        see :func:`bootstrap` and :meth:`BootstrapResult.rank_intervals`.
+    n_resamples : int, default=500
+        Number of resamples.
+    kind : {"basic", "percentile", "studentized"}, default="basic"
+        Kind of the intervals, as in :meth:`BootstrapResult.limits`.
+    n_inner : int, default=25
+        Resamples of each resample, for studentized intervals only.
+    n_jobs : int, optional
+        Blocks of resamples in parallel, as in joblib.
+    random_state : int, RandomState or None, default=None
+        Seed of the resamples.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+    checkpoint : path, optional
+        File that keeps finished blocks, as in :func:`bootstrap`.
+    new_models : sequence of labels, optional
+        Models to place; None leaves it to the method.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_, new_models_ : ndarray
+        Labels.
+    estimator_ : estimator
+        The method fitted on all rows.
+    refits_ : BootstrapResult
+        The refits.
+    result_ : BootstrapRanking
+        Scores, the covariance of the refits, and intervals.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import HistoricalPPI
+    >>> from skanchor.bootstrap import Bootstrapped
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> ppi = Bootstrapped(HistoricalPPI(), n_resamples=100, random_state=0)
+    >>> ppi.fit(data.X, data.y).conf_int().columns.tolist()
+    ['low', 'high']
+    """
+
+    _stands_for: ClassVar = {"estimator": lambda value: DirectScore()}
+
+    _parameter_constraints: ClassVar = {
+        **RankingEstimator._parameter_constraints,
+        "estimator": [HasMethods(["fit", "get_params"]), None],
+        "n_resamples": [Interval(Integral, 2, None, closed="left")],
+        # Which there are is said where they are read.
+        "kind": [str],
+        "n_inner": [Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "checkpoint": [str, os.PathLike, None],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_resamples: int = 500,
+        *,
+        kind: str = "basic",
+        n_inner: int = 25,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        new_models: Any = None,
+        unseen: str = "warn",
+    ):
+        self.estimator = estimator
+        self.n_resamples = n_resamples
+        self.kind = kind
+        self.n_inner = n_inner
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.checkpoint = checkpoint
+        self.new_models = new_models
+        self.unseen = unseen
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {list(KINDS)}, got {self.kind!r}.")
+        method = clone(self._part("estimator"))
+        if isinstance(method, RankOnlyEstimator):
+            raise TypeError(
+                f"{type(method).__name__} only ranks: it has no scores to bound. Call "
+                "skanchor.bootstrap.bootstrap and rank_intervals()."
+            )
+        if self.new_models is not None:
+            method.set_params(new_models=self.new_models)
+        (refits,) = bootstrap(
+            {type(method).__name__: method},
+            # Outcomes are preferences by now, whatever their labels were.
+            sample.X.as_preferences(),
+            sample.y,
+            sample_weight=sample.weight,
+            groups=sample.groups,
+            n_resamples=self.n_resamples,
+            n_inner=self.n_inner if self.kind == "studentized" else 0,
+            n_jobs=self.n_jobs,
+            random_state=self.random_state,
+            verbose=self.verbose,
+            checkpoint=self.checkpoint,
+        ).values()
+        self.estimator_, self.refits_ = refits.estimator, refits
+        self.models_, self.new_models_ = refits.models, self.estimator_.new_models_
+        inner = self.estimator_.result_
+        unbounded = getattr(inner, "unbounded", np.zeros(len(refits.models), bool))
+        self.result_ = BootstrapRanking(
+            refits.models,
+            refits.is_new,
+            refits.estimates[None],
+            refits.covariance[None],
+            unbounded,
+            inner.n_human,
+            inner.n_judge,
+            refits=refits,
+            kind=self.kind,
+        )
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        return self.estimator_.transform(X)

@@ -1,0 +1,327 @@
+"""The loop over resamples: every method refitted, in blocks or one at a time."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor.bootstrap._checkpoint import Checkpoint
+from skanchor.bootstrap._resampler import Resampler
+from skanchor.bootstrap._result import BootstrapResult
+from skanchor.comparisons import decide_roles
+from skanchor.exceptions import DataWarning
+from skanchor.folds import stream_plan
+from skanchor.refits import BatchedFits, Layout
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog
+
+__all__ = ["bootstrap"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _RefitTask:
+    """What every block shares."""
+
+    sample: Sample
+    fitted: dict[str, Any]
+    layouts: dict[str, tuple[int, Layout]]
+    resampler: Resampler
+    n_inner: int
+    tol: float
+    batched: bool
+
+
+def bootstrap(
+    methods: Mapping[str, Any] | Sequence[Any],
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_resamples: int = 500,
+    n_inner: int = 0,
+    tol: float = 1e-5,
+    batched: bool = True,
+    n_jobs: int | None = None,
+    random_state: Any = None,
+    verbose: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> dict[str, BootstrapResult]:
+    """Refit methods on resamples that all of them share.
+
+    Parameters
+    ----------
+    methods : mapping from str to estimator, or list of estimators
+        Unfitted methods by name; those of a list are named by their class. Their roles
+        (which models are new) are decided once, on all rows.
+    X : battles table or Comparisons
+        One row per comparison.
+    y : array-like of shape (n_rows,)
+        Outcomes.
+    sample_weight : array-like of shape (n_rows,), optional
+        Row weights; a resample multiplies them by how often the row was drawn.
+    groups : array-like of shape (n_rows,) or str, optional
+        Groups of dependent rows, drawn as wholes, or the column that holds them.
+    n_resamples : int, default=500
+        Number of resamples.
+    n_inner : int, default=0
+        Resamples of each resample, for studentized intervals; 25 is a common choice.
+    tol : float, default=1e-5
+        Accepted error of the batched solvers, in logits.
+    batched : bool, default=True
+        Whether to use the batched solvers; False refits one resample at a time.
+    n_jobs : int, optional
+        Blocks of resamples in parallel, as in joblib; it does not change the results.
+    random_state : int, RandomState or None, default=None
+        Seed of the resamples.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+    checkpoint : path, optional
+        File that keeps the finished blocks. If it exists, and was written for the same
+        data and settings, the run goes on from there.
+
+    Returns
+    -------
+    dict of BootstrapResult
+        By name of the method.
+
+    Warns
+    -----
+    DataWarning
+        If some resample cannot be fitted, for example because it lacks a model.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import DirectScore, HistoricalPPI
+    >>> from skanchor.bootstrap import bootstrap
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> methods = {"plug-in": DirectScore(), "PPI": HistoricalPPI()}
+    >>> refits = bootstrap(methods, data.X, data.y, n_resamples=50, random_state=0)
+    >>> bool(0.05 < refits["PPI"].standard_errors["new-model"] < 0.2)
+    True
+    """
+    _check_counts(n_resamples, n_inner)
+    methods = _by_name(methods)
+    with WarningLog() as log:
+        sample = Sample.admit(X, y, sample_weight, groups)
+    log.issue()
+    fitted = _fit_on_all_rows(methods, sample, y)
+    if not fitted:
+        return {}
+    new_models = next(iter(fitted.values())).new_models_.tolist()
+    roles = decide_roles(sample.X, sample.weight, new_models)
+    order = _side_by_side(sample.with_battles(roles))
+    rows = sample[order]
+    checkpoints = Checkpoint.open(
+        checkpoint, random_state, sample, (dict(methods), n_inner, tol)
+    )
+    resampler = Resampler(rows.with_battles(roles[order]), checkpoints.seed)
+    task = _RefitTask(
+        rows.with_battles(rows.X.as_preferences()),
+        fitted,
+        _layouts(fitted, rows),
+        resampler,
+        int(n_inner),
+        tol,
+        batched,
+    )
+    sizes = {
+        number: min(resampler.block, int(n_resamples) - begin)
+        for number, begin in enumerate(range(0, int(n_resamples), resampler.block))
+    }
+    # The last block of a shorter run may hold too few.
+    done, first = checkpoints.blocks, next(iter(fitted))
+    todo = [b for b in sizes if b not in done or len(done[b][first][0]) < sizes[b]]
+    found = stream_plan(
+        _run_block,
+        [(task, number, sizes[number]) for number in todo],
+        n_jobs=n_jobs,
+        verbose=verbose,
+        description="resamples",
+    )
+    for number, block in zip(todo, found, strict=True):
+        checkpoints.add(number, block)
+    return {
+        name: _collect(
+            fitted[name], [done[b][name] for b in sizes], int(n_resamples), name
+        )
+        for name in fitted
+    }
+
+
+def _check_counts(n_resamples: Any, n_inner: Any) -> None:
+    for name, value, least in (
+        ("n_resamples", n_resamples, 2),
+        ("n_inner", n_inner, 0),
+    ):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise ValueError(f"{name} must be an integer, got {value!r}.")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}.")
+    if n_inner == 1:
+        raise ValueError("n_inner must be 0 or at least 2: one refit has no spread.")
+
+
+def _fit_on_all_rows(
+    methods: Mapping[str, Any], sample: Sample, y: Any
+) -> dict[str, Any]:
+    extra = {} if sample.groups is None else {"groups": sample.groups}
+    return {
+        name: clone(method).fit(sample.X, y, sample_weight=sample.weight, **extra)
+        for name, method in methods.items()
+    }
+
+
+def _by_name(methods: Any) -> Mapping[str, Any]:
+    if isinstance(methods, Mapping):
+        return methods
+    if not isinstance(methods, (list, tuple)):
+        raise TypeError(
+            "methods must be a dict from names to estimators, or a list of estimators, "
+            f"got {type(methods).__name__}."
+        )
+    named = {type(method).__name__: method for method in methods}
+    if len(named) < len(methods):
+        raise ValueError(
+            "Methods of one class cannot be told apart by it; give a dict from names "
+            "to estimators."
+        )
+    return named
+
+
+def _side_by_side(sample: Sample) -> NDArray[np.intp]:
+    """Rows that count, those of a source, and alike rows within it, side by side.
+
+    Sums over alike rows and the rows of a source are then slices of the weights.
+    """
+    X, used = sample.X, np.flatnonzero(sample.counts)
+    keys = (X.order, X.right, X.left, X.rows.sources, X.involves_new)
+    return used[np.lexsort([key[used] for key in keys])]
+
+
+def _layouts(fitted: dict[str, Any], sample: Sample) -> dict[str, tuple[int, Layout]]:
+    """Rows in each method's own roles; methods of equal roles share them."""
+    X = sample.X
+    made: dict[Any, tuple[int, Layout]] = {}
+    result = {}
+    for name, method in fitted.items():
+        judges = getattr(method, "judges_", X.judges)
+        key = tuple(
+            tuple(labels.tolist())
+            for labels in (method.models_, method.new_models_, judges)
+        )
+        if key not in made:
+            own = X.relabel(method.models_, judges)
+            own = own.with_columns(new_models=tuple(key[1]))
+            made[key] = len(made), Layout(sample.with_battles(own))
+        result[name] = made[key]
+    return result
+
+
+def _run_block(
+    task: _RefitTask, number: int, size: int
+) -> dict[str, tuple[Array, Array | None]]:
+    """Refit every method on the first resamples of one block."""
+    weights, inner = task.resampler.draw(number, task.n_inner)
+    weights = weights[:size]
+    with warnings.catch_warnings():
+        # What refits say of single resamples is not about the data.
+        warnings.simplefilter("ignore")
+        values = _refit(task, weights)
+        errors: dict[str, Array | None] = dict.fromkeys(values)
+        spreads = [_refit(task, block) for block in islice(inner, size)]
+        if spreads:
+            for name in values:
+                errors[name] = np.array([_spread(block[name]) for block in spreads])
+    return {name: (values[name], errors[name]) for name in values}
+
+
+def _spread(values: Array) -> Array:
+    """Covariance of the refits that there are, of shape (n_models, n_models)."""
+    return np.cov(values[~np.isnan(values).any(axis=1)], rowvar=False, ddof=1)
+
+
+def _refit(task: _RefitTask, weights: Array) -> dict[str, Array]:
+    """Values of every method on resamples given as weights."""
+    caches: dict[int, dict[Any, Any]] = {}
+    result = {}
+    for name, method in task.fitted.items():
+        number, layout = task.layouts[name]
+        values = np.full((len(weights), len(method.models_)), np.nan)
+        todo = np.ones(len(weights), dtype=bool)
+        if task.batched and hasattr(method, "_estimate"):
+            fits = BatchedFits(
+                layout, weights, task.tol, caches.setdefault(number, {}), method
+            )
+            if fits.can_batch(method):
+                values = np.array(method._estimate(fits))
+                todo = fits.unsolved | ~np.isfinite(values).all(axis=1)
+        for r in np.flatnonzero(todo):
+            values[r] = _fit_one(task, method, weights[r])
+        result[name] = values
+    return result
+
+
+def _fit_one(task: _RefitTask, method: Any, weight: Array) -> Array:
+    """Values of a method fitted anew; NaN where its rows do not allow a fit."""
+    again = clone(method)
+    if "new_models" in again.get_params(deep=False):
+        again.set_params(new_models=method.new_models_.tolist())
+    sample = task.sample
+    extra = {} if sample.groups is None else {"groups": sample.groups}
+    try:
+        again.fit(sample.X, sample.y, sample_weight=weight, **extra)
+    except ValueError:
+        return np.full(len(method.models_), np.nan)
+    return _values(again).reindex(method.models_).to_numpy(dtype=np.float64)
+
+
+def _values(fitted: Any) -> pd.Series:
+    """Values of all models that a method has fitted."""
+    result = fitted.result_
+    values: pd.Series = (
+        result.values if hasattr(result, "values") else (result.all_scores)
+    )
+    return values
+
+
+def _collect(
+    fitted: Any, blocks: list[tuple[Array, Array | None]], n: int, name: str
+) -> BootstrapResult:
+    errors = [error for _, error in blocks if error is not None]
+    models = fitted.models_
+    result = BootstrapResult(
+        fitted,
+        models,
+        np.isin(models, fitted.new_models_),
+        _values(fitted).to_numpy(dtype=np.float64),
+        np.concatenate([values for values, _ in blocks])[:n],
+        np.concatenate(errors)[:n] if errors else None,
+    )
+    if n - result.failed < 2:
+        raise ValueError(
+            f"{name} could not be fitted on any of {n} resamples; the rows of some "
+            "model or judge are too few to draw from."
+        )
+    if result.failed:
+        warnings.warn(
+            DataWarning(
+                f"{name} could not be fitted on {result.failed} of {n} resamples, "
+                "which lack a model or a judge or leave the models unconnected. They "
+                "are left out of the intervals."
+            ),
+            stacklevel=3,
+        )
+    return result

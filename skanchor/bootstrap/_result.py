@@ -1,0 +1,167 @@
+"""What refits give: replicates, their covariance, and intervals of three kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._checks import check_level
+
+__all__ = ["KINDS", "BootstrapResult"]
+
+Array = NDArray[np.float64]
+
+KINDS = ("basic", "percentile", "studentized")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BootstrapResult:
+    """Refits of one method.
+
+    Attributes
+    ----------
+    estimator : estimator
+        The method fitted on all rows.
+    models : ndarray of shape (n_models,)
+        Labels.
+    is_new : ndarray of shape (n_models,)
+        Whether the model is new.
+    estimates : ndarray of shape (n_models,)
+        Values of all rows: scores in logits, or win rates of a rank-only method.
+    replicates : ndarray of shape (n_resamples, n_models)
+        Values of each resample; NaN where its refit was impossible.
+    inner_covariances : ndarray of shape (n_resamples, n_models, n_models) or None
+        Covariance of the refits on resamples of each resample.
+    """
+
+    estimator: Any
+    models: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    estimates: Array
+    replicates: Array
+    inner_covariances: Array | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}: {len(self.replicates)} refits of "
+            f"{type(self.estimator).__name__}, {self.failed} of them failed; "
+            f"{len(self.models)} models, {int(self.is_new.sum())} of them new"
+        )
+
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.models, name="model")
+
+    @property
+    def failed(self) -> int:
+        """Resamples on which the method could not be fitted."""
+        return int(np.isnan(self.replicates).any(axis=1).sum())
+
+    @property
+    def covariance(self) -> Array:
+        """Covariance of the values of all models, of shape (n_models, n_models)."""
+        return np.cov(self.replicates[self._good], rowvar=False, ddof=1)
+
+    @property
+    def _good(self) -> NDArray[np.bool_]:
+        return np.asarray(~np.isnan(self.replicates).any(axis=1))
+
+    @property
+    def standard_errors(self) -> pd.Series:
+        """Standard deviation of each model's value over the resamples."""
+        error = self.replicates[self._good].std(axis=0, ddof=1)
+        return pd.Series(error, index=self._index, name="standard_error")
+
+    def limits(
+        self, targets: Array, level: float = 0.95, kind: str = "basic"
+    ) -> tuple[Array, Array]:
+        """Confidence limits of linear functions of the values.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_models, n_targets)
+            Coefficients of the functions.
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        kind : {"basic", "percentile", "studentized"}, default="basic"
+            ``basic`` reflects the quantiles q of the refits about the estimate t, (2 t
+            - q_high, 2 t - q_low); ``percentile`` takes them as they are;
+            ``studentized`` takes the quantiles of (refit - t) / error, with the error
+            of each refit from ``n_inner`` resamples of its resample.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_targets,)
+        """
+        if kind not in KINDS:
+            raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+        tail = (1.0 - check_level(level)) / 2.0
+        good = self._good
+        estimate, values = self.estimates @ targets, self.replicates[good] @ targets
+        if kind == "percentile":
+            low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+            return low, high
+        if kind == "basic":
+            low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
+            return 2.0 * estimate - high, 2.0 * estimate - low
+        if self.inner_covariances is None:
+            raise ValueError(
+                "Studentized intervals need the error of every refit: give n_inner, "
+                "such as 25, to draw resamples of each resample."
+            )
+        spread = self.inner_covariances[good]
+        inner = np.sqrt(np.einsum("pt,rpq,qt->rt", targets, spread, targets))
+        error = values.std(axis=0, ddof=1)
+        usable = (inner > 0).all(axis=1)
+        t = (values - estimate)[usable] / inner[usable]
+        low, high = np.quantile(t, [tail, 1.0 - tail], axis=0)
+        return estimate - high * error, estimate - low * error
+
+    def conf_int(self, level: float = 0.95, kind: str = "basic") -> pd.DataFrame:
+        """Confidence intervals of the new models' values.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        kind : {"basic", "percentile", "studentized"}, default="basic"
+            As in :meth:`limits`.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high``, by new model.
+        """
+        targets = np.eye(len(self.models))[:, self.is_new]
+        low, high = self.limits(targets, level, kind)
+        return pd.DataFrame({"low": low, "high": high}, self._index[self.is_new])
+
+    def rank_intervals(self, level: float = 0.95) -> pd.DataFrame:
+        """Insertion ranks with percentile intervals, for rank-only methods as well.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1) of each model's interval.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``rank``, ``low``, ``high`` by new model; 1 is best.
+        """
+        tail = (1.0 - check_level(level)) / 2.0
+        every = np.vstack([self.estimates, self.replicates[self._good]])
+        old = every[:, ~self.is_new]
+        ranks = np.stack(
+            [1 + (old > every[:, [g]]).sum(axis=1) for g in np.flatnonzero(self.is_new)]
+        )
+        low = np.quantile(ranks[:, 1:], tail, axis=1, method="inverted_cdf")
+        high = np.quantile(ranks[:, 1:], 1.0 - tail, axis=1, method="inverted_cdf")
+        return pd.DataFrame(
+            {"rank": ranks[:, 0], "low": low.astype(int), "high": high.astype(int)},
+            index=self._index[self.is_new],
+        )

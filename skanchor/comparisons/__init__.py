@@ -1,0 +1,28 @@
+"""Battles tables: read at the door, encoded once, and then gaining columns."""
+
+from skanchor.comparisons.encoded import Comparisons
+from skanchor.comparisons.judge_rows import JudgeRows
+from skanchor.comparisons.labels import align, constant, is_constant, label_list
+from skanchor.comparisons.outcomes import Outcomes
+from skanchor.comparisons.pairs import FeaturePairs
+from skanchor.comparisons.roles import count_rows, decide_roles, usable_features
+from skanchor.comparisons.rows import EncodedRows
+from skanchor.comparisons.table import HUMAN, as_frame, split_battles
+
+__all__ = [
+    "HUMAN",
+    "Comparisons",
+    "EncodedRows",
+    "FeaturePairs",
+    "JudgeRows",
+    "Outcomes",
+    "align",
+    "as_frame",
+    "constant",
+    "count_rows",
+    "decide_roles",
+    "is_constant",
+    "label_list",
+    "split_battles",
+    "usable_features",
+]

@@ -1,0 +1,132 @@
+"""Feature columns of a battles table: pairs of numbers, one for each response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor.comparisons.labels import to_numpy
+from skanchor.comparisons.outcomes import is_number
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.warning_log import warn
+
+__all__ = ["as_float", "feature_blocks", "feature_names"]
+
+_RESERVED = ("model_a", "model_b", "judge", "shown_first")
+
+
+def feature_names(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
+    """Names of the numeric pairs of columns; half a pair is refused."""
+    names = [name for name in frame.columns if name not in _RESERVED]
+    stems_a = [name[:-2] for name in names if name.endswith("_a")]
+    stems_b = {name[:-2] for name in names if name.endswith("_b")}
+    half = sorted(
+        [stem + "_a" for stem in stems_a if stem not in stems_b]
+        + [stem + "_b" for stem in stems_b if stem not in stems_a]
+    )
+    if half:
+        raise BattlesError(
+            f"Feature columns {half} lack their other side; features come in pairs "
+            "<name>_a and <name>_b. Add the partner, or rename or drop the column."
+        )
+    kept = []
+    for stem in stems_a:
+        if stem.casefold().startswith("winner"):
+            warn(
+                DataWarning(
+                    f"Columns {stem}_a and {stem}_b are left out: by their name they "
+                    "hold the outcome. Drop them, or rename them if they are a feature."
+                ),
+                stacklevel=7,
+            )
+            continue
+        columns = [frame[stem + side] for side in ("_a", "_b")]
+        kinds = [_feature_kind(column) for column in columns]
+        if set(kinds) == {"text", "number"}:
+            types = ", ".join(str(column.dtype) for column in columns)
+            raise BattlesError(
+                f"Columns {stem}_a and {stem}_b differ in type: {types}."
+            )
+        if kinds == ["number", "number"]:
+            kept.append(stem)
+        elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
+            warn(
+                DataWarning(
+                    f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
+                    "feature; convert them to numbers to use them."
+                ),
+                stacklevel=7,
+            )
+    return tuple(kept)
+
+
+def _feature_kind(column: nw.Series[Any]) -> str:
+    """Say what a column of a pair holds: numbers, text, or what travels unread."""
+    kind = column.dtype
+    if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):
+        return "text"
+    if kind.is_numeric() or kind == nw.Boolean:
+        return "number"
+    values = column.to_numpy() if kind in (nw.Object, nw.Unknown) else np.empty(0)
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: feature {column.name!r}.")
+    numeric = [isinstance(value, (int, float, np.number)) for value in values]
+    if any(numeric):
+        odd = ~(np.array(numeric) | pd.isna(values))
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise BattlesError(
+                f"Feature {column.name!r} must be numeric: row {row} holds "
+                f"{values[row]!r}, a {type(values[row]).__name__}."
+            )
+        return "number"
+    return "other"
+
+
+def _reads_as_numbers(column: nw.Series[Any]) -> bool:
+    """Whether the first few texts of a column are numbers."""
+    head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
+    return bool(head) and all(map(is_number, head))
+
+
+def feature_blocks(
+    frame: nw.DataFrame[Any], names: tuple[str, ...]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Features of the first and of the second responses, (n_rows, n_features) each."""
+    if not names:
+        none = np.empty((len(frame), 0))
+        return none, none
+    left, right = (
+        np.column_stack(
+            [as_float(to_numpy(frame[name + side]), name + side) for name in names]
+        )
+        for side in ("_a", "_b")
+    )
+    return left, right
+
+
+def as_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Numbers of a feature column; refuse what is none, and infinity."""
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: feature {name!r}.")
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        example = next(
+            (value for value in values if not isinstance(value, (int, float))), None
+        )
+        kind = TypeError if isinstance(error, TypeError) else BattlesError
+        raise kind(
+            f"Feature {name!r} must be numeric: argument must be a string or a real "
+            f"number, got {example!r}."
+        ) from None
+    if np.isinf(result).any():
+        raise BattlesError(
+            f"Feature {name!r} contains infinity, first in row "
+            f"{int(np.argmax(np.isinf(result)))}."
+        )
+    return result

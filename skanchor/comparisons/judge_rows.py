@@ -1,0 +1,97 @@
+"""The rows of one judge, cut out once, and sums over them by model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from skanchor.comparisons.pairs import FeaturePairs
+
+__all__ = ["JudgeRows"]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeRows:
+    """The usable rows of one judge, in contiguous arrays.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n,)
+        Row numbers in the comparisons they were cut from.
+    left, right, order : ndarray of shape (n,)
+        Model codes and display order.
+    pairs : FeaturePairs
+        Features.
+    n_models : int
+        Size of the vocabulary.
+    """
+
+    rows: NDArray[np.intp]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    order: NDArray[np.float64]
+    pairs: FeaturePairs
+    n_models: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def _sides(self) -> NDArray[np.int32]:
+        """Model codes of the two sides, row after row."""
+        return np.column_stack([self.left, self.right]).astype(np.int32).ravel()
+
+    def _entries(self, values: NDArray[np.float64]) -> csr_array:
+        """Sparse (n, n_models) matrix: values at the first models, minus at others."""
+        n = len(self.rows)
+        entries = np.repeat(values, 2)
+        np.negative(entries[1::2], out=entries[1::2])
+        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
+        return csr_array((entries, self._sides, starts), (n, self.n_models))
+
+    @property
+    def incidence(self) -> csr_array:
+        """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
+        return self._entries(np.ones(len(self.rows)))
+
+    def net(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the values of each model's rows, minus those where it is second."""
+        first, second = (
+            np.bincount(side, values, self.n_models) for side in (self.left, self.right)
+        )
+        return np.asarray(first - second)
+
+    def group_sums(
+        self, values: NDArray[np.float64], groups: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Sums over each group of the values of a model's rows, those not zero.
+
+        ``groups`` holds the codes of all rows of the comparisons.
+        """
+        code = groups[self.rows]
+        size = int(code.max(initial=-1)) + 1
+        at = np.arange(len(code))
+        member = csr_array((np.ones(len(code)), (code, at)), (size, len(code)))
+        return np.asarray((member @ self._entries(values)).data)
+
+    def item_sums(
+        self, values: NDArray[np.float64], factor: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Sum of factor times values of the rows of each model, minus where second.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_columns)
+            Values of the rows.
+        factor : ndarray of shape (n,)
+            Factors of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_columns)
+        """
+        return np.asarray(self._entries(factor).T @ values)

@@ -1,0 +1,154 @@
+"""Rows and labels that a reader would not expect: each is warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor.comparisons.encoded import Comparisons
+from skanchor.comparisons.labels import constant, to_numpy
+from skanchor.comparisons.table import HOW_TO_RENAME, HUMAN
+from skanchor.exceptions import DataWarning
+from skanchor.warning_log import warn
+
+__all__ = ["warn_of_odd_rows"]
+
+# Rows of a step that stays in the cache.
+_STEP = 1 << 16
+
+
+def warn_of_odd_rows(
+    frame: nw.DataFrame[Any] | None,
+    X: Comparisons,
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> None:
+    """Warn of rows and labels that a reader would not expect to be there.
+
+    That is a table whose judges are in a column of another name, labels that differ in
+    blanks or case alone, self-comparisons, and copies of a battle where ``prompt_id``
+    tells battles apart.
+
+    Parameters
+    ----------
+    frame : DataFrame or None
+        The table, for the columns that the encoded rows do not carry.
+    X : Comparisons
+        The encoded rows.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    """
+    _warn_of_misspelt_judge(frame, X)
+    _warn_of_look_alikes(X, weight)
+    alone = constant(False, len(X))
+    if _ever_equal(X.left, X.right):
+        alone = (X.left == X.right) & (weight > 0)
+    if alone.any():
+        sides = X.rows.appearances((weight > 0) & ~alone)
+        lost = X.models[np.unique(X.left[alone & (sides[X.left] == 0)])].tolist()
+        warn(
+            DataWarning(
+                f"{alone.sum()} rows compare a model with itself and count for nothing"
+                + (f"; models {lost} appear in no other row." if lost else ".")
+            )
+        )
+    if frame is not None and "prompt_id" in frame.columns:
+        copies = _copies(frame, X, y, (weight > 0) & ~alone)
+        if copies.any():
+            warn(
+                DataWarning(
+                    f"{copies.sum()} rows are copies of earlier ones (same prompt_id, "
+                    "models, judge, verdict and features), the first in row "
+                    f"{int(np.argmax(copies))}. Drop them, unless different people "
+                    "cast them; a column 'rater' then tells them apart."
+                )
+            )
+
+
+def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> None:
+    if frame is None or not X.named or "judge" in frame.columns:
+        return
+    like = [name for name in map(str, frame.columns) if "judge" in name.casefold()]
+    if like:
+        warn(
+            DataWarning(
+                f"There is no column 'judge', so all rows count as human; {like} may "
+                f"be meant. {HOW_TO_RENAME}"
+            )
+        )
+
+
+def _warn_of_look_alikes(X: Comparisons, weight: NDArray[np.float64]) -> None:
+    """Warn of models and judges whose names differ in blanks or case alone."""
+    if not (_look_alike(X.models) or _look_alike([HUMAN, *X.judges])):
+        return
+    used = weight > 0
+    models = X.models[X.rows.appearances(used) > 0]
+    judges = [HUMAN, *X.judges[np.unique(X.judge[used & (X.judge >= 0)])]]
+    for kind, labels in (("model", models), ("judge", judges)):
+        for alike in _look_alike(labels):
+            warn(
+                DataWarning(
+                    f"The {kind}s {alike} differ in blanks or case alone, and each "
+                    f"counts as a {kind} of its own"
+                    + (f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else "")
+                    + ". Give them one name if they are one."
+                )
+            )
+
+
+def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
+    """Texts that are equal but for case and blanks around them, side by side."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(label.strip().casefold(), []).append(label)
+    return [same for same in alike.values() if len(same) > 1]
+
+
+def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Whether two columns agree in any row, without a column of answers."""
+    parts = (slice(start, start + _STEP) for start in range(0, len(first), _STEP))
+    return any((first[part] == second[part]).any() for part in parts)
+
+
+def _copies(
+    frame: nw.DataFrame[Any],
+    X: Comparisons,
+    y: NDArray[np.float64],
+    rows: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Rows that repeat an earlier one, whichever side comes first in either."""
+    turned = X.left > X.right
+    columns = [
+        np.minimum(X.left, X.right),
+        np.maximum(X.left, X.right),
+        X.judge,
+        np.where(turned, -X.order, X.order),
+        np.where(turned, 1.0 - y, y),
+    ]
+    for name in ("prompt_id", "rater"):
+        if name in frame.columns:
+            columns.append(pd.factorize(to_numpy(frame[name]))[0])
+    # Null prompts are not one prompt.
+    rows = rows & (columns[5] >= 0)
+    key = np.zeros(len(X), dtype=np.intp)
+    for column in columns:
+        codes, values = pd.factorize(column)
+        key, _ = pd.factorize(key * len(values) + codes)
+    at = np.flatnonzero(rows)
+    # Features are compared only where all else agrees.
+    at = at[pd.Series(key[at]).duplicated(keep=False)]
+    first, second = X.features_left[at], X.features_right[at]
+    swap = turned[at, None]
+    table = pd.DataFrame(
+        np.hstack([np.where(swap, second, first), np.where(swap, first, second)])
+    ).assign(key=key[at])
+    copies = np.zeros(len(X), dtype=bool)
+    copies[at[table.duplicated()]] = True
+    return copies

@@ -1,0 +1,172 @@
+"""Outcomes of battles: what people and judges preferred, as numbers in [0, 1]."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from skanchor.comparisons.labels import factorize, is_text, text_codes, value_range
+from skanchor.exceptions import BattlesError
+
+__all__ = ["WINNER_VALUES", "Outcomes", "is_number"]
+
+WINNER_VALUES = {
+    "model_a": 1.0,
+    "model_b": 0.0,
+    "tie": 0.5,
+    "tie (bothbad)": 0.5,
+    "both_bad": 0.5,
+}
+"""Outcome labels of a battles table and the preference for ``model_a`` they mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Outcomes as preferences for the first side, with the labels they came in.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        Preference for ``model_a`` in [0, 1]; ties are one half.
+    classes : ndarray of shape (2,)
+        The two labels in sorted order, as scikit-learn has them.
+    first_wins : int
+        Index in ``classes`` of the label that means "the first side won".
+    """
+
+    values: NDArray[np.float64]
+    classes: NDArray[Any]
+    first_wins: int
+
+    @classmethod
+    def encode(
+        cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
+    ) -> Outcomes:
+        """Read outcomes: names and preferences of a named table, else two labels.
+
+        The models of the table are only for an error to know their names.
+        """
+        if issparse(y):
+            raise TypeError("y is sparse; give a dense array of outcomes.")
+        column = nw.from_native(y, series_only=True, pass_through=True)
+        if named and isinstance(column, nw.Series) and is_text(column):
+            return cls._of_labels(*text_codes(column), models)
+        values = np.asarray(y)
+        if values.ndim == 2 and values.shape[1] == 1:
+            from sklearn.exceptions import DataConversionWarning
+
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected.",
+                DataConversionWarning,
+                stacklevel=3,
+            )
+            values = values.ravel()
+        if values.ndim != 1:
+            raise BattlesError(
+                f"y must have one outcome per battle, got shape {values.shape}."
+            )
+        return cls._named(values, models) if named else cls._two_labels(values)
+
+    @classmethod
+    def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
+        if y.dtype.kind in "OUST":
+            codes, labels = factorize(y.astype(object, copy=False))
+            if all(isinstance(label, str) for label in labels):
+                return cls._of_labels(codes, labels, models)
+            _refuse_missing_outcomes(codes)
+        try:
+            values = y.astype(np.float64, copy=False)
+        except (TypeError, ValueError):
+            raise BattlesError(
+                "Outcomes must be all labels or all numbers in [0, 1], got "
+                f"{sorted({type(value).__name__ for value in y})}."
+            ) from None
+        # A comparison with NaN is false.
+        low, high = value_range(values)
+        if len(values) and not (low >= 0.0 and high <= 1.0):
+            bad = ~((values >= 0) & (values <= 1))
+            raise BattlesError(
+                f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
+                f"{float(values[np.argmax(bad)])!r}."
+            )
+        classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
+        return cls(values, classes, 1)
+
+    @classmethod
+    def _of_labels(
+        cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
+    ) -> Outcomes:
+        _refuse_missing_outcomes(codes)
+        unknown = [label for label in labels if label not in WINNER_VALUES]
+        if unknown:
+            row = int(np.argmax(codes == list(labels).index(unknown[0])))
+            raise BattlesError(
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
+                + _how_to_recode(labels, unknown, models)
+            )
+        values = np.array([WINNER_VALUES[label] for label in labels])
+        return cls(values[codes], np.array(["model_a", "model_b"]), 0)
+
+    @classmethod
+    def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
+        from sklearn.utils import assert_all_finite
+        from sklearn.utils.multiclass import check_classification_targets
+
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+            inside = (y >= 0) & (y <= 1)
+            if inside.all() and np.isin([0.0, 1.0], y).any() and (y % 1 != 0).any():
+                return cls(y.astype(np.float64), np.array([0.0, 1.0]), 1)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) > 2:
+            raise BattlesError(
+                "Only binary classification is supported. The type of the target is "
+                f"multiclass: {len(classes)} labels, such as {classes[:3].tolist()}."
+            )
+        if len(classes) < 2:
+            raise BattlesError(
+                "Outcomes have only one class, "
+                f"{classes[0]!r}; both sides must win at least once."
+            )
+        return cls(codes.astype(np.float64), classes, 1)
+
+
+def _how_to_recode(
+    labels: Iterable[str], unknown: list[str], models: Iterable[Any]
+) -> str:
+    """Say what to do about outcomes that are none by their labels."""
+    if not set(unknown) - set(models):
+        return (
+            "they are names of models. Put in their place the column that names the "
+            "winner, 'model_a' or 'model_b': "
+            "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
+        )
+    if all(map(is_number, labels)):
+        return "they are numbers as text. Convert them: y.astype(float)."
+    return f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
+
+
+def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
+    missing = codes < 0
+    if missing.any():
+        raise BattlesError(
+            f"y has {missing.sum()} missing outcomes, the first in row "
+            f"{int(np.argmax(missing))}; drop those battles."
+        )
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -1,0 +1,107 @@
+"""Roles: which models are historical and which are new, and which rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.comparisons.encoded import Comparisons
+from skanchor.comparisons.labels import is_in
+from skanchor.exceptions import BattlesError
+
+__all__ = ["count_rows", "decide_roles", "usable_features"]
+
+
+def decide_roles(
+    X: Comparisons, weight: NDArray[np.float64], new_models: Sequence[Any] | None
+) -> Comparisons:
+    """Fix which models are historical and which are new, from rows that count.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    weight : ndarray of shape (n_rows,)
+        Row weights; rows of weight zero decide nothing.
+    new_models : sequence of labels or None
+        Models with free scores; None means those without human rows.
+
+    Returns
+    -------
+    Comparisons
+        The rows in the vocabulary of models and judges that have rows of positive
+        weight, with ``new_models`` set.
+
+    Raises
+    ------
+    BattlesError
+        If a named model has no row, or a model without human rows is not named.
+    """
+    active = X.is_usable & (weight > 0)
+    if not active.any():
+        raise BattlesError(
+            "No battle between two different models has positive weight."
+        )
+    human = active & X.is_human
+    counts = X.rows.appearances(active)
+    human_counts = X.rows.appearances(human)
+    present = X.models[counts > 0]
+    without_votes = X.models[(counts > 0) & (human_counts == 0)]
+    if new_models is None:
+        new_models = X.new_models
+    if new_models is None:
+        new = tuple(without_votes)
+    else:
+        new = tuple(new_models)
+        absent = [model for model in new if not is_in(present, [model]).any()]
+        if absent:
+            raise BattlesError(
+                f"new_models names {absent}, which no battle of positive weight "
+                f"involves; known models are {present[:10].tolist()}."
+            )
+        forgotten = without_votes[~is_in(without_votes, new)]
+        if len(forgotten):
+            raise BattlesError(
+                f"Models {forgotten.tolist()} have no human rows and are not in "
+                "new_models. Add them to new_models, or drop their rows."
+            )
+    judges = X.judges[
+        np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0
+    ]
+    return X.relabel(present, judges).with_columns(new_models=new)
+
+
+def count_rows(
+    X: Comparisons, weight: NDArray[np.float64]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count the human and the judge rows of each model."""
+    used = X.is_usable & (weight > 0)
+    return (
+        X.rows.appearances(used & X.is_human),
+        X.rows.appearances(used & ~X.is_human),
+    )
+
+
+def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
+    """Refuse missing features in rows that are used, and blank them elsewhere.
+
+    Rows without weight then add exactly zero to every sum.
+    """
+    if X.rows.features_complete:
+        return X
+    finite = np.isfinite(X.features_left) & np.isfinite(X.features_right)
+    bad = used & ~finite.all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        column = X.feature_names[int(np.argmin(finite[row]))]
+        raise BattlesError(
+            f"Feature {column!r} contains NaN in {bad.sum()} judge rows, the first in "
+            f"row {row}. Fill the values or drop the rows."
+        )
+    return X.with_rows(
+        features_left=np.where(finite, X.features_left, 0.0),
+        features_right=np.where(finite, X.features_right, 0.0),
+    )

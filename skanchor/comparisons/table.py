@@ -1,0 +1,141 @@
+"""Tables of battles as users hold them: opened, renamed and split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
+
+from skanchor.exceptions import BattlesError
+
+__all__ = ["HOW_TO_RENAME", "HUMAN", "as_frame", "require_columns", "split_battles"]
+
+HUMAN = "human"
+"""Label of the rows that carry human votes in the ``judge`` column."""
+
+HOW_TO_RENAME = "Rename columns with split_battles(table, columns={given: standard})."
+
+
+def split_battles(
+    table: Any,
+    *,
+    columns: dict[str, str] | None = None,
+    human: Any = HUMAN,
+    outcome: str = "winner",
+) -> tuple[Any, Any]:
+    """Split a table of battles into ``X`` and ``y``, renaming its columns.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+        One row per comparison.
+    columns : dict, optional
+        Renames, from the table's name to the standard one, such as
+        ``{"left": "model_a", "verdict": "winner"}``.
+    human : label or list of labels, default="human"
+        What marks the human rows in the judge column; it becomes ``"human"``.
+    outcome : str, default="winner"
+        Standard name of the outcome column.
+
+    Returns
+    -------
+    X : table
+        The table without its outcome, of the type given.
+    y : series
+        The outcomes.
+
+    Raises
+    ------
+    BattlesError
+        If a column or a human label is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import split_battles
+    >>> table = pd.DataFrame({"l": ["x"], "r": ["y"], "winner": ["model_a"]})
+    >>> X, y = split_battles(table, columns={"l": "model_a", "r": "model_b"})
+    >>> list(X.columns), y.tolist()
+    (['model_a', 'model_b'], ['model_a'])
+    """
+    frame = as_frame(table)
+    if frame is None:
+        raise TypeError(
+            "split_battles needs a pandas, polars or pyarrow table, got "
+            f"{type(table).__name__}."
+        )
+    renames = dict(columns or {})
+    require_columns(frame.columns, renames)
+    # The renamed column takes the name; the column that had it would be ambiguous.
+    taken = set(renames.values()) - set(renames)
+    frame = frame.drop([name for name in frame.columns if name in taken])
+    frame = frame.rename(renames)
+    require_columns(frame.columns, [outcome, "model_a", "model_b"])
+    labels = list(human) if pd.api.types.is_list_like(human) else [human]
+    if labels != [HUMAN]:
+        frame = _with_human(frame, labels)
+    return frame.drop(outcome).to_native(), frame[outcome].to_native()
+
+
+def _with_human(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:
+    """Give the rows of these judges the standard human label."""
+    require_columns(frame.columns, ["judge"])
+    judges = frame["judge"].unique().to_list()
+    absent = [label for label in labels if label not in judges]
+    if absent or not labels:
+        raise BattlesError(
+            f"No row of column 'judge' holds the human labels {absent}; it holds "
+            f"{judges[:10]}."
+        )
+    if HUMAN in judges and HUMAN not in labels:
+        raise BattlesError(
+            f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; name it "
+            "among them, or rename that judge first."
+        )
+    return frame.with_columns(
+        judge=nw.when(nw.col("judge").is_in(labels))
+        .then(nw.lit(HUMAN))
+        .otherwise(nw.col("judge").cast(nw.String))
+    )
+
+
+def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse a table that lacks one of the wanted columns."""
+    present = list(present)
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise BattlesError(
+            f"The battles table lacks the columns {missing}; it has {present[:20]}. "
+            f"{HOW_TO_RENAME}"
+        )
+
+
+def as_frame(table: Any) -> nw.DataFrame[Any] | None:
+    """Open a pandas, polars or pyarrow table; None for an array or the like."""
+    rows_are_dicts = isinstance(table, (list, tuple)) and isinstance(
+        next(iter(table), None), Mapping
+    )
+    # Some sparse matrices are dicts; their refusal is check_array's.
+    if rows_are_dicts or (isinstance(table, Mapping) and not issparse(table)):
+        kind = type(table).__name__ + (" of dicts" if rows_are_dicts else "")
+        raise TypeError(
+            f"Battles were given as a {kind}; make them a table with "
+            "pandas.DataFrame(X)."
+        )
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        names = list(getattr(table, "column_names", None) or table.columns)
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise BattlesError(
+            f"The columns {twice} occur more than once; rename or drop the copies."
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"A lazy table ({type(table).__name__}) has no rows yet; collect it first."
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None

@@ -1,0 +1,23 @@
+"""Signs that an interval should not be trusted, read off a fitted chain."""
+
+from skanchor.diagnostics._collect import diagnose
+from skanchor.diagnostics._item_check import (
+    DETECTED,
+    ItemCheck,
+    ModelSums,
+    item_effects_check,
+    score_test,
+)
+from skanchor.diagnostics._judges import judge_table
+from skanchor.diagnostics._report import Diagnostics
+
+__all__ = [
+    "DETECTED",
+    "Diagnostics",
+    "ItemCheck",
+    "ModelSums",
+    "diagnose",
+    "item_effects_check",
+    "judge_table",
+    "score_test",
+]

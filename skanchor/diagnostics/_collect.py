@@ -1,0 +1,172 @@
+"""The diagnostics of one fitted chain, collected judge by judge and model by model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._numerics.linalg import covariance_factor
+from skanchor.comparisons import Comparisons
+from skanchor.diagnostics._item_check import ItemCheck
+from skanchor.diagnostics._overlap import feature_overlap
+from skanchor.diagnostics._report import Diagnostics
+from skanchor.results import RankingResult
+from skanchor.riesz import RieszSystem
+from skanchor.sample import Sample
+
+if TYPE_CHECKING:
+    from skanchor._numerics.information import JudgeBlock
+
+__all__ = ["diagnose"]
+
+Array = NDArray[np.float64]
+
+_OF_JUDGES = [
+    "sensitivity_error",
+    "sensitivity_z",
+    "residual_share",
+    "outside_features",
+    "effective_share",
+    "largest_ratio",
+]
+
+
+def diagnose(
+    sample: Sample,
+    system: RieszSystem,
+    result: RankingResult,
+    plug_in: Array,
+    largest: Array,
+    check: ItemCheck,
+) -> Diagnostics:
+    """Collect the diagnostics of one fitted chain.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry everything the chain learned, and their weights.
+    system : RieszSystem
+        Of all rows.
+    result : RankingResult
+        Final scores and their covariance.
+    plug_in : ndarray of shape (n_models,)
+        Scores before the correction.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row on each score, in size.
+    check : ItemCheck
+        Of the item effects, on the historical rows.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    X = sample.X
+    eta = X.logits()
+    used = sample.counts & np.isfinite(eta)
+    p = expit(np.where(used, eta, 0.0))
+    curvature = np.where(used, sample.weight * p * (1.0 - p), 0.0)
+    judges = check.judges.join(_by_judge(X, system, curvature)).astype(float)
+    scores, errors, df = result.moments
+    old = scores[~X.is_new]
+    outside = np.maximum(0.0, np.maximum(scores - old.max(), old.min() - scores))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        models = pd.DataFrame(
+            {
+                "residual_share": _residual_share(X, system, curvature),
+                "largest_influence": (largest / errors) ** 2,
+                "correction_z": (scores - plug_in) / errors,
+                "outside_scores": outside / np.ptp(old),
+                "self_judged": _self_judged(X, used),
+                "df": df,
+            },
+            index=pd.Index(X.models, name="model"),
+        )[X.is_new]
+    models[largest[X.is_new] == 0] = np.nan
+    return Diagnostics(judges, models, _deviations(X, system), check.p_value)
+
+
+def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataFrame:
+    """How well each judge tells models apart, and whether arrivals are like history."""
+    inverse_diagonal = np.sum(system.solver.root**2, axis=1)
+    n_scores, n_models = system.items.shape[1], len(X.models)
+    assert X.sensitivities is not None
+    shown: dict[Any, dict[str, float]] = {}
+    for m, (judge, block) in enumerate(
+        zip(X.judges.tolist(), system.blocks, strict=True)
+    ):
+        # A pseudo-inverse gives zero where there is no information at all.
+        error = np.sqrt(inverse_diagonal[n_scores + m]) or np.inf
+        shown[judge] = {
+            "sensitivity_error": error,
+            "sensitivity_z": X.sensitivities[m] / error if error > 0 else np.nan,
+        }
+        if block is None:
+            continue
+        cut = X.by_judge(m)
+        row = curvature[cut.rows]
+        delta = np.where(row > 0, X.score_differences[cut.rows], 0.0)
+        raw = float(row @ delta**2)
+        shown[judge]["residual_share"] = _share(block, n_models, raw)
+        shown[judge] |= feature_overlap(X, m, row > 0)
+    table = pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES)
+    return table.rename_axis("judge")
+
+
+def _residual_share(X: Comparisons, system: RieszSystem, curvature: Array) -> Array:
+    """Share of each score's gradient that the bias functions cannot imitate."""
+    n_models = len(X.models)
+    kept, total = np.zeros(n_models), np.zeros(n_models)
+    human = X.by_judge(-1)
+    for side in (human.left, human.right):
+        both = np.bincount(side, curvature[human.rows], minlength=n_models)
+        kept += both
+        total += both
+    assert X.sensitivities is not None
+    for m, block in enumerate(system.blocks):
+        if block is None:
+            continue
+        cut = X.by_judge(m)
+        square = X.sensitivities[m] ** 2
+        kept += square * np.diag(block.gram)[:n_models]
+        for side in (cut.left, cut.right):
+            total += square * np.bincount(side, curvature[cut.rows], minlength=n_models)
+    return np.asarray(kept / total)
+
+
+def _share(block: JudgeBlock, at: int, raw: float) -> float:
+    return float(block.gram[at, at] / raw) if raw > 0 else np.nan
+
+
+def _self_judged(X: Comparisons, used: NDArray[np.bool_]) -> Array:
+    """Share of each model's verdicts that come from a judge of the same name."""
+    at = {judge: m for m, judge in enumerate(X.judges.tolist())}
+    own = [
+        at.get(model, -1) if isinstance(model, str) else -1
+        for model in X.models.tolist()
+    ]
+    total, itself = np.zeros(len(own)), np.zeros(len(own))
+    for m in range(len(at)):
+        cut = X.by_judge(m)
+        for side in (cut.left, cut.right):
+            verdicts = np.bincount(side, used[cut.rows], minlength=len(own))
+            total += verdicts
+            itself += np.where(np.equal(own, m), verdicts, 0.0)
+    return np.divide(itself, total, out=np.zeros(len(own)), where=total > 0)
+
+
+def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product([X.judges, X.models], names=["judge", "model"])
+    names = ["deviation", "standard_error"]
+    if X.deviations is None or X.item_covariance is None:
+        return pd.DataFrame(columns=names, index=index[:0], dtype=float)
+    factor = covariance_factor(X.item_covariance)
+    n_judges, n_models = X.deviations.shape
+    root = system.solver.root[-n_judges * n_models :]
+    root = np.einsum("mn,nir->mir", factor, root.reshape(n_judges, n_models, -1))
+    error = np.sqrt(np.sum(root**2, axis=2))
+    values = np.column_stack([X.deviations.ravel(), error.ravel()])
+    return pd.DataFrame(values, columns=names, index=index)

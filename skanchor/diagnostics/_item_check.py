@@ -1,0 +1,270 @@
+"""Do verdicts deviate by model in ways that score and features do not explain?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import chi2
+
+from skanchor._numerics.information import local_gram
+from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
+from skanchor.bias._base import last_stage
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons, JudgeRows
+from skanchor.items import LEAST_DISPERSION, dispersions
+from skanchor.judges import JudgeCalibrator
+from skanchor.sample import Sample
+
+__all__ = [
+    "DETECTED",
+    "ItemCheck",
+    "ModelSums",
+    "item_effects_check",
+    "score_test",
+]
+
+Array = NDArray[np.float64]
+
+DETECTED = 0.05
+"""P-value of the item-effects check below which ``"auto"`` takes them as random."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ItemCheck:
+    """Whether verdicts deviate by model beyond score and features.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
+        ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
+        explains every verdict exactly, as with one that only ties.
+    p_value : float
+        Of the test over all judges that can be tested, one if there is none.
+    """
+
+    judges: pd.DataFrame
+    p_value: float
+
+    @property
+    def detected(self) -> bool:
+        """Whether ``"auto"`` takes item effects as random."""
+        return self.p_value < DETECTED
+
+
+def item_effects_check(
+    sample: Sample, btl: BTLRegressor, calibrator: JudgeCalibrator
+) -> ItemCheck:
+    """Test whether verdicts deviate by model beyond score and features.
+
+    Residuals of the historical judge rows are summed by pair (Pearson's chi-square)
+    and by model; the sums by model are set against their covariance, the error of the
+    human scores included. Over all judges the score test of a variance component is
+    taken, for deviations that are halfway shared between judges: it has power where
+    many judges of few rows each deviate together.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry scores, sensitivities and biases, without item effects.
+    btl : BTLRegressor
+        Fitted on the human rows.
+    calibrator : JudgeCalibrator
+        Fitted; what of its learners is linear in coefficients is profiled out.
+
+    Returns
+    -------
+    ItemCheck
+    """
+    X = sample.X
+    error = _score_error(btl, X.models)
+    eta = X.logits()
+    noise = dispersions(sample, deviating=False)
+    rows: dict[Any, dict[str, float]] = {}
+    found: list[ModelSums] = []
+    for m, judge in enumerate(X.judges.tolist()):
+        rows[judge] = {}
+        residuals = _HistoricalResiduals.of(sample, m, eta)
+        # A judge that only ties, say: its verdicts have no error to test against.
+        if not residuals.curvature.any() or noise[m] < LEAST_DISPERSION:
+            continue
+        seen, n_fitted = residuals.information(X, calibrator.biases_[judge])
+        assert X.sensitivities is not None
+        slope = X.sensitivities[m]
+        # Turned round, a judge that dislikes what people like deviates alike.
+        sign = -1.0 if slope < 0 else 1.0
+        sums = sign * residuals.cut.net(residuals.values)
+        by_model = ModelSums(sums, seen, float(noise[m]), abs(slope))
+        found.append(by_model)
+        rows[judge] = residuals.pearson(by_model.dispersion, slope**2 * error, n_fitted)
+        rows[judge] |= by_model.chi_square(error)
+    names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+    table = table.rename_axis("judge").astype(float)
+    return ItemCheck(table, score_test(found, error) if found else 1.0)
+
+
+def _score_error(btl: BTLRegressor, models: NDArray[Any]) -> Array:
+    """Covariance of the human scores of all models, zero where there is none."""
+    error = np.zeros((len(models), len(models)))
+    place = {model: i for i, model in enumerate(models.tolist())}
+    at = [place[model] for model in btl.models_.tolist()]
+    finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
+    error[np.ix_(at, at)] = finite
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class _HistoricalResiduals:
+    """Residuals of one judge's rows, zero but for the historical ones.
+
+    Attributes
+    ----------
+    cut : JudgeRows
+        The rows of the judge.
+    judge : int
+        Its code.
+    used : ndarray of shape (n_rows,)
+        Its historical rows of positive weight.
+    weight, values, curvature : ndarray of shape (n_rows,)
+        Row weights, weighted residuals, weighted variances of the outcomes.
+    """
+
+    cut: JudgeRows
+    judge: int
+    used: NDArray[np.bool_]
+    weight: Array
+    values: Array
+    curvature: Array
+
+    @classmethod
+    def of(cls, sample: Sample, judge: int, eta: Array) -> _HistoricalResiduals:
+        X = sample.X
+        cut = X.by_judge(judge)
+        used = (sample.weight[cut.rows] > 0) & ~X.involves_new[cut.rows]
+        used &= np.isfinite(eta[cut.rows])
+        weight = np.where(used, sample.weight[cut.rows], 0.0)
+        p = expit(np.where(used, eta[cut.rows], 0.0))
+        residual = weight * (sample.y[cut.rows] - p)
+        return cls(cut, judge, used, weight, residual, weight * p * (1.0 - p))
+
+    def information(self, X: Comparisons, learner: Any) -> tuple[Array, float]:
+        """Information on deviations by model after the fit, and what the fit took.
+
+        The latter are degrees of freedom, fewer than its coefficients where it was
+        shrunk.
+        """
+        cut, n_models = self.cut, len(X.models)
+        blocks = [np.where(self.used, X.score_differences[cut.rows], 0.0)[:, None]]
+        if X.position_effects is not None:
+            blocks.append(cut.order[:, None])
+        ridge = np.zeros(len(blocks))
+        stage = last_stage(learner, cut.pairs, self.weight)
+        if stage is not None:
+            blocks.append(stage.columns)
+            ridge = np.append(ridge, self.weight.sum() * stage.ridge)
+        gram = local_gram(cut, Columns(*blocks), self.curvature)
+        head, tail = slice(n_models), slice(n_models, None)
+        # Covariance of the sums after a fit that may be shrunk.
+        solver = SymmetricSolver.factorise(gram[tail, tail] + np.diag(ridge))
+        taken = solver.solve(gram[tail, head])
+        cross = gram[head, tail] @ taken
+        seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
+        return seen, float(np.trace(solver.solve(gram[tail, tail])))
+
+    def pearson(
+        self, dispersion: float, score_error: Array, n_fitted: float
+    ) -> dict[str, float]:
+        """Pearson's chi-square over pairs, the error of the human scores included."""
+        left, right = self.cut.left[self.used], self.cut.right[self.used]
+        residual = self.values[self.used]
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        n_models = len(score_error)
+        codes, pair = np.unique(low * n_models + high, return_inverse=True)
+        sums = np.bincount(pair, np.where(left < right, residual, -residual))
+        information = np.bincount(pair, self.curvature[self.used])
+        a, b = codes // n_models, codes % n_models
+        spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
+        variance = dispersion * information + information**2 * spread
+        some = variance > 0
+        chi = float(np.sum(sums[some] ** 2 / variance[some]))
+        df = max(len(codes) - round(n_fitted), 0)
+        return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSums:
+    """Residuals of one judge's historical rows, summed by model.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (n_models,)
+        The sums.
+    information : ndarray of shape (n_models, n_models)
+        Information of deviations by model, after what was fitted.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    slope : float
+        Sensitivity; the sums are turned round where it is negative.
+    """
+
+    sums: Array
+    information: Array
+    dispersion: float
+    slope: float
+
+    def chi_square(self, error: Array) -> dict[str, float]:
+        """Test the sums of this judge, with ``error`` the human scores' covariance."""
+        seen = self.information
+        covariance = self.dispersion * seen + self.slope**2 * seen @ error @ seen
+        solver = SymmetricSolver.factorise(covariance)
+        chi = float(self.sums @ solver.solve(self.sums))
+        return {"item_chi2": chi, "item_df": solver.rank,
+                "item_p": _tail(chi, solver.rank)}  # fmt: skip
+
+
+def score_test(judges: Sequence[ModelSums], error: Array) -> float:
+    """P-value of deviations with variance zero against ``(I + 11') (x) I``.
+
+    The statistic is a sum of weighted chi-squares; the chi-square law with its first
+    three moments gives the tail. Judges share nothing but the error of the human
+    scores, so that their covariance is inverted by Woodbury's identity.
+    """
+    n_models = len(error)
+    score = np.zeros((len(judges), n_models))
+    shared = np.zeros((len(judges), n_models, n_models))
+    total, pull = np.zeros((n_models, n_models)), np.zeros(n_models)
+    for m, one in enumerate(judges):
+        share = one.slope / one.dispersion
+        seen = SymmetricSolver.factorise(one.information)
+        score[m] = one.information @ seen.solve(one.sums) / one.dispersion
+        shared[m] = share * one.information
+        total += one.slope * shared[m]
+        pull += one.slope * score[m]
+    root = covariance_factor(error)
+    inner = np.linalg.solve(np.eye(n_models) + root.T @ total @ root, root.T)
+    score -= shared @ (root @ (inner @ pull))
+    # Blocks by judge, then their sum added to each: the variance times (I + 11').
+    lent = shared.reshape(-1, n_models) @ root
+    variance = -lent @ (inner @ shared.reshape(-1, n_models).T)
+    blocks = variance.reshape(len(judges), n_models, len(judges), n_models)
+    for m, one in enumerate(judges):
+        blocks[m, :, m] += one.information / one.dispersion
+    weighted = (blocks + blocks.sum(axis=0)).reshape(variance.shape)
+    statistic = float(np.sum(score**2) + np.sum(score.sum(axis=0) ** 2))
+    second = float(np.sum(weighted * weighted.T))
+    if not second > 0:
+        return 1.0
+    df = second**3 / float(np.sum((weighted @ weighted) * weighted.T)) ** 2
+    deviation = (statistic - float(np.trace(weighted))) / np.sqrt(2.0 * second)
+    return _tail(df + deviation * np.sqrt(2.0 * df), df)
+
+
+def _tail(chi: float, df: float) -> float:
+    return float(chi2.sf(chi, df)) if df > 0 else 1.0

@@ -1,0 +1,177 @@
+"""The diagnostics of a fit, and in words which thresholds they cross."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from skanchor.exceptions import DiagnosticWarning
+from skanchor.warning_log import warn
+
+__all__ = ["Diagnostics"]
+
+OVERLOOKED = 0.01
+"""P-value of the item-effects check below which intervals that leave item effects out
+are warned of."""
+
+RESIDUAL_SHARE = 0.05
+"""Share of a gradient that the bias functions must leave."""
+
+SENSITIVITY_Z = 3.0
+"""Sensitivity over its standard error."""
+
+LARGEST_INFLUENCE = 0.1
+"""Share of the variance that one row may carry."""
+
+CORRECTION = 3.0
+"""Size of the correction in standard errors."""
+
+BEYOND = 0.5
+"""Distance beyond the historical scores, as a share of their range."""
+
+OUTSIDE = 0.1
+"""Share of arrival rows in which one feature leaves the range of history."""
+
+EFFECTIVE_SHARE = 0.1
+"""Effective share of the historical rows after weighting them like arrivals."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnostics:
+    """What to look at before trusting an interval.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge. ``sensitivity_error`` and ``sensitivity_z``: standard error of the
+        sensitivity, and the sensitivity over it (warns below 3). ``residual_share`` of
+        the sensitivity's gradient that the bias functions cannot imitate (warns below
+        .05). ``pearson``, ``pearson_df``, ``pearson_p``: chi-square of the verdicts
+        summed by pair of historical models. ``item_chi2``, ``item_df``, ``item_p``:
+        the same summed by model, which sees item effects best. ``outside_features``:
+        share of arrival rows in which the worst feature lies outside the range of the
+        historical rows (warns above .1). ``effective_share``, ``largest_ratio``:
+        effective sample size, as a share, and largest weight of the historical rows
+        when weighted towards the arrivals (warns below .1).
+    models : DataFrame
+        By new model. ``residual_share`` of the score's gradient (warns below .05);
+        ``largest_influence``, share of the variance from one row (warns above .1);
+        ``correction_z``, correction over the standard error (warns above 3 in size);
+        ``outside_scores``, distance beyond the historical scores as a share of their
+        range (warns above .5); ``self_judged``, share of the verdicts on the model from
+        a judge of its own name (warns above 0); ``df``, degrees of freedom of the
+        interval.
+    deviations : DataFrame
+        By judge and model, with item effects: ``deviation``, how far the judge
+        overrates the model beyond score and features, and its ``standard_error``, both
+        in judge logits. Empty without item effects.
+    item_p : float
+        P-value of the item-effects check over all judges; small when judges like or
+        dislike models in ways that score and features do not explain (warns below .01
+        where the intervals leave this out).
+    coverage : float or None
+        Share of historical models whose score, when they were left out, differed from
+        their human score by less than the errors of both allow; see
+        :meth:`skanchor.AnchorPipeline.check_coverage`.
+    covered : float or None
+        Share whose interval held the human score; falls short of the level where human
+        scores are noisy.
+    """
+
+    judges: pd.DataFrame
+    models: pd.DataFrame
+    deviations: pd.DataFrame
+    item_p: float
+    coverage: float | None = None
+    covered: float | None = None
+
+    def __repr__(self) -> str:
+        said = self.messages()
+        lines = [f"item effects: p = {self.item_p:.3g}"]
+        if self.coverage is not None:
+            lines.append(
+                f"coverage of the models left out: {self.coverage:.0%} (human scores "
+                f"taken as exact: {self.covered:.0%})"
+            )
+        return "\n".join([*lines, *(said or ["no threshold is crossed"])])
+
+    def messages(self) -> list[str]:
+        """Say in words which thresholds are crossed."""
+        return [*self._about_item_effects(), *self._about_judges(),
+                *self._about_information(), *self._about_overlap(),
+                *self._about_new_models()]  # fmt: skip
+
+    def _about_item_effects(self) -> Iterator[str]:
+        if self.item_p < OVERLOOKED and self.deviations.empty:
+            yield (
+                "Judges deviate from models in ways that score and features do not "
+                f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
+                "they are likely too short."
+            )
+
+    def _about_judges(self) -> Iterator[str]:
+        for judge, z in self.judges["sensitivity_z"].items():
+            if z < SENSITIVITY_Z:
+                yield (
+                    f"Judge {judge!r} tells models apart weakly: its sensitivity is "
+                    f"{z:.2g} standard errors above zero."
+                )
+
+    def _about_information(self) -> Iterator[str]:
+        for table, what in ((self.judges, "Judge"), (self.models, "New model")):
+            for name, share in table["residual_share"].items():
+                if share < RESIDUAL_SHARE:
+                    yield (
+                        f"{what} {name!r}: the features tell models apart so well that "
+                        f"only {share:.1%} of the information is left to learn it "
+                        "from; use fewer features or a simpler bias."
+                    )
+
+    def _about_overlap(self) -> Iterator[str]:
+        for judge, share in self.judges["outside_features"].items():
+            if share > OUTSIDE:
+                yield (
+                    f"Judge {judge!r}: a feature of the new models lies outside the "
+                    f"range of its historical rows in {share:.0%} of the rows; its "
+                    "bias is extrapolated there."
+                )
+        for judge, share in self.judges["effective_share"].items():
+            if share < EFFECTIVE_SHARE:
+                yield (
+                    f"Judge {judge!r}: the features of the new models are rare among "
+                    f"its historical rows (effective share {share:.1%})."
+                )
+
+    def _about_new_models(self) -> Iterator[str]:
+        for model, row in self.models.iterrows():
+            if row["largest_influence"] > LARGEST_INFLUENCE:
+                yield (
+                    f"One row carries {row['largest_influence']:.0%} of the variance "
+                    f"of new model {model!r}."
+                )
+            if abs(row["correction_z"]) > CORRECTION:
+                yield (
+                    f"The correction moves new model {model!r} by "
+                    f"{row['correction_z']:+.1f} standard errors: the fitted judges do "
+                    "not describe its rows."
+                )
+            if row["outside_scores"] > BEYOND:
+                yield (
+                    f"New model {model!r} lies far beyond the historical scores "
+                    f"({row['outside_scores']:.0%} of their range), where no model "
+                    "shows how judges answer."
+                )
+            if row["self_judged"] > 0:
+                yield (
+                    f"New model {model!r} gave {row['self_judged']:.0%} of the "
+                    "verdicts on itself: that it may favour its own answers is not in "
+                    "its interval. Leave these rows out where other judges see it."
+                )
+
+    def warn(self) -> None:
+        """Warn of the thresholds crossed, in one warning."""
+        said = self.messages()
+        if said:
+            warn(DiagnosticWarning(" ".join(said)))

@@ -1,0 +1,147 @@
+"""The fold plan as data: drawn, checked, and what a training set weighs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor.sample import Sample
+
+__all__ = ["FoldPlan", "Split", "check_plan", "is_split", "training_weights"]
+
+Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+FoldPlan = list[Split]
+
+
+def check_plan(plan: Any, sample: Sample) -> FoldPlan:
+    """Refuse a plan that does not hold out every row that counts exactly once.
+
+    Parameters
+    ----------
+    plan : iterable of (train, test)
+        Row numbers, or masks.
+    sample : Sample
+        The rows, and the groups that no fold may tear apart.
+
+    Returns
+    -------
+    FoldPlan
+        With row numbers.
+    """
+    rows, n_rows = np.flatnonzero(sample.counts), len(sample)
+    splits: FoldPlan = []
+    times = np.zeros(n_rows, dtype=int)
+    fold = np.full(n_rows, -1)
+    for number, split in enumerate(plan):
+        if not is_split(split):
+            raise ValueError(
+                f"Split {number} of cv must be a pair (train, test) of row numbers."
+            )
+        train, test = (_row_mask(part, n_rows, number) for part in split)
+        both = train & test
+        if both[rows].any():
+            raise ValueError(
+                f"Split {number} of cv has {both[rows].sum()} rows both in training "
+                f"and held out, the first is row {int(rows[np.argmax(both[rows])])}."
+            )
+        times += test
+        fold[test] = number
+        splits.append((np.flatnonzero(train), np.flatnonzero(test)))
+    if (times[rows] != 1).any():
+        row = int(rows[np.argmax(times[rows] != 1)])
+        raise ValueError(
+            "The folds of cv must hold out every row exactly once; row "
+            f"{row} is held out {times[row]} times."
+        )
+    if sample.groups is not None:
+        table = pd.Series(fold[rows]).groupby(sample.groups[rows])
+        torn = int((table.nunique() > 1).sum())
+        if torn:
+            raise ValueError(
+                f"The folds of cv tear {torn} groups apart; a group must be held out "
+                "as a whole (use a splitter that takes groups, or an int)."
+            )
+    return splits
+
+
+def is_split(split: Any) -> bool:
+    """Whether this is a pair of row-number arrays, not a list of such pairs."""
+    return (
+        isinstance(split, (tuple, list))
+        and len(split) == 2
+        and all(np.ndim(part[0]) == 0 for part in split if len(part))
+    )
+
+
+def _row_mask(rows: Any, n_rows: int, number: int) -> NDArray[np.bool_]:
+    rows = np.asarray(rows)
+    if rows.dtype == bool and len(rows) == n_rows:
+        return rows
+    mask = np.zeros(n_rows, dtype=bool)
+    try:
+        mask[rows] = True
+    except IndexError:
+        raise ValueError(
+            f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
+        ) from None
+    return mask
+
+
+def training_weights(sample: Sample, train: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Weights of a training set that stands for all rows of each source.
+
+    A source of a new model that leaves the training set is done without as long as
+    another one places that model.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows whose roles are decided.
+    train : ndarray
+        Row numbers of the training set.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        ``weight * omega`` on the training rows, zero elsewhere, with omega the ratio
+        of a source's whole weight to its weight in training.
+
+    Raises
+    ------
+    ValueError
+        If the training set keeps no row of a source that it needs.
+    """
+    weight, keys = sample.weight, sample.X.rows.source_keys
+    inside = np.zeros(len(weight))
+    inside[train] = weight[train]
+    size = len(keys)
+    # Rows that no stage can use fall into the first bin.
+    bins = sample.X.rows.sources + 1
+    whole = np.bincount(bins, weight, size + 1)[1:]
+    kept = np.bincount(bins, inside, size + 1)[1:]
+    empty = (whole > 0) & (kept == 0)
+    if empty.any():
+        new = sample.X.models[sample.X.is_new].tolist()
+        involved = np.array([[model in sides for model in new] for _, sides in keys])
+        involved = involved.reshape(size, len(new)).astype(bool)
+        placed = involved[kept > 0].any(axis=0)
+        empty &= ~involved.any(axis=1) | (involved & ~placed).any(axis=1)
+    if empty.any():
+        lost = [_describe_source(*keys[i]) for i in np.flatnonzero(empty).tolist()]
+        raise ValueError(
+            f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
+            "add rows."
+        )
+    omega = np.divide(whole, kept, out=np.zeros(size), where=kept > 0)
+    return np.asarray(inside * np.append(0.0, omega).take(bins))
+
+
+def _describe_source(judge: Any, new_models: frozenset[Any]) -> str:
+    who = "human" if judge == "human" else f"judge {judge!r}"
+    if not new_models:
+        return f"{who} rows between historical models"
+    sides = sorted(new_models, key=str)
+    return f"{who} rows with new model {', '.join(map(repr, sides))}"

@@ -1,0 +1,94 @@
+"""The loop over the fits of a plan, possibly in parallel."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+
+__all__ = ["run_plan", "stream_plan"]
+
+
+def run_plan(*args: Any, **kwargs: Any) -> list[Any]:
+    """Return the list of what :func:`stream_plan` yields."""
+    return list(stream_plan(*args, **kwargs))
+
+
+def stream_plan(
+    task: Callable[..., Any],
+    jobs: Sequence[tuple[Any, ...]],
+    *,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+    description: str = "folds",
+) -> Iterator[Any]:
+    """Run ``task(*job)`` for every job, possibly in parallel; yield in order.
+
+    Parameters
+    ----------
+    task : callable
+        Picklable function.
+    jobs : sequence of tuples
+        Arguments of each call.
+    n_jobs : int, optional
+        Number of workers, as in joblib.
+    verbose : int
+        Shows a progress bar on the standard error when positive.
+    description : str
+        What the bar counts.
+
+    Yields
+    ------
+    object
+        What each call returns.
+    """
+    backend = get_active_backend()[0]
+    with _few_threads(backend, effective_n_jobs(n_jobs)):
+        # Not every backend can hand over results as they come.
+        results: Any = Parallel(
+            n_jobs=n_jobs,
+            return_as="generator" if backend.supports_return_generator else "list",
+        )(delayed(_at_home_or_away)(os.getpid(), task, job) for job in jobs)
+        if verbose > 0:
+            from rich.console import Console
+            from rich.progress import track
+
+            console = Console(stderr=True)
+            results = track(
+                results, description, len(jobs), console=console, transient=True
+            )
+        told = set()
+        for result, heard in results:
+            for category, message in heard:
+                if (category, message) not in told:
+                    told.add((category, message))
+                    warnings.warn(message, category, stacklevel=3)
+            yield result
+
+
+def _few_threads(backend: Any, n_workers: int) -> Any:
+    """Leave each worker that is a thread its share of the cores for BLAS.
+
+    Worker processes are told so by joblib.
+    """
+    if n_workers == 1 or not getattr(backend, "uses_threads", False):
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(max(1, cpu_count() // n_workers), user_api="blas")
+
+
+def _at_home_or_away(
+    home: int, task: Callable[..., Any], job: tuple[Any, ...]
+) -> tuple[Any, list[tuple[type[Warning], str]]]:
+    """Run a task; from another process bring along the warnings, lost otherwise."""
+    if os.getpid() == home:
+        return task(*job), []
+    with warnings.catch_warnings(record=True) as heard:
+        result = task(*job)
+    return result, [(warning.category, str(warning.message)) for warning in heard]

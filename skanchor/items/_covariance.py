@@ -1,0 +1,232 @@
+"""The covariance of the item effects, estimated on the historical rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.item_covariance import (
+    PRIOR_VARIANCE,
+    Structure,
+    fit_covariance,
+    inflation,
+)
+from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_judges
+from skanchor.exceptions import BattlesError
+from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
+from skanchor.items._likelihood import ItemLikelihood
+from skanchor.judges import JudgeCalibrator
+from skanchor.sample import Sample
+
+__all__ = ["MIN_HISTORICAL", "ItemCovariance", "estimate_item_covariance"]
+
+Array = NDArray[np.float64]
+
+MIN_HISTORICAL = 5
+"""Historical models below which the covariance of the deviations is not estimated."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCovariance:
+    """Estimated covariance of the deviations.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (n_judges, n_judges)
+        Sigma_u, in squared judge logits.
+    structure : Structure or None
+        Shares of the judges' own variances and correlations kept in it; None where
+        it was given.
+    inflation : float
+        Factor of the item part of a variance, for Sigma_u being estimated.
+    df : float
+        Degrees of freedom of the item part; infinite where Sigma_u was given.
+    free : float
+        Models' worth of deviations that it was learned from: two less than there are,
+        and fewer where features tell models apart.
+    converged : bool
+        Whether the last step changed it by less than the tolerance.
+    """
+
+    covariance: Array
+    structure: Structure | None = None
+    inflation: float = 1.0
+    df: float = np.inf
+    free: float = np.inf
+    converged: bool = True
+
+
+def estimate_item_covariance(
+    sample: Sample,
+    calibrator: JudgeCalibrator,
+    *,
+    conservative: bool = False,
+    tol: float = 1e-3,
+) -> ItemCovariance:
+    """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry the plug-in of the earlier stages, outcomes, weights, groups.
+    calibrator : JudgeCalibrator
+        Fitted. What of its learners is linear in coefficients is profiled out.
+    conservative : bool
+        Divides by one less than the number of historical models, which keeps the
+        covariance away from zero.
+    tol : float
+        Relative change of the covariance at which the steps stop.
+
+    Returns
+    -------
+    ItemCovariance
+
+    Raises
+    ------
+    BattlesError
+        If there are fewer than five historical models.
+    """
+    n_historical = int((~sample.X.is_new).sum())
+    if n_historical < MIN_HISTORICAL:
+        raise BattlesError(
+            f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
+            f"their covariance, here are {n_historical}; give item_effects an array, "
+            "or None for the interval without them."
+        )
+    noise = dispersions(sample, deviating=True)
+    noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
+    known = _HistoricalRows(
+        sample.weighted(sample.weight / noise[sample.X.judge]), calibrator
+    )
+    identity = np.eye(known.model.n_judges)
+    covariance, structure = PRIOR_VARIANCE * identity, Structure()
+    converged = False
+    for step in range(10):
+        found = known.quadratic(covariance)
+        before = covariance
+        # Judges that dislike what people like are turned round, as the shrinkage
+        # takes judges to deviate alike.
+        sign = np.where(found.slopes < 0, -1.0, 1.0)
+        turned, flip = np.outer(sign, sign), np.repeat(sign, n_historical)
+        covariance, structure, settled = fit_covariance(
+            found.information * np.outer(flip, flip),
+            found.target * flip,
+            np.abs(found.slopes),
+            covariance * turned,
+            structure,
+            conservative=conservative,
+            choose=step < 3,
+            tol=tol,
+        )
+        covariance *= turned
+        change = np.abs(covariance - before).max()
+        # A tenth of a variance is far below what so few items tell of it.
+        if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
+            converged = True
+            break
+    n_free = (n_historical - 2.0) * known.free_share(covariance, found)
+    inflated, df = inflation(
+        covariance * turned, structure, np.abs(found.slopes), known.judges_seen, n_free
+    )
+    return ItemCovariance(covariance, structure, inflated, df, n_free, converged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Quadratic:
+    """The likelihood of the deviations u about its mode, all else profiled out.
+
+    Attributes
+    ----------
+    information : ndarray of shape (n_u, n_u)
+        Information on the deviations of the historical models.
+    target : ndarray of shape (n_u,)
+        Information times the mode.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities at the mode.
+    hessian : ndarray of shape (p, p)
+        Of all parameters.
+    """
+
+    information: Array
+    target: Array
+    slopes: Array
+    hessian: Array
+
+
+class _HistoricalRows:
+    """The likelihood of the historical rows, under one covariance after another."""
+
+    def __init__(self, sample: Sample, calibrator: JudgeCalibrator):
+        self.model = model = ItemLikelihood(sample, calibrator)
+        self.rows = ~model.X.involves_new & model.X.is_usable
+        historical, _ = model.masks()
+        self.free = historical.copy()
+        self.free[model.at["scores"]] = True
+        self.free[: int(model.X.is_new.sum())] = False
+        self.at_u = np.zeros(model.size, dtype=bool)
+        self.at_u[model.at["deviation"]] = historical[model.at["deviation"]]
+        self.fixed = self.free & ~self.at_u
+        self.identity = np.eye(model.n_judges)
+        self.parameters = model.start(self.identity)
+
+    def quadratic(self, covariance: Array) -> _Quadratic:
+        """Expand the likelihood about its mode under a covariance of u."""
+        model = self.model
+        # The mode under the current covariance exists where votes are separated too.
+        factor = covariance_factor(covariance)
+        parameters = self.parameters
+        model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
+        parameters, _ = model.newton(parameters, factor, self.rows, self.free)
+        model.rescale(parameters, factor)
+        self.parameters = parameters
+        weight = np.where(self.rows, model.weight, 0.0)
+        _, gradient, hessian = model.derivatives(parameters, self.identity, weight)
+        prior = model.prior(None)
+        hessian[np.diag_indices(model.size)] += prior
+        known = np.where(self.free, parameters, 0.0)
+        right = hessian @ known - gradient - prior * parameters
+        information, taken = _profile(hessian, self.at_u, self.fixed)
+        target = right[self.at_u] - taken @ right[self.fixed]
+        return _Quadratic(
+            information, target, parameters[model.at["sensitivity"]], hessian
+        )
+
+    def free_share(self, covariance: Array, found: _Quadratic) -> float:
+        """Share of the deviations that features which tell models apart leave."""
+        bias = np.zeros(self.model.size, dtype=bool)
+        bias[self.model.at["bias"]] = True
+        if not bias.any():
+            return 1.0
+        factor = covariance_factor(covariance)
+        without, _ = _profile(found.hessian, self.at_u, self.fixed & ~bias)
+        known = _count_shown(without, factor)
+        return _count_shown(found.information, factor) / known if known > 0 else 1.0
+
+    @property
+    def judges_seen(self) -> NDArray[np.bool_]:
+        """Judges that see a new model; all where there is none."""
+        X = self.model.X
+        arrivals = X.involves_new & X.is_usable & ~X.is_human
+        seen = np.isin(np.arange(self.model.n_judges), X.judge[arrivals])
+        return seen if seen.any() else np.ones_like(seen)
+
+
+def _profile(
+    hessian: Array, at: NDArray[np.bool_], fixed: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Information on parameters ``at`` with ``fixed`` ones profiled out.
+
+    The second array is what a gradient by the fixed ones takes from theirs.
+    """
+    cross = hessian[np.ix_(at, fixed)]
+    solver = SymmetricSolver.factorise(hessian[np.ix_(fixed, fixed)])
+    taken = np.asarray(solver.solve(cross.T).T)
+    return hessian[np.ix_(at, at)] - taken @ cross.T, taken
+
+
+def _count_shown(information: Array, factor: Array) -> float:
+    """How many of the deviations the data show beside their prior."""
+    scaled = mix_judges(information, factor, len(information) // len(factor))
+    return float(np.trace(scaled @ np.linalg.inv(scaled + np.eye(len(scaled)))))

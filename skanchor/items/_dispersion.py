@@ -1,0 +1,71 @@
+"""How much the residuals of each source vary beside independent votes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.logistic import sigmoid
+from skanchor.items._likelihood import differences
+from skanchor.sample import Sample
+
+__all__ = ["LEAST_DISPERSION", "dispersions"]
+
+Array = NDArray[np.float64]
+
+LEAST_DISPERSION = 1e-10
+"""Variance of a source's residuals, in that of votes, below which they are rounding."""
+
+
+def dispersions(sample: Sample, *, deviating: bool) -> Array:
+    """Variance of historical residuals in that of independent votes, by source.
+
+    Half-wins vary less than votes, and the sums by model of rows that share a group
+    more, as do rows with a weight.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry the plug-in, without item effects; outcomes, weights, groups.
+    deviating : bool
+        Whether what a source thinks of each model is taken out first. A test of there
+        being nothing of the kind needs the variance under that hypothesis.
+
+    Returns
+    -------
+    ndarray of shape (n_judges + 1,)
+        By judge, people last; one where there is nothing to see.
+    """
+    X, y, weight, groups = sample.X, sample.y, sample.weight, sample.groups
+    eta = X.logits()
+    used = ~X.involves_new & sample.counts & np.isfinite(eta)
+    p = sigmoid(np.where(used, eta, 0.0))
+    residual = np.where(used, y - p, 0.0)
+    variance = np.where(used, p * (1.0 - p), 0.0)
+    found = np.ones(len(X.judges) + 1)
+    for m in range(-1, len(X.judges)):
+        cut = X.by_judge(m)
+        w, v = weight[cut.rows], variance[cut.rows]
+        total = float(w @ v)
+        if not total > 0:
+            continue
+        r = w * residual[cut.rows]
+        taken = 0.0
+        if deviating:
+            sums = pair_sums(cut.left, cut.right, w * v, len(X.models))
+            solver = SymmetricSolver.factorise(laplacian(sums))
+            r -= w * v * differences(solver.solve(cut.net(r)), cut)
+            inverse = solver.inverse()
+            size = np.diag(inverse)
+            squared = pair_sums(cut.left, cut.right, (w * v) ** 2, len(X.models))
+            taken = float(np.sum(squared * (size[:, None] + size - 2.0 * inverse)))
+        squares = float(r @ r)
+        if groups is not None:
+            # What is taken counts once in a group, a lone row at both of its models.
+            counted = groups[cut.rows[w * v > 0]]
+            taken *= len(counted) / len(np.unique(counted))
+            squares = 0.5 * float(np.sum(cut.group_sums(r, groups) ** 2))
+        found[m] = squares / max(total - taken, 0.5 * total)
+    return found

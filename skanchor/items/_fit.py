@@ -1,0 +1,69 @@
+"""Item effects fitted, with their covariance given."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.linalg import covariance_factor
+from skanchor.comparisons import Comparisons
+from skanchor.exceptions import ConvergenceWarning
+from skanchor.items._likelihood import ItemLikelihood
+from skanchor.judges import JudgeCalibrator
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
+
+__all__ = ["fit_deviations"]
+
+Array = NDArray[np.float64]
+
+
+def fit_deviations(
+    sample: Sample,
+    calibrator: JudgeCalibrator,
+    covariance: Array,
+    near: tuple[Comparisons, JudgeCalibrator] | None = None,
+) -> tuple[Comparisons, JudgeCalibrator]:
+    """Fit the deviations, and with them the judges and the new scores.
+
+    Historical rows decide the judges and the deviations of historical models, with the
+    scores fixed; arrival rows then decide the new scores and their deviations.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry the plug-in of the earlier stages, outcomes and weights.
+    calibrator : JudgeCalibrator
+        Fitted. What of its learners is linear in coefficients (the span, or the last
+        stage) is fitted again beside the deviations; the rest is held fixed.
+    covariance : ndarray of shape (n_judges, n_judges)
+        Sigma_u.
+    near : tuple of (Comparisons, JudgeCalibrator), optional
+        What this function returned on nearly the same rows: where to start.
+
+    Returns
+    -------
+    X : Comparisons
+        Rows with updated parameters and ``deviations``.
+    calibrator : JudgeCalibrator
+        A copy with the updated judge parameters.
+    """
+    model = ItemLikelihood(sample, calibrator)
+    factor = covariance_factor(covariance)
+    historical, arrival = model.masks()
+    cells = model.X
+    old = ~cells.involves_new & cells.is_usable
+    first = model.start(factor, near)
+    parameters, settled = model.newton(first, factor, old, historical)
+    if arrival.any():
+        late = model.part(cells.involves_new & cells.is_usable)
+        every = np.ones(len(late.X), dtype=bool)
+        parameters, again = late.newton(parameters, factor, every, arrival)
+        settled = settled and again
+    if not settled:
+        warn(ConvergenceWarning("The fit of the item effects did not settle."))
+    fitted = model.annotate(parameters, factor, sample.X)
+    return (
+        fitted.with_columns(item_covariance=covariance),
+        model.calibrated(parameters, calibrator),
+    )

@@ -1,0 +1,29 @@
+"""The parts that competing methods share, for one set of row weights or for many.
+
+A baseline states its definition once, on arrays with a leading axis of replicates. An
+ordinary fit is the one replicate whose shared parts come from the stages themselves
+(:class:`StageFits`), with any learner of the bias; a bootstrap has many replicates,
+whose parts come from batched solvers (:class:`BatchedFits`) and are computed once for
+all methods that ask for them.
+"""
+
+from skanchor._numerics.arrivals import SCORE_BOUND
+from skanchor.refits._arrivals import Arrivals, JudgeFits
+from skanchor.refits._batched import BatchedFits
+from skanchor.refits._cells import Cells
+from skanchor.refits._fits import Fits
+from skanchor.refits._layout import Cut, Layout, columns_of
+from skanchor.refits._stages import StageFits
+
+__all__ = [
+    "SCORE_BOUND",
+    "Arrivals",
+    "BatchedFits",
+    "Cells",
+    "Cut",
+    "Fits",
+    "JudgeFits",
+    "Layout",
+    "StageFits",
+    "columns_of",
+]

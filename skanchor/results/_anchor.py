@@ -1,0 +1,129 @@
+"""The result of the cross-fitted chain: parts of the variance, influence, folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor.comparisons import Comparisons
+from skanchor.results._ranking import RankingResult
+
+if TYPE_CHECKING:
+    from skanchor.diagnostics import Diagnostics
+    from skanchor.folds import FoldPlan
+
+__all__ = ["AnchorResult"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AnchorResult(RankingResult):
+    """Result of :class:`AnchorPipeline`: scores, covariance and influence values.
+
+    Attributes
+    ----------
+    influence : ndarray of shape (n_rows, n_models)
+        Influence of each row on each score, in logits; the mean over repeats. Without
+        rows in a result that is kept beside the one reported.
+    parts : ndarray of shape (n_repeats, 4, n_models)
+        Human, judge, cross (= 2 C_HJ) and item parts of the variance.
+    lower_bound : ndarray of shape (n_models,)
+        Variance that only more human votes can lower, B_l.
+    plug_in : ndarray of shape (n_repeats, n_models)
+        Scores before the correction.
+    fold_plan : list of lists of (train, test)
+        The folds of each repeat.
+    diagnostics : Diagnostics or None
+        Signs that an interval should not be trusted; None for a plug-in.
+    """
+
+    influence: Array
+    parts: Array
+    lower_bound: Array
+    plug_in: Array
+    fold_plan: list[FoldPlan]
+    diagnostics: Diagnostics | None = None
+
+    def extended(
+        self,
+        X: Comparisons,
+        human_scores: pd.Series,
+        n_human: NDArray[np.intp],
+        n_judge: NDArray[np.intp],
+    ) -> AnchorResult:
+        """Add the models that were left out, at the scores of the human fit.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows in the vocabulary of all models.
+        human_scores : Series
+            Scores of the historical models among them.
+        n_human, n_judge : ndarray of shape (n_models,)
+            Rows of each model.
+
+        Returns
+        -------
+        AnchorResult
+            With an infinite error where a model was left out.
+        """
+        place = np.flatnonzero(np.isin(X.models, self.models))
+        size = len(X.models)
+        scores = human_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        scores = scores - np.nanmean(scores[place])
+
+        def padded(values: Any, fill: Any = 0.0) -> Array:
+            result = np.full((*values.shape[:-1], size), fill)
+            result[..., place] = values
+            return result
+
+        def square(values: Array) -> Array:
+            return padded(np.swapaxes(padded(np.swapaxes(values, 1, 2)), 1, 2))
+
+        outside = np.ones(size, dtype=bool)
+        outside[place] = False
+        estimates, plug_in = padded(self.estimates), padded(self.plug_in)
+        estimates[:, outside] = plug_in[:, outside] = scores[outside]
+        return replace(
+            self,
+            models=X.models,
+            is_new=X.is_new,
+            estimates=estimates,
+            covariances=square(self.covariances),
+            unbounded=outside | (padded(self.unbounded) > 0),
+            n_human=n_human,
+            n_judge=n_judge,
+            item_covariances=None
+            if self.item_covariances is None
+            else square(self.item_covariances),
+            influence=padded(self.influence),
+            parts=padded(self.parts, np.nan),
+            lower_bound=padded(self.lower_bound, np.nan),
+            plug_in=plug_in,
+        )
+
+    @property
+    def variance(self) -> pd.DataFrame:
+        """Parts of the new models' variance.
+
+        The columns ``human``, ``judge``, ``cross`` and ``items`` add up to the squared
+        standard error, but for the spread between repeats; ``lower_bound`` is the part
+        that judges cannot lower.
+        """
+        human, judge, cross, items = np.median(self.parts, axis=0)
+        table = pd.DataFrame(
+            {
+                "human": human,
+                "judge": judge,
+                "cross": cross,
+                "items": items,
+                "lower_bound": self.lower_bound,
+            },
+            index=self._index,
+        )
+        return table[self.is_new]

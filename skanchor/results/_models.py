@@ -1,0 +1,58 @@
+"""What results by model share: their labels, and a short look at the new ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+__all__ = ["ModelResult"]
+
+SHOWN = 10
+"""Most new models that the short look at a result shows."""
+
+
+class ModelResult:
+    """What results by model share: their labels, and a short look at the new ones."""
+
+    models: NDArray[Any]
+    is_new: NDArray[np.bool_]
+    n_human: NDArray[np.intp]
+    n_judge: NDArray[np.intp]
+
+    @property
+    def _index(self) -> pd.Index:
+        return pd.Index(self.models, name="model")
+
+    @property
+    def all_scores(self) -> pd.Series:
+        """Scores of every model."""
+        raise NotImplementedError
+
+    @property
+    def scores(self) -> pd.Series:
+        """Scores of the new models."""
+        return self.all_scores[self.is_new]
+
+    def _shown(self) -> tuple[str, pd.DataFrame]:
+        """What the short look shows of the new models, and what it is called."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        # Both sides of a row count it.
+        human, judge = (int(rows.sum()) // 2 for rows in (self.n_human, self.n_judge))
+        head = (
+            f"{type(self).__name__}: {len(self.models)} models, "
+            f"{int(self.is_new.sum())} of them new; {human} human and {judge} judge "
+            "rows"
+        )
+        if not self.is_new.any():
+            return f"{head}; see leaderboard()"
+        what, table = self._shown()
+        shown = table.head(SHOWN).rename_axis(None)
+        text = shown.to_string(float_format="{:.3f}".format)
+        more = len(table) - SHOWN
+        tail = f"\nand {more} more: see leaderboard()" if more > 0 else ""
+        return f"{head}\n{what}\n{text}{tail}"

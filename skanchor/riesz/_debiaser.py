@@ -1,0 +1,398 @@
+"""Riesz weights: how much the residual of each row corrects each score."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skanchor._numerics.logistic import sigmoid
+from skanchor.base import ComparisonEstimator
+from skanchor.bias._base import LEARNER_CONSTRAINT, Problem, fit_all, make_learner
+from skanchor.comparisons import Comparisons, usable_features
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.riesz._projection import (
+    JudgeProjection,
+    fit_projections,
+    project_judges,
+)
+from skanchor.riesz._system import RieszProblem, RieszSystem
+from skanchor.sample import Sample, check_weight
+from skanchor.warning_log import warn
+
+__all__ = ["RieszDebiaser"]
+
+Array = NDArray[np.float64]
+
+SEPARATED = 1e-9
+"""Variance of an outcome below which its row carries no information."""
+
+
+def _own_learner(learner: Any) -> Any:
+    """The learner that a string names, if it is not another stage's."""
+    if learner == "calibrator":
+        raise ValueError(
+            "learner='calibrator' is the learner of AnchorPipeline's calibrator, and "
+            "has no parameters of its own here: set those of calibrator__bias, or "
+            "first set debiaser__learner to a learner."
+        )
+    return make_learner(learner)
+
+
+class RieszDebiaser(ComparisonEstimator):
+    """Riesz weights of every score, from rows that carry a complete plug-in.
+
+    Parameters
+    ----------
+    learner : str, learner or dict, default="linear"
+        Class of the functions gamma of the Riesz weights, a learner as in
+        :class:`JudgeCalibrator`; inside :class:`AnchorPipeline` also ``"calibrator"``,
+        the learner that the calibrator has. With a learner that has a linear span the
+        weights are exact, and the next three parameters do not matter.
+    route : {"projection", "direct"}, default="projection"
+        How any other learner is used. ``"projection"`` regresses the gradient columns
+        on contrasts by weighted least squares, one fit for every target. ``"direct"``
+        descends on the criterion itself: in each round the learner is fitted to what
+        the weights leave of every target, and the criterion is minimised exactly over
+        the span of all that was learned so far.
+    inner_folds : int, default=2
+        Inner folds of the projection: its information takes residuals out of fold, and
+        rows outside the fit are corrected by the mean over the folds' learners. One
+        takes residuals in sample, which is right for learners that cannot overfit.
+    rounds : int, default=3
+        Rounds of the direct route.
+    ridge : float, default=0.0
+        Ridge penalty of the parametric part of the weights, in shares of the diagonal
+        of the information: shortens all corrections.
+    weight_bound : float, optional
+        Bounds the absolute weight of a row, in multiples of the root mean square of
+        the target's weights over the rows of ``fit``: shortens extreme corrections.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_ : ndarray of shape (n_models,)
+        Targets: the score of each model, historical ones centred.
+    information_ : ndarray of shape (p, p)
+        Information of the free parameters after the bias functions.
+    system_ : RieszSystem
+        The solved system: weights, targets and information of all parameters.
+    undetermined_ : ndarray of shape (n_models,)
+        Whether the rows leave a score undetermined.
+    identity_error_ : float
+        Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
+        spans without ``ridge``.
+
+    Raises
+    ------
+    BattlesError
+        If the rows lack scores, sensitivities or biases.
+
+    Notes
+    -----
+    Minimises eq:direct-riesz-objective-v2 for all targets in one factorisation.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> chain = make_pipeline(BTLRegressor(), JudgeCalibrator(), ArrivalScorer())
+    >>> plugged = chain.fit(data.X, data.y).transform(data.X)
+    >>> debiaser = RieszDebiaser().fit(plugged, data.y)
+    >>> debiaser.influence(plugged, data.y).shape
+    (8500, 11)
+    """
+
+    _stands_for: ClassVar = {"learner": _own_learner}
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        "learner": LEARNER_CONSTRAINT,
+        "route": [StrOptions({"projection", "direct"})],
+        "inner_folds": [Interval(Integral, 1, None, closed="left")],
+        "rounds": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        learner: Any = "linear",
+        *,
+        route: str = "projection",
+        inner_folds: int = 2,
+        rounds: int = 3,
+        ridge: float = 0.0,
+        weight_bound: float | None = None,
+        unseen: str = "warn",
+    ):
+        self.learner = learner
+        self.route = route
+        self.inner_folds = inner_folds
+        self.rounds = rounds
+        self.ridge = ridge
+        self.weight_bound = weight_bound
+        self.unseen = unseen
+
+    def _fit(
+        self,
+        sample: Sample,
+        start: RieszDebiaser | None = None,
+        seed_offset: int = 0,
+    ) -> None:
+        X = sample.X
+        eta = X.logits()
+        used = sample.counts & np.isfinite(eta)
+        X = usable_features(X, used & ~X.is_human)
+        weight = np.where(used, sample.weight, 0.0)
+        curvature = _curvature(np.where(used, eta, 0.0), weight)
+        self._limit = None
+        self.models_ = X.models
+        self.judges_ = X.judges
+        learner = self._part("learner")
+        problem = RieszProblem.of(X, curvature, self.ridge)
+        blocks, fits = project_judges(X, curvature, sample.groups, learner)
+        if self.route == "projection":
+            fitted = fit_projections(fits, self.inner_folds, seed_offset)
+            for fit, block in zip(fits, fitted, strict=True):
+                blocks[fit.judge] = block
+            self.system_ = problem.solve(blocks)
+        else:
+            self.system_ = self._descend(problem, blocks, fits, seed_offset)
+        if self.weight_bound is not None:
+            a = self._row_weights(X, np.flatnonzero(used))
+            self._limit = self.weight_bound * np.sqrt(np.mean(a**2, axis=0))
+        self.information_ = self.system_.information
+        self.identity_error_ = float(np.abs(self.system_.gap).max())
+        keys, codes = X.rows.source_keys, X.rows.sources
+        totals = np.bincount(codes + 1, weight, minlength=len(keys) + 1)[1:]
+        self._source_totals = dict(zip(keys, totals.tolist(), strict=True))
+        self._check_determined()
+
+    def _descend(
+        self,
+        problem: RieszProblem,
+        blocks: list[Any],
+        fits: list[JudgeProjection],
+        seed_offset: int,
+    ) -> RieszSystem:
+        """Descend on the criterion itself (route ``"direct"``)."""
+        for fit in fits:
+            blocks[fit.judge] = fit.spanned([])
+        system = problem.solve(blocks)
+        learned: list[list[Any]] = [[] for _ in fits]
+        for _ in range(self.rounds if fits else 0):
+            # What the weights make of each target, for the learners to take away.
+            wanted = [
+                fit.columns @ system.columns(fit.judge, problem.X) @ system.weights
+                for fit in fits
+            ]
+            found = [clone(fit.learner) for fit in fits]
+            problems = [
+                Problem(fit.pairs, y, fit.weight)
+                for fit, y in zip(fits, wanted, strict=True)
+            ]
+            fit_all(found, problems, [fit.name for fit in fits], seed_offset)
+            for fit, known, learner in zip(fits, learned, found, strict=True):
+                known.append(learner)
+                blocks[fit.judge] = fit.spanned(known)
+            system = problem.solve(blocks)
+        return system
+
+    def _check_determined(self) -> None:
+        """Flag scores that the information does not determine, and warn of them."""
+        system = self.system_
+        missing = system.information @ system.weights
+        ridge = self.ridge * np.diag(system.information)
+        missing += ridge[:, None] * system.weights
+        lost = np.abs(missing - system.targets).max(axis=0) > 1e-5
+        self.undetermined_ = lost
+        if lost.any():
+            warn(
+                SkanchorWarning(
+                    "The rows do not determine the scores of "
+                    f"{self.models_[lost].tolist()[:5]}; their intervals are not valid."
+                )
+            )
+
+    def _row_weights(self, X: Comparisons, rows: NDArray[np.intp]) -> Array:
+        """Riesz weights of the chosen rows, of shape (n_chosen, n_targets).
+
+        Zero for rows that cannot be used.
+        """
+        system = self.system_
+        n_items = len(X.models)
+        weights = np.zeros((len(rows), n_items))
+        place = np.full(len(X), -1)
+        place[rows] = np.arange(len(rows))
+        scores = X.scores
+        assert scores is not None
+        n_scores = system.items.shape[1]
+        item_weights = system.items @ system.weights[:n_scores]
+        human = X.by_judge(-1)
+        at = place[human.rows]
+        chosen = np.flatnonzero(at >= 0)
+        left, right = human.left[chosen], human.right[chosen]
+        weights[at[chosen]] = item_weights.take(left, axis=0)
+        weights[at[chosen]] -= item_weights.take(right, axis=0)
+        for m, block in enumerate(system.blocks):
+            cut = X.by_judge(m)
+            at = place[cut.rows]
+            chosen = np.flatnonzero(at >= 0)
+            if block is None or not len(chosen):
+                continue
+            left, right = cut.left[chosen], cut.right[chosen]
+            columns = system.columns(m, X) @ system.weights
+            # What a row says of its two models and of the sensitivity, by model.
+            by_item = columns[:n_items] + np.outer(scores, columns[n_items])
+            values = by_item.take(left, axis=0)
+            values -= by_item.take(right, axis=0)
+            if X.position_effects is not None:
+                values += np.outer(cut.order[chosen], columns[n_items + 1])
+            values -= block.correction(cut.pairs[chosen], columns)
+            weights[at[chosen]] = values
+        if self._limit is not None:
+            weights = np.clip(weights, -self._limit, self._limit)
+        return weights
+
+    def _aligned(self, X: Any) -> Comparisons:
+        encoded = self._encode(X)
+        aligned = encoded.relabel(self.models_, self.judges_)
+        if aligned.scores is None or aligned.sensitivities is None:
+            if len(self.judges_) == 0 and aligned.scores is not None:
+                return aligned
+            raise BattlesError(
+                "RieszDebiaser needs comparisons that carry scores, sensitivities and "
+                "biases; transform them with the fitted earlier stages first."
+            )
+        return aligned
+
+    def weights(self, X: Any) -> Array:
+        """Riesz weights of rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores, sensitivities and biases.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_models)
+            Weight a of each row's residual in the score of each of ``models_``, in
+            logits; zero for rows that cannot be used.
+        """
+        aligned = self._aligned(X)
+        rows = np.flatnonzero(self._valid(aligned))
+        weights = np.zeros((len(aligned), len(self.models_)))
+        weights[rows] = self._row_weights(aligned, rows)
+        return weights
+
+    def influence(self, X: Any, y: Any) -> Array:
+        """Weight times residual of each row, the terms of the correction.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores, sensitivities and biases.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_models)
+            In logits of each score.
+        """
+        aligned = self._aligned(X)
+        values = self._outcome_values(aligned, y)
+        return self.influence_of_rows(aligned, values, np.arange(len(aligned)))
+
+    def influence_of_rows(
+        self, X: Comparisons, y: Array, rows: NDArray[np.intp]
+    ) -> Array:
+        """Influence of some rows, in the roles and vocabulary of ``fit``.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry what ``fit`` saw, such as those it was fitted on.
+        y : ndarray of shape (n_rows,)
+            Preferences for the first side, in [0, 1].
+        rows : ndarray of shape (n_chosen,)
+            Row numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_chosen, n_models)
+            In logits of each score; zero for rows that cannot be used.
+        """
+        part = X.without_features()[rows]
+        eta = part.logits()
+        valid = part.is_usable & np.isfinite(eta)
+        influence = self._row_weights(X, rows)
+        influence *= np.where(valid, y[rows] - sigmoid(eta), 0.0)[:, None]
+        influence[~valid] = 0.0
+        return influence
+
+    @staticmethod
+    def _valid(X: Comparisons) -> NDArray[np.bool_]:
+        return X.is_usable & np.isfinite(X.logits())
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        return X
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return self._valid(X)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the Riesz criterion on the given rows, summed over the targets.
+
+        The mean of each source stands for all of its rows in ``fit``, so that the
+        value on held-out rows is comparable with the one in training. The prior of
+        item effects has no rows and is left out.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores, sensitivities and biases.
+        y : ignored
+            The criterion does not read outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+            Higher is better.
+        """
+        aligned = self._aligned(X)
+        weight = check_weight(sample_weight, aligned)
+        rows = self._valid(aligned) & (weight > 0)
+        if not rows.any():
+            raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
+        a = self._row_weights(aligned, np.flatnonzero(rows))
+        p = sigmoid(aligned.logits()[rows])
+        squares = weight[rows] * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
+        codes, keys = aligned.rows.sources, aligned.rows.source_keys
+        sums = np.bincount(codes[rows], squares, minlength=len(keys))
+        counts = np.bincount(codes[rows], weight[rows], minlength=len(keys))
+        total = sum(
+            self._source_totals.get(key, 0.0) * s / c
+            for key, s, c in zip(keys, sums, counts, strict=True)
+            if c > 0
+        )
+        linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
+        return float(linear - total)
+
+
+def _curvature(eta: Array, weight: Array) -> Array:
+    """Weighted variance of the outcomes."""
+    p = sigmoid(eta)
+    curvature = p * (1.0 - p)
+    # Separated verdicts say nothing: their inverse would be rounding noise.
+    return np.where(curvature > SEPARATED, weight * curvature, 0.0)

@@ -1,0 +1,157 @@
+"""Projections of the gradient on a judge's bias functions, learner by learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor._numerics.information import (
+    JudgeBlock,
+    fitted_block,
+    gradient_columns,
+    judge_block,
+)
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor.bias._base import Problem, fit_all, learner_for
+from skanchor.comparisons import Comparisons, FeaturePairs
+from skanchor.exceptions import LearnerError
+
+__all__ = ["JudgeProjection", "fit_projections", "project_judges"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeProjection:
+    """A judge whose gradient columns a learner without a span projects."""
+
+    judge: int
+    name: Any
+    learner: Any
+    pairs: FeaturePairs
+    columns: Array
+    weight: Array
+    group: NDArray[np.intp]
+
+    def spanned(self, learners: Sequence[Any]) -> JudgeBlock:
+        """Project on the span of what the learners found."""
+        learned = _Learned(tuple(learners))
+        span = learned.span(self.pairs)
+        weighted = span * self.weight[:, None]
+        cross = weighted.T @ self.columns
+        coef = SymmetricSolver.factorise(weighted.T @ span).solve(cross)
+        gram = self.columns.T @ (self.columns * self.weight[:, None]) - cross.T @ coef
+        return JudgeBlock(gram, gram, learned, coef)
+
+
+def project_judges(
+    X: Comparisons,
+    curvature: Array,
+    groups: NDArray[np.intp] | None,
+    learner: Any,
+) -> tuple[list[JudgeBlock | None], list[JudgeProjection]]:
+    """Blocks of the judges whose learner has a span, and what the others must fit.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows that carry the plug-in.
+    curvature : ndarray of shape (n_rows,)
+        Weighted variance of each outcome.
+    groups : ndarray of shape (n_rows,) or None
+        Groups of dependent rows, kept together in inner folds.
+    learner : str, learner or dict
+        As in :class:`skanchor.RieszDebiaser`.
+
+    Returns
+    -------
+    blocks : list of JudgeBlock or None
+        One per judge, exact where the learner has a span; None where a judge has no
+        rows or is among the others.
+    fits : list of JudgeProjection
+        The others.
+    """
+    delta = np.where(np.isfinite(X.score_differences), X.score_differences, 0.0)
+    blocks: list[JudgeBlock | None] = [None] * len(X.judges)
+    fits: list[JudgeProjection] = []
+    for m, judge in enumerate(X.judges.tolist()):
+        cut = X.by_judge(m)
+        used = curvature[cut.rows] > 0
+        if not used.any():
+            continue
+        if not X.features_left.shape[1]:
+            blocks[m] = judge_block(cut, delta[cut.rows], curvature[cut.rows], None)
+            continue
+        own: Any = clone(learner_for(learner, judge))
+        own.set_params(loss="squared")
+        if hasattr(own, "span"):
+            own.fit_span(cut.pairs, curvature[cut.rows])
+            blocks[m] = judge_block(cut, delta[cut.rows], curvature[cut.rows], own)
+            continue
+        rows = cut.rows[used]
+        columns = gradient_columns(cut, delta[cut.rows])[used]
+        group = rows if groups is None else groups[rows]
+        pairs = cut.pairs[np.flatnonzero(used)]
+        fits.append(
+            JudgeProjection(m, judge, own, pairs, columns, curvature[rows], group)
+        )
+    return blocks, fits
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """Fitted learners: their mean, or the span of all their contrasts."""
+
+    learners: tuple[Any, ...]
+
+    def contrast(self, pairs: FeaturePairs) -> Array:
+        return np.mean([_finite(a.contrast(pairs)) for a in self.learners], axis=0)
+
+    def span(self, pairs: FeaturePairs) -> Array:
+        if not self.learners:
+            return np.empty((len(pairs), 0))
+        return np.hstack([_finite(a.contrast(pairs)) for a in self.learners])
+
+
+def _finite(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise LearnerError("the learner of the Riesz weights returned NaN.")
+    return values
+
+
+def fit_projections(
+    fits: Sequence[JudgeProjection], inner_folds: int, seed_offset: int
+) -> list[JudgeBlock]:
+    """Fit the projections of all judges and inner folds (route ``"projection"``)."""
+    learners, problems, names, places = [], [], [], []
+    for number, fit in enumerate(fits):
+        # Rows of one group stay together.
+        groups, code = np.unique(fit.group, return_inverse=True)
+        # Fewer where a judge has fewer; one group leaves none to hold out.
+        n_folds = min(inner_folds, len(groups))
+        assigned = np.random.default_rng(0).permutation(len(groups)) % n_folds
+        fold = assigned[code]
+        for k in range(n_folds):
+            train = np.flatnonzero(fold != k) if n_folds > 1 else slice(None)
+            learners.append(clone(fit.learner))
+            problems.append(
+                Problem(fit.pairs[train], fit.columns[train], fit.weight[train])
+            )
+            names.append(fit.name)
+            places.append((number, np.flatnonzero(fold == k)))
+    fit_all(learners, problems, names, seed_offset)
+    fitted = [np.zeros_like(fit.columns) for fit in fits]
+    for learner, (number, test) in zip(learners, places, strict=True):
+        fitted[number][test] = _finite(learner.contrast(fits[number].pairs[test]))
+    blocks = []
+    for number, fit in enumerate(fits):
+        mine = [a for a, (at, _) in zip(learners, places, strict=True) if at == number]
+        blocks.append(
+            fitted_block(fit.columns, fitted[number], fit.weight, _Learned(tuple(mine)))
+        )
+    return blocks

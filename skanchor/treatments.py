@@ -1,0 +1,150 @@
+"""Treatments of the item effects: which to compute, and which to report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor.comparisons import Comparisons
+from skanchor.diagnostics import ItemCheck
+from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
+from skanchor.items import MIN_HISTORICAL, ItemCovariance, estimate_item_covariance
+from skanchor.judges import JudgeCalibrator
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
+
+__all__ = ["Treatments", "choose_treatments", "leaves_items_out"]
+
+Array = NDArray[np.float64]
+
+FEWEST_FREE = 2.0
+"""Models' worth of deviations below which features have taken too many."""
+
+NAMES = ("auto", "none", "random", "conservative")
+
+
+@dataclass(frozen=True, slots=True)
+class Treatments:
+    """Treatments of the item effects.
+
+    Attributes
+    ----------
+    covariances : dict
+        Covariance of the item effects by treatment; None where they are left out.
+    reported : str
+        The treatment to report.
+    """
+
+    covariances: dict[str, ItemCovariance | None]
+    reported: str
+
+
+def leaves_items_out(item_effects: Any) -> bool:
+    """Whether a user asks for the interval without item effects."""
+    return item_effects is None or (
+        isinstance(item_effects, str) and item_effects == "none"
+    )
+
+
+def choose_treatments(
+    item_effects: Any, sample: Sample, calibrator: JudgeCalibrator, check: ItemCheck
+) -> Treatments:
+    """Choose treatments as a user asks for them.
+
+    Parameters
+    ----------
+    item_effects : str, array or None
+        As in :class:`skanchor.AnchorPipeline`.
+    sample : Sample
+        Rows that carry the plug-in of all rows.
+    calibrator : JudgeCalibrator
+        Fitted on them.
+    check : ItemCheck
+        Whether their verdicts deviate by model.
+
+    Returns
+    -------
+    Treatments
+    """
+    X = sample.X
+    if isinstance(item_effects, str) and item_effects not in NAMES:
+        raise ValueError(
+            "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
+            f"array, got {item_effects!r}."
+        )
+    if leaves_items_out(item_effects) or not len(X.judges):
+        return Treatments({"none": None}, "none")
+    if not isinstance(item_effects, str):
+        given = ItemCovariance(_given_covariance(item_effects, X))
+        return Treatments({"given": given}, "given")
+    n_historical = int((~X.is_new).sum())
+    if item_effects == "auto" and n_historical < MIN_HISTORICAL:
+        warn(
+            SkanchorWarning(
+                f"{n_historical} historical models are too few to learn how judges "
+                "deviate from features, so the intervals leave such item effects out "
+                "and may be too short."
+            )
+        )
+        return Treatments({"none": None}, "none")
+    found = estimate_item_covariance(
+        sample, calibrator, conservative=item_effects == "conservative"
+    )
+    if item_effects != "auto":
+        chosen = Treatments({item_effects: found}, item_effects)
+    else:
+        reported = "random" if check.detected else "none"
+        chosen = Treatments({"none": None, "random": found}, reported)
+    if chosen.reported != "none":
+        _warn_of(found, n_historical)
+    return chosen
+
+
+def _warn_of(found: ItemCovariance, n_historical: int) -> None:
+    """Warn of a covariance that little was learned of."""
+    if found.free < FEWEST_FREE:
+        warn(
+            SkanchorWarning(
+                f"The features tell the {n_historical} historical models apart so "
+                "well that how judges deviate from them is learned from the worth "
+                f"of {found.free:.1f} models, and intervals may be too short. Use "
+                "fewer features, or give the bias learner a ridge."
+            )
+        )
+    if not found.converged:
+        warn(
+            ConvergenceWarning(
+                "The covariance of the item effects did not settle; give "
+                "item_effects an array if the intervals look odd."
+            )
+        )
+
+
+def _given_covariance(asked: Any, X: Comparisons) -> Array:
+    """Covariance that a user gives, in the order of the judges."""
+    size = len(X.judges)
+    if isinstance(asked, pd.DataFrame):
+        named = asked.index.intersection(asked.columns)
+        missing = [judge for judge in X.judges.tolist() if judge not in named]
+        if missing:
+            raise ValueError(
+                f"item_effects has no row and column for the judges {missing}."
+            )
+        asked = asked.reindex(index=X.judges, columns=X.judges)
+    given = np.asarray(asked, dtype=np.float64)
+    if (
+        given.shape != (size, size)
+        or not np.isfinite(given).all()
+        or not np.allclose(given, given.T)
+        or np.linalg.eigvalsh(given).min() < -1e-10 * max(1.0, np.abs(given).max())
+    ):
+        raise ValueError(
+            "item_effects must be a symmetric positive semi-definite array with a "
+            f"row for each of the {size} judges {X.judges.tolist()}, got "
+            f"shape {given.shape}."
+        )
+    return given

@@ -1,0 +1,95 @@
+"""Warnings of a fit, collected in one place and issued once it has succeeded.
+
+A fit runs through many functions, some of them in other processes and once per fold.
+None hands warnings back: each calls :func:`warn`, which adds to the log that is open,
+and whoever opened the log decides what to make of it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Mapping
+from contextvars import ContextVar, Token
+from typing import Any, Self
+
+__all__ = ["WarningLog", "warn", "warn_of_folds"]
+
+
+class WarningLog:
+    """Warnings raised by :func:`warn` inside its ``with`` block.
+
+    Logs nest: the innermost one collects. Every thread has a log of its own.
+
+    Attributes
+    ----------
+    found : list of Warning
+        What was collected, in order.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Warning] = []
+        self._tokens: list[Token[WarningLog | None]] = []
+
+    def __enter__(self) -> Self:
+        self._tokens.append(_open_log.set(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _open_log.reset(self._tokens.pop())
+
+    def issue(self, stacklevel: int = 3) -> None:
+        """Hand each distinct warning once to :mod:`warnings`."""
+        seen = set()
+        for warning in self.found:
+            key = type(warning), str(warning)
+            if key not in seen:
+                seen.add(key)
+                warnings.warn(warning, stacklevel=stacklevel)
+
+
+_open_log: ContextVar[WarningLog | None] = ContextVar("open_log", default=None)
+
+
+def warn(warning: Warning, stacklevel: int = 3) -> None:
+    """Warn through the open log; at once where none is open.
+
+    Parameters
+    ----------
+    warning : Warning
+        One of :mod:`skanchor.exceptions`.
+    stacklevel : int, default=3
+        Of the caller to be named, where no log is open.
+    """
+    log = _open_log.get()
+    if log is None:
+        warnings.warn(warning, stacklevel=stacklevel)
+    else:
+        log.found.append(warning)
+
+
+def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
+    """Warn of what folds warn of, in so far as the open log does not hold it.
+
+    Parameters
+    ----------
+    by_fold : mapping from int to warnings
+        Those of each fold; equal ones are merged and name their folds.
+    """
+    log = _open_log.get()
+    known = {_gist(warning) for warning in (log.found if log is not None else [])}
+    merged: dict[tuple[Any, ...], tuple[Warning, list[int]]] = {}
+    for number, warnings_of_fold in by_fold.items():
+        for warning in warnings_of_fold:
+            if _gist(warning) not in known:
+                folds = merged.setdefault(_gist(warning), (warning, []))[1]
+                folds += [] if number in folds else [number]
+    for warning, folds in merged.values():
+        warn(type(warning)(f"In folds {folds}, not on all rows: {warning}"))
+
+
+def _gist(warning: Warning) -> tuple[Any, ...]:
+    """The text without its numbers; names, in quotes, keep their digits."""
+    parts = re.split(r"('[^']*')", str(warning))
+    parts[::2] = [re.sub(r"-?\d[\d.,e+-]*", "#", part) for part in parts[::2]]
+    return type(warning), *parts
