@@ -11,17 +11,10 @@ from sklearn.base import clone
 
 from skanchor._numerics.separation import separating_columns
 from skanchor.base import ComparisonEstimator, check_bounds
-from skanchor.bias._auto import AutoBias
-from skanchor.bias._base import (
-    LEARNER_CONSTRAINT,
-    BiasLearner,
-    Problem,
-    fit_all,
-    learner_for,
-    make_learner,
-    same_settings,
-    span_names,
-)
+from skanchor.bias import AutoBias
+from skanchor.bias.fitting import FitTask, fit_all, same_settings
+from skanchor.bias.protocol import BiasLearner, span_names
+from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.comparisons import (
     Comparisons,
     FeaturePairs,
@@ -183,7 +176,7 @@ class JudgeCalibrator(ComparisonEstimator):
             learners[judge] = learner.set_params(loss="logistic")
             orders[judge] = cut.order
             problems.append(
-                Problem(
+                FitTask(
                     cut.pairs,
                     y[cut.rows],
                     row_weight,
@@ -311,7 +304,7 @@ class JudgeCalibrator(ComparisonEstimator):
         return found | settled if settled else learner
 
     def _judge_notices(
-        self, judge: Any, learner: Any, problem: Problem, order: Array
+        self, judge: Any, learner: Any, problem: FitTask, order: Array
     ) -> list[Warning]:
         notices: list[Warning] = []
         known = (problem.sample_weight > 0) & (order != 0)
@@ -384,7 +377,7 @@ class JudgeCalibrator(ComparisonEstimator):
             )
         return notices
 
-    def _separating(self, learner: Any, problem: Problem) -> str:
+    def _separating(self, learner: Any, problem: FitTask) -> str:
         """Name the columns that separate a judge's verdicts, if any do."""
         design = problem.parametric
         names = ["the score difference", "the display order"][: design.shape[1]]

@@ -28,13 +28,8 @@ from skanchor._numerics.linalg import (
 )
 from skanchor._numerics.logistic import sigmoid
 from skanchor.base import ComparisonEstimator, check_weight
-from skanchor.bias._base import (
-    LEARNER_CONSTRAINT,
-    Problem,
-    fit_all,
-    learner_for,
-    make_learner,
-)
+from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.comparisons import (
     Comparisons,
     FeaturePairs,
@@ -196,7 +191,7 @@ def _project(fits: Sequence[_Fit], inner_folds: int, draw: int) -> list[JudgeBlo
             train = np.flatnonzero(fold != k) if n_folds > 1 else slice(None)
             learners.append(clone(fit.learner))
             problems.append(
-                Problem(fit.pairs[train], fit.columns[train], fit.weight[train])
+                FitTask(fit.pairs[train], fit.columns[train], fit.weight[train])
             )
             names.append(fit.name)
             places.append((number, np.flatnonzero(fold == k)))
@@ -455,7 +450,7 @@ class RieszDebiaser(ComparisonEstimator):
                       for fit in fits]  # fmt: skip
             found = [clone(fit.learner) for fit in fits]
             problems = [
-                Problem(fit.pairs, y, fit.weight)
+                FitTask(fit.pairs, y, fit.weight)
                 for fit, y in zip(fits, wanted, strict=True)
             ]
             fit_all(found, problems, [fit.name for fit in fits], draw)

@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms
-from skanchor.bias._base import ContrastMixin, LastStage, enter_pairs
+from skanchor.bias._rows import enter_pairs
 from skanchor.bias._trees import Bins, Tree, grow_tree
+from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 

@@ -24,13 +24,10 @@ from skanchor._numerics.logistic import (
     sigmoid,
 )
 from skanchor._numerics.ridge import RidgePath
-from skanchor.bias._base import (
-    ContrastMixin,
-    LastStage,
-    Problem,
-    enter_pairs,
-    simplest_within_error,
-)
+from skanchor.bias._network_head import simplest_within_error
+from skanchor.bias._rows import enter_pairs
+from skanchor.bias.fitting import FitTask
+from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
@@ -204,7 +201,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         "loss": [StrOptions({"logistic", "squared"})],
     }
     # A stack shares its bodies' settings; each fit has its own head.
-    _own_parameters: ClassVar = ("alpha",)
+    unshared_params: ClassVar = ("alpha",)
 
     def __init__(
         self,
@@ -310,12 +307,12 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         -------
         self
         """
-        self.fit_many([self], [Problem(X, y, sample_weight, parametric, bounds, start)])
+        self.fit_many([self], [FitTask(X, y, sample_weight, parametric, bounds, start)])
         return self
 
     @classmethod
     def fit_many(
-        cls, learners: Sequence[NetworkBias], problems: Sequence[Problem]
+        cls, learners: Sequence[NetworkBias], problems: Sequence[FitTask]
     ) -> None:
         """Fit several learners of equal settings, their bodies trained together.
 
@@ -323,7 +320,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         ----------
         learners : sequence of NetworkBias
             Unfitted, one for each problem.
-        problems : sequence of Problem
+        problems : sequence of FitTask
             What each would be fitted on.
         """
         tasks = [
@@ -337,7 +334,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             except LearnerError as error:
                 raise LearnerError(str(error), problem=number) from error
 
-    def _prepare(self, problem: Problem) -> _Task:
+    def _prepare(self, problem: FitTask) -> _Task:
         """Validate and standardise, and keep the rows of positive weight."""
         self._validate_params()
         for name in self._kwargs:
