@@ -257,24 +257,24 @@ def luck(options: argparse.Namespace) -> None:
 
 def stack(options: argparse.Namespace) -> None:
     """Thirty small networks together, in threes as the judges of a fold, and alone."""
-    from skanchor.bias import Problem
+    from skanchor.bias import FitTask
     from skanchor.comparisons import FeaturePairs
 
     rng = np.random.default_rng(0)
     print("rows  together  in threes  one by one")
     for n in (300, 1000, 2000):
-        problems = []
+        tasks = []
         for _ in range(30):
             left, right = rng.normal(size=(2, n, 3))
             y = 1.0 * (rng.random(n) < 0.5)
-            problems.append(Problem(FeaturePairs(left, right), y))
+            tasks.append(FitTask(FeaturePairs(left, right), y))
         seconds = []
         for _ in range(options.replications):
             times = []
             for size in (30, 3, 1):
                 started = time.process_time()
                 for first in range(0, 30, size):
-                    some = problems[first : first + size]
+                    some = tasks[first : first + size]
                     NetworkBias.fit_many([NetworkBias() for _ in some], some)
                 times.append(time.process_time() - started)
             seconds.append(times)

@@ -13,17 +13,10 @@ from sklearn.base import clone
 from skanchor._checks import check_bounds
 from skanchor._numerics.separation import separating_columns
 from skanchor.base import ComparisonEstimator
-from skanchor.bias._auto import AutoBias
-from skanchor.bias._base import (
-    LEARNER_CONSTRAINT,
-    BiasLearner,
-    Problem,
-    fit_all,
-    learner_for,
-    make_learner,
-    same_settings,
-    span_names,
-)
+from skanchor.bias import AutoBias
+from skanchor.bias.fitting import FitTask, fit_all, same_settings
+from skanchor.bias.protocol import BiasLearner, span_names
+from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.comparisons import (
     Comparisons,
     FeaturePairs,
@@ -152,32 +145,32 @@ class JudgeCalibrator(ComparisonEstimator):
         historical = historical & np.isfinite(X.score_differences)
         delta = np.where(historical, X.score_differences, 0.0)
         X = usable_features(X, historical & X.is_usable)
-        problems = {}
+        tasks = {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             if historical[cut.rows].any():
-                problems[judge] = self._problem(
+                tasks[judge] = self._task(
                     judge, sample.with_battles(X), cut, delta, historical, start
                 )
-        if not problems:
+        if not tasks:
             raise BattlesError(
                 "No judge has a historical row: nothing to calibrate against the human "
                 "scores. Give judge rows between models with human votes."
             )
-        learners = {judge: self._learner(judge, X, start) for judge in problems}
-        names = list(problems)
-        fit_all(list(learners.values()), list(problems.values()), names, seed_offset)
+        learners = {judge: self._learner(judge, X, start) for judge in tasks}
+        names = list(tasks)
+        fit_all(list(learners.values()), list(tasks.values()), names, seed_offset)
         self.judges_ = np.array(names, dtype=object)
         self.features_ = np.array(X.feature_names, dtype=object)
-        self._keep(learners, problems, start)
+        self._keep(learners, tasks, start)
         codes = {judge: m for m, judge in enumerate(X.judges.tolist())}
         for judge, learner in self.biases_.items():
             order = X.by_judge(codes[judge]).order
             _JudgeWarnings(
-                judge, learner, problems[judge], order, self.position_effect
+                judge, learner, tasks[judge], order, self.position_effect
             ).issue()
 
-    def _problem(
+    def _task(
         self,
         judge: Any,
         sample: Sample,
@@ -185,7 +178,7 @@ class JudgeCalibrator(ComparisonEstimator):
         delta: Array,
         historical: NDArray[np.bool_],
         start: JudgeCalibrator | None,
-    ) -> Problem:
+    ) -> FitTask:
         """What the learner of one judge is fitted on."""
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         lower, upper = [low], [high]
@@ -196,7 +189,7 @@ class JudgeCalibrator(ComparisonEstimator):
             columns.append(cut.order)
             lower.append(-POSITION_BOUND)
             upper.append(POSITION_BOUND)
-        return Problem(
+        return FitTask(
             cut.pairs,
             sample.y[cut.rows],
             np.where(historical[cut.rows], weight, 0.0),
@@ -220,14 +213,14 @@ class JudgeCalibrator(ComparisonEstimator):
     def _keep(
         self,
         learners: dict[Any, Any],
-        problems: dict[Any, Problem],
+        tasks: dict[Any, FitTask],
         start: JudgeCalibrator | None,
     ) -> None:
         """Store what the learners have found."""
         sensitivities, positions, choices = {}, {}, {}
         self.biases_: dict[Any, BiasLearner] = {}
         for judge, learner in learners.items():
-            _check_fitted(judge, learner, problems[judge].parametric.shape[1])
+            _check_fitted(judge, learner, tasks[judge].parametric.shape[1])
             if isinstance(learner, AutoBias):
                 choices[judge] = _choice(learner)
                 learner = learner.learner_
@@ -410,7 +403,7 @@ class _JudgeWarnings:
 
     judge: Any
     learner: Any
-    problem: Problem
+    task: FitTask
     order: Array
     position_effect: bool
 
@@ -443,8 +436,8 @@ class _JudgeWarnings:
             )
 
     def _of_one_side(self) -> None:
-        known = (self.problem.sample_weight > 0) & (self.order != 0)
-        shown = np.where(self.order > 0, self.problem.y, 1.0 - self.problem.y)[known]
+        known = (self.task.sample_weight > 0) & (self.order != 0)
+        shown = np.where(self.order > 0, self.task.y, 1.0 - self.task.y)[known]
         same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
         if same and shown[0] != 0.5 and not self.position_effect:
             side = "first" if shown[0] > 0.5 else "second"
@@ -494,16 +487,16 @@ class _JudgeWarnings:
 
     def _separating(self) -> str:
         """Name the columns that separate the judge's verdicts, if any do."""
-        problem, learner = self.problem, self.learner
-        design = problem.parametric
+        task, learner = self.task, self.learner
+        design = task.parametric
         names = ["the score difference", "the display order"][: design.shape[1]]
-        if hasattr(learner, "span") and problem.X.n_features:
-            span = learner.span(problem.X)
+        if hasattr(learner, "span") and task.X.n_features:
+            span = learner.span(task.X)
             design = np.hstack([design, span])
-            found = span_names(learner, problem.X.names, span.shape[1])
+            found = span_names(learner, task.X.names, span.shape[1])
             names += [f"feature {name!r}" for name in found]
-        used = problem.sample_weight > 0
-        columns, alone = separating_columns(design[used], problem.y[used])
+        used = task.sample_weight > 0
+        columns, alone = separating_columns(design[used], task.y[used])
         listed = ", ".join(names[i] for i in columns[:5])
         if alone or not len(columns):
             return listed

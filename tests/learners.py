@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator
 
 from skanchor.bias import LinearBias
-from skanchor.bias._base import rejoined
+from skanchor.bias.protocol import rejoined
 
 
 class Wrapped(BaseEstimator):

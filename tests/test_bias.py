@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
-from skanchor.bias._base import redraw
+from skanchor.bias._network_head import simplest_within_error
+from skanchor.bias.fitting import derive_seeds
 from skanchor.comparisons import FeaturePairs
 from skanchor.simulation import simulate_battles
 
@@ -184,15 +185,15 @@ def test_fit_does_not_touch_the_users_map():
     assert LinearBias().fit(pairs.left - pairs.right, y).coef_.shape == (3,)
 
 
-def test_redraw_derives_seeds_of_parts_too():
-    def seeds(draw, seed=3):
+def test_derived_seeds_include_those_of_parts():
+    def seeds(seed_offset, seed=3):
         learner = BoostedBias(DecisionTreeRegressor(random_state=5), random_state=seed)
-        redraw(learner, draw)
+        derive_seeds(learner, seed_offset)
         return learner.random_state, learner.weak_learner.random_state
 
     assert seeds(0) == (3, 5)
     assert seeds(1) == seeds(1)
-    found = [seed for draw in (1, 2, 3) for seed in seeds(draw)]
+    found = [seed for offset in (1, 2, 3) for seed in seeds(offset)]
     assert len(set(found)) == 6 and all(0 <= seed < 2**31 for seed in found)
     assert seeds(1, seed=None)[0] is None
     assert seeds(1, seed=4)[0] != seeds(1)[0]
@@ -240,3 +241,14 @@ def test_names_and_protocol():
         make_learner(StandardScaler())
     with pytest.raises(ValueError, match="'loss' parameter of LinearBias"):
         LinearBias(loss="hinge").fit(np.ones((3, 1)), np.ones(3))
+
+
+def test_the_simplest_choice_within_one_error(rng):
+    noise = rng.normal(size=400)
+    noise -= noise.mean()
+    # Standard error of the sum of the gaps: 20 times their deviation of one.
+    unit = noise / noise.std()
+    terms = np.column_stack([unit + 30 / 400, 2 * unit + 10 / 400, unit * 0])
+    assert simplest_within_error(terms) == 1
+    assert simplest_within_error(np.add(terms, [-1.0, 0, 0])) == 0
+    assert simplest_within_error(terms[:, [2]]) == 0

@@ -28,7 +28,7 @@ from skanchor import (
     SourceKFold,
 )
 from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
-from skanchor.bias._base import same_settings
+from skanchor.bias.fitting import same_settings
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles

@@ -21,8 +21,8 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
-from skanchor.bias import BiasLearner, LinearBias, NetworkBias, Problem
-from skanchor.bias._base import same_settings
+from skanchor.bias import BiasLearner, FitTask, LinearBias, NetworkBias
+from skanchor.bias.fitting import same_settings
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
@@ -264,18 +264,14 @@ def test_seeds_reproduce_and_leave_the_generator_alone():
 def test_stacked_fits_equal_single_fits():
     # Each has a ridge of its own.
     alphas = (0.01, 0.1, "auto")
-    problems = [
-        Problem(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))
-    ]
+    tasks = [FitTask(p, y, w) for p, _, y, w in (make_pairs(s, 256) for s in range(3))]
     together = [quick(width=16, alpha=alpha) for alpha in alphas]
     assert same_settings(together[0], together[1], ("alpha",))
     assert not same_settings(together[0], quick(width=17))
-    NetworkBias.fit_many(together, problems)
-    for net, alpha, problem in zip(together, alphas, problems, strict=True):
-        alone = quick(width=16, alpha=alpha).fit(
-            problem.X, problem.y, problem.sample_weight
-        )
-        assert_allclose(net.contrast(problem.X), alone.contrast(problem.X), atol=1e-3)
+    NetworkBias.fit_many(together, tasks)
+    for net, alpha, task in zip(together, alphas, tasks, strict=True):
+        alone = quick(width=16, alpha=alpha).fit(task.X, task.y, task.sample_weight)
+        assert_allclose(net.contrast(task.X), alone.contrast(task.X), atol=1e-3)
 
 
 def test_interrupts_are_passed_on():

@@ -27,7 +27,7 @@ from skanchor._numerics.item_covariance import (
     structured,
 )
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.bias._base import LastStage
+from skanchor.bias.protocol import LastStage
 from skanchor.diagnostics import ModelSums, item_effects_check, score_test
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (

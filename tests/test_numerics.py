@@ -18,7 +18,6 @@ from skanchor._numerics.linalg import (
 )
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms, sigmoid
 from skanchor._numerics.ridge import RidgePath
-from skanchor.bias._base import simplest_within_error
 
 
 def make_rows(seed, n=250, d=3):
@@ -342,14 +341,3 @@ def test_ridge_path_solves_and_leaves_one_out(dead, rng):
             gram = design.T @ (design * w[:, None]) + penalty
             coef = np.linalg.pinv(gram) @ (design.T @ (y * w[:, None]))
             assert_allclose(found[i], design[i] @ coef, atol=1e-8)
-
-
-def test_the_simplest_choice_within_one_error(rng):
-    noise = rng.normal(size=400)
-    noise -= noise.mean()
-    # Standard error of the sum of the gaps: 20 times their deviation of one.
-    unit = noise / noise.std()
-    terms = np.column_stack([unit + 30 / 400, 2 * unit + 10 / 400, unit * 0])
-    assert simplest_within_error(terms) == 1
-    assert simplest_within_error(np.add(terms, [-1.0, 0, 0])) == 0
-    assert simplest_within_error(terms[:, [2]]) == 0

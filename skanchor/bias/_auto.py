@@ -15,18 +15,24 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.logistic import log_loss_terms
-from skanchor.bias._base import (
-    ContrastMixin,
-    Problem,
-    enter_pairs,
-    fit_all,
-    make_learner,
-)
+from skanchor.bias._boosted import BoostedBias
+from skanchor.bias._linear import LinearBias
+from skanchor.bias._network import NetworkBias
+from skanchor.bias._rows import enter_pairs
+from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.protocol import ContrastMixin, named_learner
 from skanchor.comparisons import FeaturePairs
 
-__all__ = ["AutoBias"]
+__all__ = ["CANDIDATES", "AutoBias"]
 
 Array = NDArray[np.float64]
+
+CANDIDATES: dict[str, type] = {
+    "linear": LinearBias,
+    "network": NetworkBias,
+    "boosted": BoostedBias,
+}
+"""Learners that a candidate's name stands for."""
 
 
 class AutoBias(ContrastMixin, BaseEstimator):
@@ -123,40 +129,36 @@ class AutoBias(ContrastMixin, BaseEstimator):
         -------
         self
         """
-        self.fit_many([self], [Problem(X, y, sample_weight, parametric, bounds)])
+        self.fit_many([self], [FitTask(X, y, sample_weight, parametric, bounds)])
         return self
 
     @classmethod
-    def fit_many(
-        cls, learners: Sequence[AutoBias], problems: Sequence[Problem]
-    ) -> None:
-        """Choose for several problems, each candidate's fits made together.
+    def fit_many(cls, learners: Sequence[AutoBias], tasks: Sequence[FitTask]) -> None:
+        """Choose for several judges, each candidate's fits made together.
 
         Parameters
         ----------
         learners : sequence of AutoBias
-            Unfitted, one for each problem.
-        problems : sequence of Problem
+            Unfitted and of equal parameters, one for each task.
+        tasks : sequence of FitTask
             What each would be fitted on.
         """
-        first = learners[0]
-        first._validate_params()
-        candidates = first._candidates()
         whole = [
-            learner._enter(problem)
-            for learner, problem in zip(learners, problems, strict=True)
+            learner._enter(task) for learner, task in zip(learners, tasks, strict=True)
         ]
-        cuts = [(number, train, test) for number, learner in enumerate(learners)
-                for train, test in learner._folds(len(whole[number].y))]  # fmt: skip
-        inner = [_part(whole[number], train) for number, train, _ in cuts]
-        terms = [np.zeros((len(p.y), len(candidates))) for p in whole]
+        first = learners[0]
+        candidates = first._candidates()
+        splits = [(number, train, test) for number, learner in enumerate(learners)
+                  for train, test in learner._folds(len(whole[number].y))]  # fmt: skip
+        inner = [_part(whole[number], train) for number, train, _ in splits]
+        terms = [np.zeros((len(task.y), len(candidates))) for task in whole]
         for c, candidate in enumerate(candidates.values()):
-            fits = [clone(candidate).set_params(loss=first.loss) for _ in cuts]
-            fit_all(fits, inner, [number for number, _, _ in cuts])
-            for fit, (number, _, test) in zip(fits, cuts, strict=True):
+            fits = [clone(candidate).set_params(loss=first.loss) for _ in splits]
+            fit_all(fits, inner, [number for number, _, _ in splits])
+            for fit, (number, _, test) in zip(fits, splits, strict=True):
                 terms[number][test, c] = first._terms(fit, _part(whole[number], test))
-        for learner, problem, rows in zip(learners, whole, terms, strict=True):
-            learner._choose(candidates, rows, problem.sample_weight)
+        for learner, task, rows in zip(learners, whole, terms, strict=True):
+            learner._choose(candidates, rows, task.sample_weight)
         fit_all([learner.learner_ for learner in learners], whole, range(len(whole)))
         for learner in learners:
             for name in ("parametric_coef_", "at_bound_", "converged_"):
@@ -173,19 +175,17 @@ class AutoBias(ContrastMixin, BaseEstimator):
             if isinstance(one, AutoBias) or one == "auto":
                 raise ValueError("An automatic choice cannot be a candidate itself.")
             name = one if isinstance(one, str) else repr(one)
-            named[name] = make_learner(one)
+            named[name] = named_learner(one, CANDIDATES)
         if not named:
             raise ValueError("candidates must not be empty.")
         return named
 
-    def _enter(self, problem: Problem) -> Problem:
-        pairs, y, weight = enter_pairs(
-            self, problem.X, problem.y, problem.sample_weight
-        )
-        used = np.flatnonzero(weight > 0)
-        return _part(
-            Problem(pairs, y, weight, problem.parametric, problem.bounds), used
-        )
+    def _enter(self, task: FitTask) -> FitTask:
+        """Check the parameters and the task; keep the rows of positive weight."""
+        self._validate_params()
+        pairs, y, weight = enter_pairs(self, task.X, task.y, task.sample_weight)
+        entered = FitTask(pairs, y, weight, task.parametric, task.bounds)
+        return _part(entered, np.flatnonzero(weight > 0))
 
     def _folds(self, n: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         if n < self.n_splits:
@@ -201,7 +201,8 @@ class AutoBias(ContrastMixin, BaseEstimator):
             for k in range(self.n_splits)
         ]
 
-    def _terms(self, fit: Any, held: Problem) -> Array:
+    def _terms(self, fit: Any, held: FitTask) -> Array:
+        """Loss of each held-out row."""
         eta = np.asarray(fit.contrast(held.X))
         if self.loss == "logistic":
             if held.parametric is not None:
@@ -213,6 +214,7 @@ class AutoBias(ContrastMixin, BaseEstimator):
         return np.asarray(np.mean((y - eta.reshape(y.shape)) ** 2 * share, axis=1))
 
     def _choose(self, candidates: dict[str, Any], terms: Array, weight: Array) -> None:
+        """Choose by the held-out losses, of shape (n_rows, n_candidates)."""
         share = weight / weight.sum()
         losses = share @ terms
         best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
@@ -258,13 +260,13 @@ class AutoBias(ContrastMixin, BaseEstimator):
         return np.asarray(self.learner_.contrast(FeaturePairs.of(X)))
 
 
-def _part(problem: Problem, rows: NDArray[np.intp]) -> Problem:
-    """Some rows of a problem."""
-    parametric = problem.parametric
-    return Problem(
-        problem.X[rows],
-        problem.y[rows],
-        problem.sample_weight[rows],
+def _part(task: FitTask, rows: NDArray[np.intp]) -> FitTask:
+    """Some rows of a task."""
+    parametric = task.parametric
+    return FitTask(
+        task.X[rows],
+        task.y[rows],
+        task.sample_weight[rows],
         None if parametric is None else parametric[rows],
-        problem.bounds,
+        task.bounds,
     )

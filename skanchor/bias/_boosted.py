@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
-from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.logistic import fit_logistic, log_loss_terms
-from skanchor.bias._base import ContrastMixin, LastStage, enter_pairs
-from skanchor.bias._trees import Bins, Tree, grow_tree
+from skanchor.bias._boosting import Boosting, BoostingFit, BoostingRows
+from skanchor.bias._rows import TrainingRows
+from skanchor.bias._trees import Bins
+from skanchor.bias._weak_learners import HistogramTrees, Regressors, WeakLearners
+from skanchor.bias.fitting import FitTask
+from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.comparisons import FeaturePairs
-from skanchor.exceptions import LearnerError
 
 __all__ = ["BoostedBias"]
 
 Array = NDArray[np.float64]
 
-
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part on standardised features, beside the mean weighted loss."""
 
 WEIGHT_ROUNDS = 4
-"""Rounds of the Riesz weights for one of psi."""
-
-GUIDES = 4
-"""Mixtures of targets that choose the splits of the default trees."""
+"""Rounds of the Riesz weights for each round of psi."""
 
 
 class BoostedBias(ContrastMixin, BaseEstimator):
@@ -192,52 +187,73 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         self
         """
         self._validate_params()
-        pairs, y, weight = enter_pairs(self, X, y, sample_weight)
-        used = np.flatnonzero(weight > 0)
-        pairs, weight = pairs[used], weight[used]
-        self._single = y.ndim == 1
-        targets = y[used].reshape(len(used), -1)
-        n_parametric = 0 if parametric is None else parametric.shape[1]
-        exact = [np.empty((len(used), 0)) if parametric is None else parametric[used]]
-        if self.linear:
-            exact.append(pairs.contrast)
-        weight = weight / weight.sum()
-        responses = np.vstack([pairs.left, pairs.right])
-        share = np.tile(weight, 2) / 2.0
-        penalty = np.zeros(n_parametric)
-        if self.linear:
-            variance = share @ (responses - share @ responses) ** 2
-            penalty = np.concatenate([penalty, LINEAR_RIDGE * variance])
-        low, high = (-np.inf, np.inf) if bounds is None else bounds
-        problem = _Rows(
-            pairs,
-            targets,
-            weight,
-            np.hstack(exact),
-            penalty,
-            np.broadcast_to(low, n_parametric).astype(float),
-            np.broadcast_to(high, n_parametric).astype(float),
-        )
+        task = FitTask(X, y, sample_weight, parametric, bounds)
+        admitted = TrainingRows.of(self, task)
+        self._single = admitted.y.ndim == 1
+        responses = np.vstack([admitted.pairs.left, admitted.pairs.right])
+        share = np.tile(admitted.weight, 2) / 2.0
+        rows = self._with_linear_part(admitted, responses, share)
         random = check_random_state(self.random_state)
-        self._seed = int(random.randint(2**31 - 1))
-        self._bins = Bins.of(responses, self.max_bins)
-        rounds = self.max_rounds
-        held = np.zeros(len(used), dtype=bool)
-        size = round(self.validation_fraction * len(used))
-        held[random.permutation(len(used))[:size]] = True
-        if size and not held.all():
-            rounds = self._boost(problem, ~held, rounds).best
-        final = self._boost(problem, np.ones(len(used), dtype=bool), rounds)
-        self._stages = final.stages
-        self._ridge = penalty[n_parametric:]
-        self.n_rounds_ = len(final.stages)
-        self.parametric_coef_ = final.coef[:n_parametric, 0]
-        self.at_bound_ = final.at_bound[:n_parametric]
-        self.coef_ = final.coef[n_parametric:]
-        self.converged_ = final.converged
-        self._centre = np.zeros(targets.shape[1])
+        self._weak = self._weak_learners(responses, int(random.randint(2**31 - 1)))
+        found = self._boost(rows, random)
+        self._stages = found.stages
+        self.n_rounds_ = len(found.stages)
+        n_parametric = admitted.parametric.shape[1]
+        self._ridge = rows.penalty[n_parametric:]
+        self.parametric_coef_ = found.linear.coef[:n_parametric, 0]
+        self.at_bound_ = found.linear.at_bound[:n_parametric]
+        self.coef_ = found.linear.coef[n_parametric:]
+        self.converged_ = found.linear.converged
+        self._centre = np.zeros(rows.targets.shape[1])
         self._centre = share @ self._raw(responses)
         return self
+
+    def _boost(self, rows: BoostingRows, random: np.random.RandomState) -> BoostingFit:
+        """Choose the number of rounds on validation rows; boost on all rows."""
+        boosting = Boosting(
+            rows,
+            self._weak,
+            self.loss == "logistic",
+            self.learning_rate,
+            self.patience,
+        )
+        n_rows, rounds = len(rows.weight), self.max_rounds
+        n_held = round(self.validation_fraction * n_rows)
+        train = np.ones(n_rows, dtype=bool)
+        train[random.permutation(n_rows)[:n_held]] = False
+        if 0 < n_held < n_rows:
+            rounds = boosting.run(train, rounds).n_best
+        return boosting.run(np.ones(n_rows, dtype=bool), rounds)
+
+    def _with_linear_part(
+        self, rows: TrainingRows, responses: Array, share: Array
+    ) -> BoostingRows:
+        """Join the parametric columns and the linear part of psi."""
+        columns = [rows.parametric]
+        penalty = [np.zeros(rows.parametric.shape[1])]
+        if self.linear:
+            columns.append(rows.pairs.contrast)
+            variance = share @ (responses - share @ responses) ** 2
+            penalty.append(LINEAR_RIDGE * variance)
+        joined = np.hstack(columns)
+        free = np.full(joined.shape[1] - len(rows.lower), np.inf)
+        return BoostingRows(
+            rows.pairs,
+            rows.y.reshape(len(rows.y), -1),
+            rows.weight,
+            joined,
+            np.concatenate(penalty),
+            np.concatenate([rows.lower, -free]),
+            np.concatenate([rows.upper, free]),
+        )
+
+    def _weak_learners(self, responses: Array, seed: int) -> WeakLearners:
+        if self.weak_learner is not None:
+            return Regressors(self.weak_learner, seed)
+        bins = Bins.of(responses, self.max_bins)
+        return HistogramTrees(
+            bins, seed, self.max_depth, self.max_features, self.min_leaf
+        )
 
     def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
         """Linear part; the weak learners are the rest.
@@ -287,138 +303,8 @@ class BoostedBias(ContrastMixin, BaseEstimator):
             max_rounds=WEIGHT_ROUNDS * self.n_rounds_, validation_fraction=0.0
         )
 
-    def _boost(self, rows: _Rows, train: NDArray[np.bool_], rounds: int) -> _Boosted:
-        """Boost on the training rows, and watch the loss of the others."""
-        logistic = self.loss == "logistic"
-        weight = np.where(train, rows.weight, 0.0)
-        weight = weight / weight.sum()
-        watched = np.where(train, 0.0, rows.weight)
-        n, n_targets = rows.targets.shape
-        scale = np.ones(n_targets)
-        if not logistic:
-            # Every target counts alike for the splits, whatever its unit.
-            spread = np.sqrt(weight @ rows.targets**2)
-            scale = np.where(spread > 0, spread, 1.0)
-        targets = rows.targets / scale
-        codes = None
-        if self.weak_learner is None:
-            codes = (
-                self._bins.codes(rows.pairs.left),
-                self._bins.codes(rows.pairs.right),
-            )
-        gram = None
-        if not logistic:
-            gram = SymmetricSolver.factorise(
-                rows.exact.T @ (rows.exact * weight[:, None]) + np.diag(rows.penalty)
-            )
-        boosted = np.zeros((n, n_targets))
-        stages: list[_Stage] = []
-        best, best_loss, since = rounds, np.inf, 0
-        coef = np.zeros((rows.exact.shape[1], n_targets))
-        at_bound, converged = np.zeros(len(coef), dtype=bool), True
-        for number in range(rounds + 1):
-            # The exact step: parametric columns and linear part, given the rest.
-            if logistic:
-                free = np.full(len(coef) - len(rows.low), np.inf)
-                fit = fit_logistic(
-                    rows.exact,
-                    targets[:, 0],
-                    weight,
-                    offset=boosted[:, 0],
-                    penalty=rows.penalty,
-                    lower=np.concatenate([rows.low, -free]),
-                    upper=np.concatenate([rows.high, free]),
-                    start=coef[:, 0],
-                )
-                coef = fit.coef[:, None]
-                at_bound, converged = fit.at_bound, fit.converged
-            elif gram is not None:
-                rest = (targets - boosted) * weight[:, None]
-                coef = gram.solve(rows.exact.T @ rest)
-            eta = boosted + rows.exact @ coef
-            if watched.any():
-                loss, since = self._loss(targets, eta, watched), since + 1
-                if loss < best_loss:
-                    best, best_loss, since = number, loss, 0
-                if since >= self.patience:
-                    break
-            if number == rounds:
-                break
-            mean = expit(eta) if logistic else eta
-            residual = targets - mean
-            curvature = mean * (1.0 - mean) if logistic else np.ones_like(mean)
-            stage, contrast = self._stage(rows, codes, residual, weight, number)
-            slope = weight @ (residual * contrast)
-            bend = weight @ (curvature * contrast**2)
-            step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 1e-12)
-            if not step.any():
-                break
-            step *= self.learning_rate
-            boosted += step * contrast
-            stages.append(_Stage(stage, step * scale))
-        if not np.isfinite(eta).all():
-            raise LearnerError("boosting returned NaN or infinite values.")
-        return _Boosted(stages, coef * scale, at_bound, converged, best)
-
-    def _loss(self, targets: Array, eta: Array, weight: Array) -> float:
-        if self.loss == "logistic":
-            return float(weight @ log_loss_terms(targets[:, 0], eta[:, 0]))
-        return float(np.sum(weight @ (targets - eta) ** 2))
-
-    def _stage(
-        self, rows: _Rows, codes: Any, residual: Array, weight: Array, number: int
-    ) -> tuple[Any, Array]:
-        """Fit one weak learner; return it and its contrasts (n_rows, n_targets)."""
-        trained = np.flatnonzero(weight > 0)
-        stacked = np.vstack([residual[trained], -residual[trained]])
-        row_weight = np.tile(weight[trained], 2) / 2.0
-        if self.weak_learner is None:
-            left, right = codes
-            random = np.random.default_rng(self._seed + number)
-            guide = stacked
-            if stacked.shape[1] > GUIDES:
-                # Many targets share splits that a few random mixtures can choose.
-                guide = stacked @ random.normal(size=(stacked.shape[1], GUIDES))
-            n_features = len(left)
-            chosen = np.sort(random.permutation(n_features)[: self.max_features])
-            tree = grow_tree(
-                np.hstack(
-                    [left[np.ix_(chosen, trained)], right[np.ix_(chosen, trained)]]
-                ),
-                self._bins.size,
-                stacked,
-                row_weight,
-                guide=guide,
-                max_depth=self.max_depth,
-                min_weight=self.min_leaf,
-            )
-            tree = replace(tree, feature=chosen[tree.feature])
-            return tree, tree.predict(left) - tree.predict(right)
-        responses = np.vstack([rows.pairs.left[trained], rows.pairs.right[trained]])
-        parts = self._fit_weak(responses, stacked, row_weight, number)
-        contrast = _predict_weak(parts, rows.pairs.left)
-        return parts, contrast - _predict_weak(parts, rows.pairs.right)
-
-    def _fit_weak(
-        self, responses: Array, targets: Array, weight: Array, number: int
-    ) -> list[Any]:
-        weak = clone(self.weak_learner)
-        if "random_state" in weak.get_params():
-            weak.set_params(random_state=(self._seed + number) % (2**31 - 1))
-        extra: dict[str, Any] = {}
-        if has_fit_parameter(weak, "sample_weight"):
-            extra["sample_weight"] = weight * (len(weight) / weight.sum())
-        elif not np.allclose(weight, weight[0]):
-            raise LearnerError(
-                f"the weak learner {type(weak).__name__} takes no sample_weight, but "
-                "the rows have different weights."
-            )
-        if targets.shape[1] == 1 or get_tags(weak).target_tags.multi_output:
-            y = targets[:, 0] if targets.shape[1] == 1 else targets
-            return [weak.fit(responses, y, **extra)]
-        return [clone(weak).fit(responses, y, **extra) for y in targets.T]
-
     def _raw(self, features: Array) -> Array:
+        """Psi before it is clipped, of shape (n_rows, n_targets)."""
         total = self._stage_sum(features)
         if self.linear:
             total += features @ self.coef_
@@ -427,14 +313,9 @@ class BoostedBias(ContrastMixin, BaseEstimator):
     def _stage_sum(self, features: Array) -> Array:
         """Sum of the weak learners, of shape (n_rows, n_targets)."""
         total = np.zeros((len(features), len(self._centre)))
-        codes = self._bins.codes(features)
+        encoded = self._weak.encode(features)
         for stage in self._stages:
-            values = (
-                stage.learner.predict(codes)
-                if isinstance(stage.learner, Tree)
-                else _predict_weak(stage.learner, features)
-            )
-            total += stage.step * values
+            total += stage.step * self._weak.predict(stage.learner, encoded)
         return total
 
     def psi(self, features: Array) -> Array:
@@ -455,53 +336,3 @@ class BoostedBias(ContrastMixin, BaseEstimator):
         if self.loss == "logistic":
             values = np.clip(values, -self.bound, self.bound)
         return values[:, 0] if self._single else values
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of positive weight, which sums to one."""
-
-    pairs: FeaturePairs
-    targets: Array
-    weight: Array
-    exact: Array
-    penalty: Array
-    low: Array
-    high: Array
-
-
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """A weak learner and its step for each target."""
-
-    learner: Any
-    step: Array
-
-
-@dataclass(frozen=True, slots=True)
-class _Boosted:
-    """What :meth:`BoostedBias._boost` found."""
-
-    stages: list[_Stage]
-    coef: Array
-    at_bound: NDArray[np.bool_]
-    converged: bool
-    best: int
-
-
-def _predict_weak(parts: list[Any], features: Array) -> Array:
-    """Predictions of shape (n_rows, n_targets); refuse what cannot be used."""
-    n = len(features)
-    columns = [np.asarray(part.predict(features), dtype=np.float64) for part in parts]
-    for part, values in zip(parts, columns, strict=True):
-        if values.ndim > 2 or len(values) != n:
-            raise LearnerError(
-                f"the weak learner {type(part).__name__} predicted shape "
-                f"{values.shape} for {n} rows."
-            )
-        if not np.isfinite(values).all():
-            raise LearnerError(
-                f"the weak learner {type(part).__name__} predicted NaN or infinite "
-                "values."
-            )
-    return np.column_stack(columns)

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
-from skanchor.bias._base import ContrastMixin, enter_pairs
+from skanchor.bias._rows import enter_pairs
+from skanchor.bias.protocol import ContrastMixin
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,21 +13,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor._numerics.logistic import (
-    LogisticFit,
-    fit_logistic,
-    log_loss_terms,
-    sigmoid,
-)
-from skanchor._numerics.ridge import RidgePath
-from skanchor.bias._base import (
-    ContrastMixin,
-    LastStage,
-    Problem,
-    enter_pairs,
-    simplest_within_error,
-)
+from skanchor.bias._network_head import HeadColumns, fit_head
+from skanchor.bias._rows import TrainingRows
+from skanchor.bias._standardise import Standardiser
+from skanchor.bias.fitting import FitTask
+from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
@@ -38,35 +25,7 @@ __all__ = ["NetworkBias"]
 
 Array = NDArray[np.float64]
 
-LINEAR_RIDGE = 1e-4
-"""Ridge of the linear part of the head, whatever that of the hidden features."""
-
-LARGEST_ALPHA, N_ALPHAS = 1e3, 13
-"""First ridge and length of the path that ``alpha="auto"`` chooses from."""
-
-LEAST_ROWS = 20.0
-"""Rows that the least ridge of the path is worth. Where responses recur from row to
-row, a row left out is not new, and its loss favours too small a ridge."""
-
-PILOT_ALPHA, PILOT_TOL = 0.1, 1e-2
-"""Ridge and tolerance of the fit about which the leave-one-out losses are taken."""
-
-FLAT = 1e-6
-"""Least curvature of a row in them."""
-
 PREFIXES = ("module__", "optimizer__")
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A problem, standardised and without rows of weight zero; weights sum to one."""
-
-    pairs: FeaturePairs
-    y: Array
-    weight: Array
-    parametric: Array
-    lower: Array
-    upper: Array
 
 
 class NetworkBias(ContrastMixin, BaseEstimator):
@@ -151,18 +110,18 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     Notes
     -----
     The paper's class: ReLU layers, bounded output, sparse weights (``l1``), depth and
-    width that grow with the sample. The body of a fold starts from seeded weights of
-    its own, never from the fit on all rows: a body that stops before convergence
-    remembers its start, and with it the rows that the fold holds out; and other weights
-    in every fold average out what is their luck. Training starts from the exact linear
-    fit, so that hidden features need not stand in for the sensitivity. The head is the
-    unique solution of a convex problem.
+    width that grow with the sample. Each fold trains its body from seeded first weights
+    of its own, never from the body of the fit on all rows: training stops before
+    convergence, so that such a start would tell the fold of the rows that it holds out.
+    As first weights differ between folds, the cross-fit averages over them. Training
+    starts from the exact linear fit, so that hidden features need not stand in for the
+    sensitivity. The head is the unique solution of a convex problem.
 
-    The leave-one-out loss is exact for the squared loss, and that of the last Newton
-    step for the logistic one; it takes the body as given, which is near the truth for a
-    body that is trained little. Where calibrator and Riesz weights have the same
-    settings, the weights take the ridge that the calibrator has chosen, and hidden
-    features of their own: they balance what psi has missed.
+    The leave-one-out loss is exact for the squared loss, and that of one Newton step
+    for the logistic one. It takes the body as given, although the row left out has
+    helped to train it; with few epochs this matters little. Where calibrator and Riesz
+    weights have the same settings, the weights take the ridge that the calibrator has
+    chosen, and hidden features of their own: they balance what psi has missed.
 
     Fits of equal settings (the judges, and the inner folds of the Riesz step) are
     trained together in one batched module: n is then the rows of the largest, and the
@@ -204,7 +163,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         "loss": [StrOptions({"logistic", "squared"})],
     }
     # A stack shares its bodies' settings; each fit has its own head.
-    _own_parameters: ClassVar = ("alpha",)
+    unshared_params: ClassVar = ("alpha",)
 
     def __init__(
         self,
@@ -310,35 +269,35 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         -------
         self
         """
-        self.fit_many([self], [Problem(X, y, sample_weight, parametric, bounds, start)])
+        self.fit_many([self], [FitTask(X, y, sample_weight, parametric, bounds)])
         return self
 
     @classmethod
     def fit_many(
-        cls, learners: Sequence[NetworkBias], problems: Sequence[Problem]
+        cls, learners: Sequence[NetworkBias], tasks: Sequence[FitTask]
     ) -> None:
         """Fit several learners of equal settings, their bodies trained together.
 
         Parameters
         ----------
         learners : sequence of NetworkBias
-            Unfitted, one for each problem.
-        problems : sequence of Problem
+            Unfitted, one for each task; they may differ in ``alpha``.
+        tasks : sequence of FitTask
             What each would be fitted on.
         """
-        tasks = [
-            learner._prepare(problem)
-            for learner, problem in zip(learners, problems, strict=True)
+        fits = [
+            learner._prepare(task)
+            for learner, task in zip(learners, tasks, strict=True)
         ]
-        learners[0]._train(learners, tasks)
-        for number, (learner, task) in enumerate(zip(learners, tasks, strict=True)):
+        learners[0]._train(learners, fits)
+        for number, (learner, rows) in enumerate(zip(learners, fits, strict=True)):
             try:
-                learner._fit_head(task)
+                learner._fit_head(rows)
             except LearnerError as error:
                 raise LearnerError(str(error), problem=number) from error
 
-    def _prepare(self, problem: Problem) -> _Task:
-        """Validate and standardise, and keep the rows of positive weight."""
+    def _prepare(self, task: FitTask) -> TrainingRows:
+        """Check the parameters and the task; standardise the features."""
         self._validate_params()
         for name in self._kwargs:
             if not name.startswith(PREFIXES):
@@ -346,208 +305,42 @@ class NetworkBias(ContrastMixin, BaseEstimator):
                     f"NetworkBias has no parameter {name!r}; parameters of its parts "
                     f"begin with one of {list(PREFIXES)}."
                 )
-        pairs, y, weight = enter_pairs(
-            self, problem.X, problem.y, problem.sample_weight
-        )
-        used = np.flatnonzero(weight > 0)
-        parametric = problem.parametric
-        parametric = np.empty((len(pairs), 0)) if parametric is None else parametric
-        pairs, y, weight = pairs[used], y[used], weight[used]
-        share = weight / (2.0 * weight.sum())
-        self._mean = share @ pairs.left + share @ pairs.right
-        variance = share @ (pairs.left - self._mean) ** 2
-        variance += share @ (pairs.right - self._mean) ** 2
-        # Constant features say nothing: they are left out by a scale of infinity.
-        tiny = 1e-10 * (1.0 + np.abs(self._mean))
-        deviation = np.sqrt(variance)
-        self._scale = np.where(deviation > tiny, deviation, np.inf)
-        n_parametric = parametric.shape[1]
-        bounds = (-np.inf, np.inf) if problem.bounds is None else problem.bounds
-        lower, upper = (np.broadcast_to(b, n_parametric).astype(float) for b in bounds)
-        return _Task(
-            FeaturePairs(self._standardise(pairs.left), self._standardise(pairs.right)),
-            y,
-            weight / weight.sum(),
-            parametric[used],
-            lower,
-            upper,
-        )
+        rows = TrainingRows.of(self, task)
+        self._standardiser = Standardiser.of(rows)
+        return self._standardiser.rows(rows)
 
-    def _standardise(self, features: Array) -> Array:
-        return np.asarray((features - self._mean) / self._scale)
-
-    def _options(self) -> tuple[Any, dict[str, Any]]:
-        import torch
-
-        optimizer = self.optimizer
-        options: dict[str, Any] = {}
-        if optimizer == "adamw":
-            optimizer = torch.optim.AdamW
-        if "weight_decay" in inspect.signature(optimizer).parameters:
-            options["optimizer__weight_decay"] = self.weight_decay
-        options |= {
-            k: v for k, v in self._kwargs.items() if k.startswith("optimizer__")
-        }
-        return optimizer, options
-
-    def _body(self, n_features: int, n_rows: int) -> Any:
-        from skanchor.bias._torch import ReLUBody
-
-        given = {k[8:]: v for k, v in self._kwargs.items() if k.startswith("module__")}
-        if self.module is not None:
-            return self.module(n_features, **given)
-        grown = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
-        width = self.width or grown
-        depth = self.depth or max(1, round(math.log10(n_rows)) - 2)
-        return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
-
-    def _train(self, learners: Sequence[NetworkBias], tasks: Sequence[_Task]) -> None:
+    def _train(
+        self, learners: Sequence[NetworkBias], fits: Sequence[TrainingRows]
+    ) -> None:
+        """Train the bodies of all learners by the settings of this one."""
         try:
-            from skanchor.bias import _torch
+            from skanchor.bias._torch.fits import train_bodies
         except ImportError as error:
             raise ImportError(
                 "NetworkBias needs torch and skorch: pip install 'skanchor[network]' "
                 "(README.md tells how to get torch without CUDA)."
             ) from error
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        n = max(len(task.weight) for task in tasks)
-        n_features = tasks[0].pairs.left.shape[1]
-        logistic = self.loss == "logistic"
-        if not logistic:
+        if self.loss == "squared":
             # Other hidden features for the weights: they balance what psi has missed.
             seed = (seed + 1) % 2**31
-
-        def train() -> tuple[list[Any], Any, Any]:
-            bodies = []
-            for _ in tasks:
-                # Equal first weights, as for the head.
-                _torch.seed(seed)
-                bodies.append(self._body(n_features, n))
-            width = _torch.check_body(bodies[0], tasks[0].pairs.left[:16])
-            if self.max_epochs == 0:
-                return bodies, [], np.zeros(len(tasks), dtype=np.intp)
-            optimizer, options = self._options()
-            _torch.seed(seed)
-            return _torch.train_stack(
-                bodies,
-                width,
-                self._pad(tasks, n, seed),
-                logistic=logistic,
-                max_epochs=self.max_epochs,
-                batch_size=n if self.batch_size == -1 else min(self.batch_size, n),
-                lr=self.lr,
-                l1=self.l1,
-                patience=self.patience if self.validation_fraction else None,
-                device=self.device,
-                optimizer=optimizer,
-                options=options,
-                callbacks=self.callbacks or (),
-            )
-
-        bodies, history, epochs = _torch.forked(seed, train)
-        for learner, body, kept in zip(learners, bodies, epochs, strict=True):
-            learner.module_, learner.history_ = body, history
+        trained = train_bodies(self, fits, seed)
+        for learner, body, kept in zip(
+            learners, trained.bodies, trained.epochs, strict=True
+        ):
+            learner.module_, learner.history_ = body, trained.history
             learner.n_epochs_ = int(kept)
 
-    def _pad(self, tasks: Sequence[_Task], n: int, seed: int) -> Any:
-        from skanchor.bias._torch import StackData
-
-        def padded(rows: Sequence[Array]) -> Array:
-            out = np.zeros((len(rows), n, *rows[0].shape[1:]))
-            for s, values in enumerate(rows):
-                out[s, : len(values)] = values
-            return out
-
-        weights, valid, targets, skips, coefs = [], [], [], [], []
-        for task in tasks:
-            y = task.y.reshape(len(task.y), -1)
-            if self.loss == "squared":
-                y = _unit_targets(y, task.weight)
-            targets.append(y)
-            skip, coef = self._first(task, y)
-            skips.append(skip)
-            coefs.append(coef)
-            held = np.zeros(len(y), dtype=bool)
-            size = round(self.validation_fraction * len(y))
-            held[np.random.default_rng(seed).permutation(len(y))[:size]] = True
-            inside = np.where(held, 0.0, task.weight)
-            outside = np.where(held, task.weight, 0.0)
-            weights.append(inside * (n / inside.sum()))
-            valid.append(outside / max(outside.sum(), 1e-300))
-        return StackData(
-            padded([task.pairs.left for task in tasks]),
-            padded([task.pairs.right for task in tasks]),
-            padded([task.parametric for task in tasks]),
-            padded(targets),
-            padded(weights),
-            padded(valid),
-            np.stack([task.lower for task in tasks]),
-            np.stack([task.upper for task in tasks]),
-            np.stack(skips),
-            np.stack(coefs),
-        )
-
-    def _first(self, task: _Task, y: Array) -> tuple[Array, Array]:
-        """Linear fit that all starts from: coefficients, parametric ones."""
-        span, weight = task.pairs.contrast, task.weight
-        penalty = np.full(span.shape[1], LINEAR_RIDGE)
-        if self.loss == "squared":
-            return _least_squares(span, y, weight, penalty), np.empty(0)
-        fit = _logistic(task, span, penalty)
-        n_parametric = task.parametric.shape[1]
-        return fit.coef[n_parametric:, None], fit.coef[:n_parametric]
-
-    def _fit_head(self, task: _Task) -> None:
+    def _fit_head(self, rows: TrainingRows) -> None:
         """Fit the linear head and the parametric columns exactly."""
-        left, right = self._columns(task.pairs.left), self._columns(task.pairs.right)
-        span, weight = left - right, task.weight
-        self._centre = (weight @ left + weight @ right) / 2.0
-        variance = weight @ (left - self._centre) ** 2
-        variance = (variance + weight @ (right - self._centre) ** 2) / 2.0
-        n_features, n_parametric = task.pairs.n_features, task.parametric.shape[1]
-        linear, hidden = LINEAR_RIDGE * variance[:n_features], variance[n_features:]
-        automatic = isinstance(self.alpha, str)
-        self.alpha_ = PILOT_ALPHA if automatic else float(self.alpha)
-
-        def penalty() -> Array:
-            return np.concatenate([linear, self.alpha_ * hidden])
-
-        if self.loss == "squared":
-            if automatic:
-                y = _unit_targets(task.y.reshape(len(task.y), -1), weight)
-                path = RidgePath.of(span, linear, hidden, weight, y)
-                self.alpha_ = _choose(
-                    path, lambda out: weight * np.sum((y - out) ** 2, axis=1)
-                )
-            self.coef_ = _least_squares(span, task.y, weight, penalty())
-            self.parametric_coef_ = np.empty(0)
-            self.at_bound_ = np.zeros(0, dtype=bool)
-            self.converged_ = True
-            return
-        first, coef = self._first(task, task.y)
-        start = np.concatenate([coef, first[:, 0], np.zeros(len(hidden))])
-        if automatic:
-            # Leave one out of the quadratic about a fit with a middling ridge.
-            pilot = _logistic(task, span, penalty(), start, tol=PILOT_TOL)
-            design = np.hstack([task.parametric, span])
-            eta = design @ pilot.coef
-            mean = sigmoid(eta)
-            curvature = np.maximum(mean * (1.0 - mean), FLAT)
-            response = eta + (task.y - mean) / curvature
-            free = np.concatenate([np.zeros(n_parametric), linear])
-            path = RidgePath.of(
-                design, free, hidden, weight * curvature, response[:, None]
-            )
-            self.alpha_ = _choose(
-                path, lambda out: weight * log_loss_terms(task.y, out[:, 0])
-            )
-            start = path.solution(self.alpha_)[:, 0]
-        fit = _logistic(task, span, penalty(), start)
-        self._ridge = penalty()
-        self.parametric_coef_ = fit.coef[:n_parametric]
-        self.coef_ = fit.coef[n_parametric:]
-        self.converged_ = fit.converged
-        self.at_bound_ = fit.at_bound[:n_parametric]
+        pairs = rows.pairs
+        left, right = self._columns(pairs.left), self._columns(pairs.right)
+        columns = HeadColumns.of(left, right, rows.weight, pairs.n_features)
+        head = fit_head(rows, columns, self.alpha, self.loss)
+        self._centre, self._ridge = columns.centre, head.ridge
+        self.alpha_, self.coef_ = head.alpha, head.coef
+        self.parametric_coef_ = head.parametric_coef
+        self.converged_, self.at_bound_ = head.converged, head.at_bound
 
     def last_stage(self, pairs: FeaturePairs, sample_weight: Array) -> LastStage:
         """Head, which is linear in its coefficients.
@@ -565,12 +358,13 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         """
         check_is_fitted(self, "coef_")
         left, right = (
-            self._columns(self._standardise(side)) for side in (pairs.left, pairs.right)
+            self._columns(self._standardiser.features(side))
+            for side in (pairs.left, pairs.right)
         )
         return LastStage(left - right, self._ridge, self.coef_)
 
     def settled(self) -> Self:
-        """Unfitted copy with the chosen ridge, for a second problem of this judge.
+        """Unfitted copy with the chosen ridge, for the Riesz weights of this judge.
 
         Returns
         -------
@@ -580,7 +374,8 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         return clone(self).set_params(alpha=self.alpha_)
 
     def _columns(self, standardised: Array) -> Array:
-        from skanchor.bias._torch import body_features
+        """Columns of the head: standardised features, then hidden ones."""
+        from skanchor.bias._torch.bodies import body_features
 
         hidden = body_features(self.module_, standardised)
         if not np.isfinite(hidden).all():
@@ -601,47 +396,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
             Bias in judge logits, about its mean over the responses of the fit.
         """
         check_is_fitted(self, "coef_")
-        columns = self._columns(self._standardise(features)) - self._centre
+        standardised = self._standardiser.features(features)
+        columns = self._columns(standardised) - self._centre
         result: Array = columns @ self.coef_
         if self.loss == "logistic":
             result = np.clip(result, -self.bound, self.bound)
         return result
-
-
-def _choose(path: RidgePath, loss: Callable[[Array], Array]) -> float:
-    """Largest ridge whose loss, each row left out, is near the least of the path."""
-    alphas = np.geomspace(LARGEST_ALPHA, LEAST_ROWS / len(path.y), N_ALPHAS)
-    terms = [loss(out) for out in path.left_out(alphas)]
-    return float(alphas[simplest_within_error(np.column_stack(terms))])
-
-
-def _unit_targets(y: Array, weight: Array) -> Array:
-    """Every target counts alike, whatever its unit."""
-    scale = np.sqrt(weight @ y**2)
-    return np.divide(y, scale, out=np.zeros_like(y), where=scale > 0)
-
-
-def _least_squares(span: Array, y: Array, weight: Array, penalty: Array) -> Array:
-    weighted = span * weight[:, None]
-    gram = weighted.T @ span + np.diag(penalty)
-    return SymmetricSolver.factorise(gram).solve(weighted.T @ y)
-
-
-def _logistic(
-    task: _Task,
-    span: Array,
-    penalty: Array,
-    start: Array | None = None,
-    **options: Any,
-) -> LogisticFit:
-    n_parametric, n_span = task.parametric.shape[1], span.shape[1]
-    return fit_logistic(
-        Columns(task.parametric, span),
-        task.y,
-        task.weight,
-        penalty=np.concatenate([np.zeros(n_parametric), penalty]),
-        lower=np.concatenate([task.lower, np.full(n_span, -np.inf)]),
-        upper=np.concatenate([task.upper, np.full(n_span, np.inf)]),
-        start=start,
-        **options,
-    )

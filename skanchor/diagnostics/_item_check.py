@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from skanchor._numerics.information import local_gram
 from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
-from skanchor.bias._base import last_stage
+from skanchor.bias.protocol import last_stage
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.items import LEAST_DISPERSION, dispersions

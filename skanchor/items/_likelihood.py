@@ -19,7 +19,7 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
-from skanchor.bias._base import LastStage, last_stage, rejoined
+from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample

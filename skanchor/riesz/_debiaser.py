@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skanchor._numerics.logistic import sigmoid
 from skanchor.base import ComparisonEstimator
-from skanchor.bias._base import LEARNER_CONSTRAINT, Problem, fit_all, make_learner
+from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.comparisons import Comparisons, usable_features
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._projection import (
@@ -194,11 +195,11 @@ class RieszDebiaser(ComparisonEstimator):
                 for fit in fits
             ]
             found = [clone(fit.learner) for fit in fits]
-            problems = [
-                Problem(fit.pairs, y, fit.weight)
+            tasks = [
+                FitTask(fit.pairs, y, fit.weight)
                 for fit, y in zip(fits, wanted, strict=True)
             ]
-            fit_all(found, problems, [fit.name for fit in fits], seed_offset)
+            fit_all(found, tasks, [fit.name for fit in fits], seed_offset)
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)

@@ -17,7 +17,8 @@ from skanchor._numerics.information import (
     judge_block,
 )
 from skanchor._numerics.linalg import SymmetricSolver
-from skanchor.bias._base import Problem, fit_all, learner_for
+from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.registry import learner_for
 from skanchor.comparisons import Comparisons, FeaturePairs
 from skanchor.exceptions import LearnerError
 
@@ -128,7 +129,7 @@ def fit_projections(
     fits: Sequence[JudgeProjection], inner_folds: int, seed_offset: int
 ) -> list[JudgeBlock]:
     """Fit the projections of all judges and inner folds (route ``"projection"``)."""
-    learners, problems, names, places = [], [], [], []
+    learners, tasks, names, places = [], [], [], []
     for number, fit in enumerate(fits):
         # Rows of one group stay together.
         groups, code = np.unique(fit.group, return_inverse=True)
@@ -139,12 +140,12 @@ def fit_projections(
         for k in range(n_folds):
             train = np.flatnonzero(fold != k) if n_folds > 1 else slice(None)
             learners.append(clone(fit.learner))
-            problems.append(
-                Problem(fit.pairs[train], fit.columns[train], fit.weight[train])
+            tasks.append(
+                FitTask(fit.pairs[train], fit.columns[train], fit.weight[train])
             )
             names.append(fit.name)
             places.append((number, np.flatnonzero(fold == k)))
-    fit_all(learners, problems, names, seed_offset)
+    fit_all(learners, tasks, names, seed_offset)
     fitted = [np.zeros_like(fit.columns) for fit in fits]
     for learner, (number, test) in zip(learners, places, strict=True):
         fitted[number][test] = _finite(learner.contrast(fits[number].pairs[test]))

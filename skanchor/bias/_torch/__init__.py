@@ -1,0 +1,4 @@
+"""Networks in torch, trained with skorch; only this folder imports the two.
+
+Learners import it where they fit.
+"""

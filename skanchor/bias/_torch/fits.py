@@ -1,0 +1,130 @@
+"""Bodies of several fits of a network, made and trained together."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from skanchor.bias._network_head import columns_of_targets, fit_linear_start
+from skanchor.bias._rows import TrainingRows
+from skanchor.bias._torch.bodies import ReLUBody, check_body
+from skanchor.bias._torch.stack import StackData
+from skanchor.bias._torch.training import TrainedStack, TrainingSettings, train_stack
+
+__all__ = ["train_bodies"]
+
+Array = NDArray[np.float64]
+
+
+def train_bodies(net: Any, fits: Sequence[TrainingRows], seed: int) -> TrainedStack:
+    """Train one body for each fit; torch's generator is left as it was.
+
+    Parameters
+    ----------
+    net : NetworkBias
+        Its parameters are those of all fits.
+    fits : sequence of TrainingRows
+        With standardised features.
+    seed : int
+        Seed of the first weights, of the validation rows and of the batches.
+
+    Returns
+    -------
+    TrainedStack
+    """
+    n_rows = max(len(rows.weight) for rows in fits)
+    n_features = fits[0].pairs.n_features
+    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
+        bodies = []
+        for _ in fits:
+            # Equal first weights, as for the head.
+            torch.manual_seed(seed)
+            bodies.append(_make_body(net, n_features, n_rows))
+        width = check_body(bodies[0], fits[0].pairs.left[:16])
+        if net.max_epochs == 0:
+            return TrainedStack(bodies, [], np.zeros(len(fits), dtype=np.intp))
+        settings = _settings(net, n_rows)
+        torch.manual_seed(seed)
+        return train_stack(
+            bodies, width, _stack_data(net, fits, n_rows, seed), settings
+        )
+
+
+def _make_body(net: Any, n_features: int, n_rows: int) -> Any:
+    given = {
+        name.removeprefix("module__"): value
+        for name, value in net.get_params().items()
+        if name.startswith("module__")
+    }
+    if net.module is not None:
+        return net.module(n_features, **given)
+    grown = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
+    width = net.width or grown
+    depth = net.depth or max(1, round(math.log10(n_rows)) - 2)
+    return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
+
+
+def _settings(net: Any, n_rows: int) -> TrainingSettings:
+    optimizer = torch.optim.AdamW if net.optimizer == "adamw" else net.optimizer
+    options: dict[str, Any] = {}
+    if "weight_decay" in inspect.signature(optimizer).parameters:
+        options["optimizer__weight_decay"] = net.weight_decay
+    options |= {
+        name: value
+        for name, value in net.get_params().items()
+        if name.startswith("optimizer__")
+    }
+    return TrainingSettings(
+        logistic=net.loss == "logistic",
+        max_epochs=net.max_epochs,
+        batch_size=n_rows if net.batch_size == -1 else min(net.batch_size, n_rows),
+        lr=net.lr,
+        l1=net.l1,
+        patience=net.patience if net.validation_fraction else None,
+        device=net.device,
+        optimizer=optimizer,
+        options=options,
+        callbacks=net.callbacks or (),
+    )
+
+
+def _stack_data(
+    net: Any, fits: Sequence[TrainingRows], n_rows: int, seed: int
+) -> StackData:
+    """Pad the rows of each fit to ``n_rows``, and set some apart for validation."""
+
+    def padded(values: Sequence[Array]) -> Array:
+        out = np.zeros((len(values), n_rows, *values[0].shape[1:]))
+        for s, one in enumerate(values):
+            out[s, : len(one)] = one
+        return out
+
+    weights, valid = [], []
+    for rows in fits:
+        n = len(rows.weight)
+        held = np.zeros(n, dtype=bool)
+        size = round(net.validation_fraction * n)
+        held[np.random.default_rng(seed).permutation(n)[:size]] = True
+        inside = np.where(held, 0.0, rows.weight)
+        outside = np.where(held, rows.weight, 0.0)
+        weights.append(inside * (n_rows / inside.sum()))
+        valid.append(outside / max(outside.sum(), 1e-300))
+    starts = [fit_linear_start(rows, net.loss) for rows in fits]
+    return StackData(
+        left=padded([rows.pairs.left for rows in fits]),
+        right=padded([rows.pairs.right for rows in fits]),
+        parametric=padded([rows.parametric for rows in fits]),
+        y=padded([columns_of_targets(rows, net.loss) for rows in fits]),
+        weight=padded(weights),
+        valid=padded(valid),
+        lower=np.stack([rows.lower for rows in fits]),
+        upper=np.stack([rows.upper for rows in fits]),
+        skip=np.stack([coef for coef, _ in starts]),
+        coef=np.stack([parametric for _, parametric in starts]),
+    )

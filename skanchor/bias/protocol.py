@@ -1,0 +1,252 @@
+"""What a bias learner offers: what it must, what it may, and how the latter is read.
+
+A bias learner models one response, ``psi(x)``; a comparison sees the contrast
+``psi(x_a) - psi(x_b)``, which is antisymmetric by construction. The same class serves
+two losses: ``"logistic"`` fits a judge's verdicts together with a few parametric
+columns (the score difference, the display order), ``"squared"`` fits the weighted
+least squares of the Riesz step, several targets at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skanchor.comparisons import FeaturePairs
+
+__all__ = [
+    "BiasLearner",
+    "ContrastMixin",
+    "LastStage",
+    "last_stage",
+    "named_learner",
+    "rejoined",
+    "span_names",
+]
+
+Array = NDArray[np.float64]
+
+
+@runtime_checkable
+class BiasLearner(Protocol):
+    """What a learner of psi must offer; it is also a scikit-learn ``BaseEstimator``.
+
+    Its constructor has a parameter ``loss`` with the values ``"logistic"`` and
+    ``"squared"``; callers set it with ``set_params`` on a clone. Integer parameters
+    named ``random_state``, those of its parts included, are replaced in every fold by
+    seeds derived from them, so that a cross-fit averages over what is drawn at random.
+
+    Beside the two methods below a learner may have others:
+
+    ``span(pairs)``, ``ridge(pairs, sample_weight)``
+        Where its contrasts lie in a fixed linear span: a basis of it, of shape
+        (n_rows, n_columns), and the diagonal of the penalty, of shape (n_columns,).
+        The Riesz weights are then exact and need no fit.
+    ``fit_many(learners, tasks)``
+        Class method that fits learners of equal parameters together, where this is
+        faster. ``unshared_params``, a tuple of names, tells which may differ.
+    ``last_stage(pairs, sample_weight)``, ``rejoined(coef)``
+        Where a learner without a span is, once fitted, linear in its last
+        coefficients: a :class:`LastStage`, and a copy with other coefficients. Item
+        effects are then fitted jointly with that stage. Beside any other learner psi
+        stays as it was fitted without them, and what it has taken of the deviations
+        of judges from models is not given back.
+    ``settled()``
+        Where it chooses settings of its own: an unfitted copy with the chosen ones.
+        Where calibrator and debiaser have the same learner, the Riesz weights take
+        what the calibrator has chosen.
+    """
+
+    def fit(
+        self,
+        X: FeaturePairs,
+        y: Array,
+        sample_weight: Array | None = None,
+        *,
+        parametric: Array | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        start: Any = None,
+    ) -> Self:
+        """Fit psi on pairs.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses, n_rows pairs of n_features.
+        y : ndarray of shape (n_rows,) or (n_rows, n_targets)
+            Outcomes in [0, 1] for the logistic loss; targets of the contrast for the
+            squared loss.
+        sample_weight : ndarray of shape (n_rows,), optional
+            Row weights, non-negative; rows of weight zero must count for nothing.
+        parametric : ndarray of shape (n_rows, n_parametric), optional
+            Logistic loss only: columns whose coefficients are fitted jointly with psi
+            and stored as ``parametric_coef_``.
+        bounds : (low, high), optional
+            Bounds of the parametric coefficients, for all or for each.
+        start : learner, optional
+            The same learner fitted on nearly the same rows; may be ignored.
+        """
+        ...
+
+    def contrast(self, X: FeaturePairs) -> Array:
+        """Return psi(left) - psi(right), (n_rows,) or (n_rows, n_targets)."""
+        ...
+
+
+class ContrastMixin:
+    """Derive :meth:`contrast` from a method ``psi(features)``."""
+
+    def psi(self, features: Array) -> Array:
+        """Bias of single responses, of shape (n_rows,) or (n_rows, n_targets)."""
+        raise NotImplementedError
+
+    def contrast(self, X: FeaturePairs) -> Array:
+        """Bias of the first response minus that of the second.
+
+        Parameters
+        ----------
+        X : FeaturePairs
+            Features of the two responses.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets)
+        """
+        pairs = FeaturePairs.of(X)
+        return self.psi(pairs.left) - self.psi(pairs.right)
+
+
+def named_learner(bias: Any, known: Mapping[str, type]) -> BiasLearner:
+    """Turn a name into a learner with default parameters; check any other learner.
+
+    Parameters
+    ----------
+    bias : str or learner
+        Name or learner, which comes back as it is.
+    known : mapping of str to class
+        Learners by name.
+
+    Returns
+    -------
+    BiasLearner
+    """
+    if isinstance(bias, str):
+        if bias not in known:
+            raise ValueError(
+                f"Unknown bias learner {bias!r}; known names are {list(known)}."
+            )
+        return known[bias]()  # type: ignore[no-any-return]
+    missing = [m for m in ("fit", "contrast", "set_params") if not hasattr(bias, m)]
+    if missing:
+        raise TypeError(f"bias learner {bias!r} lacks {', '.join(missing)}().")
+    return bias  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class LastStage:
+    """The part of a fitted psi that is linear in its coefficients.
+
+    The contrast of psi is ``columns @ coef + rest``.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_rows, n_columns)
+        Contrasts of the basis functions.
+    ridge : ndarray of shape (n_columns,)
+        Diagonal of the ridge penalty, beside the mean weighted loss.
+    coef : ndarray of shape (n_columns,)
+        Coefficients.
+    rest : ndarray of shape (n_rows,) or float
+        Contrasts of the other part, which is held fixed.
+    """
+
+    columns: Array
+    ridge: Array
+    coef: Array
+    rest: Array | float = 0.0
+
+
+def last_stage(learner: Any, pairs: FeaturePairs, weight: Array) -> LastStage | None:
+    """Part of a fitted learner that is linear in its coefficients.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted.
+    pairs : FeaturePairs
+        Features of the two responses.
+    weight : ndarray of shape (n_rows,)
+        Row weights.
+
+    Returns
+    -------
+    LastStage or None
+        None where no part is, or where there are no features.
+    """
+    if not pairs.n_features:
+        return None
+    if hasattr(learner, "last_stage"):
+        found: LastStage = learner.last_stage(pairs, weight)
+        return found
+    if hasattr(learner, "span"):
+        return LastStage(
+            learner.span(pairs), learner.ridge(pairs, weight), learner.coef_
+        )
+    return None
+
+
+def rejoined(learner: Any, coef: Array) -> Any:
+    """Copy of a fitted learner with other coefficients of its last stage.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted, with a last stage.
+    coef : ndarray of shape (n_columns,)
+        Coefficients.
+
+    Returns
+    -------
+    learner
+    """
+    if hasattr(learner, "rejoined"):
+        return learner.rejoined(coef)
+    updated = copy(learner)
+    updated.coef_ = coef
+    return updated
+
+
+def span_names(learner: Any, features: tuple[str, ...], size: int) -> list[str]:
+    """Distinct names of the columns of a learner's span.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted.
+    features : tuple of str
+        Names of the features.
+    size : int
+        Number of columns.
+
+    Returns
+    -------
+    list of str
+        The features' names, or those that its feature map gives to its columns;
+        numbered columns where it gives none.
+    """
+    names = list(features)
+    feature_map = getattr(learner, "feature_map_", None)
+    if feature_map is not None:
+        try:
+            names = list(feature_map.get_feature_names_out(np.array(names, object)))
+        except (AttributeError, ValueError):
+            names = []
+    names = [str(name) for name in names]
+    if len(set(names)) != size or len(names) != size:
+        return [f"column {i} of the feature map" for i in range(size)]
+    return names

@@ -1,0 +1,65 @@
+"""Names of learners: which learner a name stands for, and which one a judge gets.
+
+This module imports the learners, and no learner imports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.utils._param_validation import HasMethods
+
+from skanchor.bias._auto import CANDIDATES, AutoBias
+from skanchor.bias.protocol import BiasLearner, named_learner
+
+__all__ = ["LEARNER_CONSTRAINT", "learner_for", "make_learner"]
+
+LEARNERS: dict[str, type] = {**CANDIDATES, "auto": AutoBias}
+
+# Names are checked by make_learner, the one place that knows them.
+LEARNER_CONSTRAINT: list[Any] = [
+    str,
+    HasMethods(["fit", "contrast", "set_params"]),
+    dict,
+]
+
+
+def make_learner(bias: Any) -> BiasLearner:
+    """Turn the name of a learner into a learner; a learner comes back as it is.
+
+    Parameters
+    ----------
+    bias : {"linear", "network", "boosted", "auto"} or learner
+        Name or learner.
+
+    Returns
+    -------
+    BiasLearner
+        Unfitted where a name is given.
+    """
+    return named_learner(bias, LEARNERS)
+
+
+def learner_for(bias: Any, judge: Any) -> BiasLearner:
+    """Pick the learner of one judge from a name, a learner or a dict by judge.
+
+    Parameters
+    ----------
+    bias : str, learner or dict
+        As the parameter ``bias`` of :class:`skanchor.JudgeCalibrator`.
+    judge : hashable
+        Label of the judge.
+
+    Returns
+    -------
+    BiasLearner
+    """
+    if isinstance(bias, Mapping):
+        if judge not in bias:
+            raise ValueError(
+                f"The dict of bias learners has no entry for judge {judge!r}; it has "
+                f"{list(bias)}."
+            )
+        bias = bias[judge]
+    return make_learner(bias)
