@@ -1,25 +1,27 @@
-"""Information of the judges after their bias functions, in item coordinates.
+"""Information that a judge's rows hold once its bias function is profiled out.
 
-A judge row has gradient columns for the items (``e_a - e_b``), the score difference
-and the display order; all that the joint system needs of a judge is the weighted Gram
-matrix of these columns after projection on the contrasts of its bias learner. The
-columns are written for items, not for free parameters, so that one block serves any
-parametrisation of the scores.
+The logit of a judge row has derivatives by the items' scores (``e_a - e_b``), by the
+sensitivity (the score difference delta) and by the position effect (the display
+order). Of these columns the joint system needs the weighted Gram matrix after
+projection on the contrasts of the bias learner: one small block for each judge. It is
+written for items, not for free parameters, so that it serves any parametrisation of
+the scores.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor.comparisons import FeaturePairs, JudgeRows
 
 __all__ = [
+    "ItemRows",
     "JudgeBlock",
     "fitted_block",
     "gradient_columns",
@@ -29,6 +31,37 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+
+class ItemRows(Protocol):
+    """Rows of one judge, each a comparison of two items."""
+
+    @property
+    def left(self) -> NDArray[np.intp]:
+        """Code of the first item of each row."""
+
+    @property
+    def right(self) -> NDArray[np.intp]:
+        """Code of the second item of each row."""
+
+    @property
+    def order(self) -> Array:
+        """Display order of each row: 1, -1, or 0 where unknown."""
+
+    @property
+    def n_models(self) -> int:
+        """Number of items."""
+
+    @property
+    def pairs(self) -> Any:
+        """Features of the rows, as the bias learner takes them."""
+
+    @property
+    def incidence(self) -> csr_array:
+        """Matrix of shape (n, n_items): 1 at the first item, -1 at the second."""
+
+    def item_sums(self, values: Array, factor: Array) -> Array:
+        """Sum of ``factor * values`` over each item's rows, minus where second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +87,12 @@ class JudgeBlock:
     learner: Any
     coef: Array | None
 
-    def correction(self, pairs: FeaturePairs, columns: Array) -> Array | float:
-        """D[gamma] of rows, for weights ``columns`` of shape (n_items + 2, T)."""
+    def correction(self, pairs: Any, columns: Array) -> Array | float:
+        """What the bias takes from the weights of rows, of shape (n, n_targets).
+
+        D[gamma] of eq:direct-riesz-objective-v2, where the coefficients of the items,
+        delta and the order are ``columns``, of shape (n_items + 2, n_targets).
+        """
         if self.learner is None:
             return 0.0
         if self.coef is not None:
@@ -72,7 +109,7 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
     return rows
 
 
-def local_gram(cut: JudgeRows, extra: Array | Columns, weight: Array) -> Array:
+def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     """Weighted Gram matrix of a judge's columns (items, extra), in one pass."""
     n_items = cut.n_models
     root = np.sqrt(weight)
@@ -87,14 +124,15 @@ def local_gram(cut: JudgeRows, extra: Array | Columns, weight: Array) -> Array:
     return gram
 
 
-def judge_block(
-    cut: JudgeRows, delta: Array, weight: Array, learner: Any
-) -> JudgeBlock:
+def judge_block(cut: ItemRows, delta: Array, weight: Array, learner: Any) -> JudgeBlock:
     """Aggregate one judge's rows, projected on the span of its learner.
+
+    The judge's part of the quadratic form of eq:direct-riesz-objective-v2, with the
+    bias coefficients gamma already at their minimum.
 
     Parameters
     ----------
-    cut : JudgeRows
+    cut : ItemRows
         The judge's rows.
     delta : ndarray of shape (n,)
         Score differences.
@@ -125,7 +163,7 @@ def judge_block(
     return JudgeBlock(projected, projected, learner, coef)
 
 
-def gradient_columns(cut: JudgeRows, delta: Array) -> Array:
+def gradient_columns(cut: ItemRows, delta: Array) -> Array:
     """A judge's columns (items, delta, order), dense, of shape (n, n_items + 2)."""
     return np.hstack([cut.incidence.toarray(), delta[:, None], cut.order[:, None]])
 
@@ -134,6 +172,8 @@ def fitted_block(
     columns: Array, fitted: Array, weight: Array, learner: Any
 ) -> JudgeBlock:
     """Aggregate one judge's rows after a fitted projection.
+
+    As :func:`judge_block`, for learners whose functions span no finite set of columns.
 
     Parameters
     ----------
