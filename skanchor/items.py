@@ -21,7 +21,7 @@ from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
 from skanchor._numerics.item_covariance import (
     PRIOR_VARIANCE,
-    Structure,
+    DeviationLikelihood,
     fit_covariance,
     inflation,
 )
@@ -33,6 +33,7 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
+from skanchor._numerics.shrinkage import Shrinkage
 from skanchor.bias._base import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import BattlesError, ConvergenceWarning
@@ -65,7 +66,7 @@ class ItemCovariance:
     ----------
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u, in squared judge logits.
-    structure : Structure or None
+    shrinkage : Shrinkage or None
         Shares of the judges' own variances and correlations kept in it; None where
         it was given.
     inflation : float
@@ -80,7 +81,7 @@ class ItemCovariance:
     """
 
     covariance: Array
-    structure: Structure | None = None
+    shrinkage: Shrinkage | None = None
     inflation: float = 1.0
     df: float = np.inf
     free: float = np.inf
@@ -623,7 +624,7 @@ def estimate_item_covariance(
     at_u[model.at["deviation"]] = historical[model.at["deviation"]]
     fixed = free & ~at_u
     identity = np.eye(model.n_judges)
-    covariance, structure = PRIOR_VARIANCE * identity, Structure()
+    covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
     parameters = model.start(identity)
     prior = model.prior(None)
     converged = False
@@ -644,16 +645,17 @@ def estimate_item_covariance(
         target = right[at_u] - taken @ right[fixed]
         before = covariance
         slopes = parameters[model.at["sensitivity"]]
-        # Judges that dislike what people like are turned round, as the structure
+        # Judges that dislike what people like are turned round, as the shrinkage
         # takes judges to deviate alike.
         sign = np.where(slopes < 0, -1.0, 1.0)
         turned, flip = np.outer(sign, sign), np.repeat(sign, n_historical)
-        covariance, structure, settled = fit_covariance(
-            information * np.outer(flip, flip),
-            target * flip,
-            np.abs(slopes),
+        likelihood = DeviationLikelihood(
+            information * np.outer(flip, flip), target * flip, np.abs(slopes)
+        )
+        covariance, shrinkage, settled = fit_covariance(
+            likelihood,
             covariance * turned,
-            structure,
+            shrinkage,
             conservative=conservative,
             choose=step < 3,
             tol=tol,
@@ -678,6 +680,6 @@ def estimate_item_covariance(
     if not seen.any():
         seen[:] = True
     inflated, df = inflation(
-        covariance * turned, structure, np.abs(slopes), seen, n_free
+        covariance * turned, shrinkage, np.abs(slopes), seen, n_free
     )
-    return ItemCovariance(covariance, structure, inflated, df, n_free, converged)
+    return ItemCovariance(covariance, shrinkage, inflated, df, n_free, converged)

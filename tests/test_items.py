@@ -21,11 +21,11 @@ from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor._numerics.item_covariance import (
     PRIOR_ITEMS,
     PRIOR_VARIANCE,
-    Structure,
+    DeviationLikelihood,
     fit_covariance,
     inflation,
-    structured,
 )
+from skanchor._numerics.shrinkage import Shrinkage, shrink
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias._base import LastStage
 from skanchor.diagnostics import _score_test, _Sums, item_effects_check
@@ -203,15 +203,15 @@ def test_degrees_of_freedom():
     assert_allclose(t_distribution(df, np.zeros(3)), 0.5)
 
 
-def test_shrinkage_keeps_a_common_structure():
+def test_shrinkage_keeps_what_judges_have_in_common():
     alike = 0.2 * (0.7 * np.eye(3) + 0.3)
-    for structure in (Structure(0.0, 0.0), Structure(0.3, 0.8), Structure(1.0, 1.0)):
-        assert_allclose(structured(alike, structure), alike)
-    assert structured(np.array([[0.4]]), Structure()) == 0.4
+    for kept in (Shrinkage(0.0, 0.0), Shrinkage(0.3, 0.8), Shrinkage(1.0, 1.0)):
+        assert_allclose(shrink(alike, kept), alike)
+    assert shrink(np.array([[0.4]]), Shrinkage()) == 0.4
     odd = np.diag([1.0, 0.0, 0.0])
-    got = np.diag(structured(odd, Structure(0.5, 0.5)))
+    got = np.diag(shrink(odd, Shrinkage(0.5, 0.5)))
     assert got[0] < 1.0 and (got[1:] > 0).all()
-    assert_allclose(structured(odd + 0.1, Structure(1.0, 1.0)), odd + 0.1)
+    assert_allclose(shrink(odd + 0.1, Shrinkage(1.0, 1.0)), odd + 0.1)
 
 
 def noise_free(covariance, n_items, seed):
@@ -233,17 +233,20 @@ def noise_free(covariance, n_items, seed):
 def test_without_noise_the_covariance_is_that_of_residuals():
     covariance = np.array([[0.09, 0.04], [0.04, 0.25]])
     information, target, residual = noise_free(covariance, 30, 0)
-    found, structure, converged = fit_covariance(
-        information, target, np.ones(2), 0.05 * np.eye(2), Structure(), tol=1e-6,
+    found, shrinkage, converged = fit_covariance(
+        DeviationLikelihood(information, target, np.ones(2)),
+        0.05 * np.eye(2),
+        Shrinkage(),
+        tol=1e-6,
         max_iter=500,
-    )  # fmt: skip
+    )
     assert converged
     ratio = np.trace(found) / 2 / PRIOR_VARIANCE
     prior = PRIOR_ITEMS / 2 * (1.0 - ratio) / (1.0 + ratio)
     moments = residual @ residual.T / (28.0 - prior)
-    assert structure.correlation == 1.0
+    assert shrinkage.own_correlation == 1.0
     # Two judges share their one correlation, so that only variances are shrunk.
-    assert_allclose(found, structured(moments, structure), rtol=3e-3)
+    assert_allclose(found, shrink(moments, shrinkage), rtol=3e-3)
 
 
 @pytest.mark.parametrize("n_judges", [1, 3])
@@ -252,10 +255,13 @@ def test_a_variance_that_does_not_show_leans_to_its_prior(n_judges, error):
     """The mode under a log-F prior where the data are exactly without deviations."""
     size = 6 * n_judges
     found, _, converged = fit_covariance(
-        np.eye(size) / error, np.zeros(size), np.ones(n_judges),
-        0.2 * np.eye(n_judges), Structure(0.0, 0.0), choose=False, tol=1e-8,
+        DeviationLikelihood(np.eye(size) / error, np.zeros(size), np.ones(n_judges)),
+        0.2 * np.eye(n_judges),
+        Shrinkage(0.0, 0.0),
+        choose=False,
+        tol=1e-8,
         max_iter=5000,
-    )  # fmt: skip
+    )
     assert converged
 
     def posterior(log_variance):
@@ -279,11 +285,9 @@ def test_shares_follow_the_data():
         found = []
         for seed in range(5):
             information, target, _ = noise_free(covariance, 20, seed)
-            found.append(
-                fit_covariance(
-                    information, target, np.ones(4), 0.05 * np.eye(4), Structure()
-                )[1].variance
-            )
+            likelihood = DeviationLikelihood(information, target, np.ones(4))
+            _, kept, _ = fit_covariance(likelihood, 0.05 * np.eye(4), Shrinkage())
+            found.append(kept.own_variance)
         shares[name] = np.mean(found)
     assert shares["alike"] < 0.65 < 0.9 < shares["unlike"]
 
@@ -292,14 +296,14 @@ def test_inflation_is_that_of_an_estimated_covariance():
     """Weights from a Wishart matrix: mean ratio (n - 1) n / {(n - m)(n - m + 1)}."""
     n, m = 17, 3
     every = np.ones(m, dtype=bool)
-    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), every, n)
+    factor, df = inflation(np.eye(m), Shrinkage(1.0, 1.0), np.ones(m), every, n)
     expected = (n - 1) * n / ((n - m) * (n - m + 1))
     assert factor == pytest.approx(expected, rel=0.05)
     assert df == pytest.approx(n - m + 1, rel=0.15)
     # One judge has the weight one, known or not; nothing is chosen.
-    assert inflation(np.eye(1), Structure(), np.ones(1), every[:1], n) == (1.0, n)
+    assert inflation(np.eye(1), Shrinkage(), np.ones(1), every[:1], n) == (1.0, n)
     alone = np.arange(m) == 1
-    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), alone, n)
+    factor, df = inflation(np.eye(m), Shrinkage(1.0, 1.0), np.ones(m), alone, n)
     assert factor == pytest.approx(1.0, abs=0.05) and df == pytest.approx(n, rel=0.2)
 
 
