@@ -85,8 +85,8 @@ def simulate_battles(
 ) -> Bunch:
     """Simulate human and judge comparisons of old models and of new ones.
 
-    The defaults are the main design of the paper's simulation study. Every row has
-    its own prompt ``u ~ N(0, I_2)``; the features of a response are a
+    The defaults are the main design of the paper's simulation study (subsec:sim-setup).
+    Every row has its own prompt ``u ~ N(0, I_2)``; the features of a response are a
     model-specific tanh network of u (five hidden units, standard normal weights,
     N(0, 0.5^2) offsets, output weights of variance 1/5) plus ``N(0, 0.3^2 I)`` noise.
 

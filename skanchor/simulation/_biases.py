@@ -72,9 +72,9 @@ def draw_biases(
         factor = 0.0
         if rho > 0:
             delta = scores[its_rows.left] - scores[its_rows.right]
-            spread = _spread(shape, its_rows, judge)
+            spread = _contrast_sd(shape, its_rows, judge)
             factor = rho * abs(sensitivities[m]) * np.std(delta) / spread
-        biases[judge] = _scaled(shape, factor)
+        biases[judge] = _times(shape, factor)
     return biases
 
 
@@ -97,7 +97,7 @@ def _bias_maker(bias: str | BiasMaker) -> BiasMaker:
     return lambda rng, n_features: family(rng.normal(size=n_features))
 
 
-def _spread(shape: ResponseBias, rows: SimulatedRows, judge: str) -> float:
+def _contrast_sd(shape: ResponseBias, rows: SimulatedRows, judge: str) -> float:
     """Standard deviation of h_m over the judge's rows, before scaling."""
     contrast = shape(rows.x_left) - shape(rows.x_right)
     spread = np.std(contrast) if contrast.size else 0.0
@@ -110,7 +110,7 @@ def _spread(shape: ResponseBias, rows: SimulatedRows, judge: str) -> float:
     return float(spread)
 
 
-def _scaled(shape: ResponseBias, factor: float) -> ResponseBias:
+def _times(shape: ResponseBias, factor: float) -> ResponseBias:
     """Multiply a function by a factor, in its coefficients where it has them."""
     if isinstance(shape, LinearResponseBias | CurvedResponseBias):
         return replace(shape, coef=factor * shape.coef)
