@@ -31,7 +31,17 @@ def pair_sums(
 
 
 def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b)."""
+    """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b).
+
+    Parameters
+    ----------
+    pair_weight : ndarray of shape (n_models, n_models)
+        Weight of each ordered pair.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+    """
     symmetric = pair_weight + pair_weight.T
     return np.diag(symmetric.sum(axis=1)) - symmetric
 
@@ -39,6 +49,8 @@ def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """All that BTL and its covariance need of the rows, by ordered pair of models.
+
+    Rows follow eq:human-model-new.
 
     Attributes
     ----------

@@ -68,11 +68,16 @@ class ItemRows(Protocol):
 class JudgeBlock:
     """Projected information of one judge.
 
+    A row has the columns ``x = (e_a - e_b, delta, order)`` and the derivative V of the
+    sigmoid at its logit. D[Gamma] is the part of x that contrasts of the bias learner
+    explain.
+
     Attributes
     ----------
     gram : ndarray of shape (n_items + 2, n_items + 2)
-        Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, with
-        ``x = (e_a - e_b, delta, order)``, and the ridge of Gamma where it has one.
+        Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, and
+        the ridge of Gamma where it has one: the judge's part of the quadratic form of
+        eq:direct-riesz-objective-v2.
     identity : ndarray of shape (n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) x'``; equal to ``gram`` where the projection is
         exact.
@@ -101,7 +106,23 @@ class JudgeBlock:
 
 
 def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
-    """Selector rows of the items: unit vectors of new models, rows of the basis."""
+    """Scores of all items from the free ones, as a matrix.
+
+    The free scores are those of the new models, then the coordinates of the historical
+    ones in ``basis``, whose columns sum to zero.
+
+    Parameters
+    ----------
+    is_new : ndarray of shape (n_items,)
+        Which items are new models.
+    basis : ndarray of shape (n_historical, n_historical - 1)
+        Basis of the scores of the historical models.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_new + n_historical - 1)
+        Unit vectors for new models, rows of the basis for the others.
+    """
     n_new = int(is_new.sum())
     rows = np.zeros((len(is_new), n_new + basis.shape[1]))
     rows[np.flatnonzero(is_new), np.arange(n_new)] = 1.0
@@ -110,7 +131,21 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
 
 
 def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
-    """Weighted Gram matrix of a judge's columns (items, extra), in one pass."""
+    """Weighted Gram matrix of a judge's columns, in one pass over its rows.
+
+    Parameters
+    ----------
+    cut : ItemRows
+        The judge's rows.
+    extra : ndarray or Columns of shape (n, n_extra)
+        Columns beside those of the items.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_items + n_extra, n_items + n_extra)
+    """
     n_items = cut.n_models
     root = np.sqrt(weight)
     scaled = Columns.of(extra).scaled(root)
