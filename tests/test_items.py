@@ -10,7 +10,7 @@ from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.linalg import block_diag
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2, kstest, norm
 from sklearn.base import clone
@@ -18,14 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
-from skanchor._numerics.item_covariance import (
-    PRIOR_ITEMS,
-    PRIOR_VARIANCE,
-    Structure,
-    fit_covariance,
-    inflation,
-    structured,
-)
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.diagnostics import ModelSums, item_effects_check, score_test
@@ -202,106 +194,6 @@ def test_degrees_of_freedom():
     assert_allclose(df, [40.0, np.inf, 10.0])
     assert_allclose(t_quantile(0.95, df), [2.0211, 1.96, 2.2281], atol=1e-4)
     assert_allclose(t_distribution(df, np.zeros(3)), 0.5)
-
-
-def test_shrinkage_keeps_a_common_structure():
-    alike = 0.2 * (0.7 * np.eye(3) + 0.3)
-    for structure in (Structure(0.0, 0.0), Structure(0.3, 0.8), Structure(1.0, 1.0)):
-        assert_allclose(structured(alike, structure), alike)
-    assert structured(np.array([[0.4]]), Structure()) == 0.4
-    odd = np.diag([1.0, 0.0, 0.0])
-    got = np.diag(structured(odd, Structure(0.5, 0.5)))
-    assert got[0] < 1.0 and (got[1:] > 0).all()
-    assert_allclose(structured(odd + 0.1, Structure(1.0, 1.0)), odd + 0.1)
-
-
-def noise_free(covariance, n_items, seed):
-    """Information and target when the deviations but for line and level are seen."""
-    rng = np.random.default_rng(seed)
-    n_judges = len(covariance)
-    theta = rng.normal(size=n_items)
-    fitted = np.linalg.qr(np.column_stack([np.ones(n_items), theta]))[0]
-    u = np.linalg.cholesky(covariance) @ rng.normal(size=(n_judges, n_items))
-    left = np.eye(n_items) - fitted @ fitted.T
-    precise = 1e7
-    return (
-        np.kron(np.eye(n_judges), precise * left),
-        (precise * u @ left).ravel(),
-        u @ left,
-    )
-
-
-def test_without_noise_the_covariance_is_that_of_residuals():
-    covariance = np.array([[0.09, 0.04], [0.04, 0.25]])
-    information, target, residual = noise_free(covariance, 30, 0)
-    found, structure, converged = fit_covariance(
-        information, target, np.ones(2), 0.05 * np.eye(2), Structure(), tol=1e-6,
-        max_iter=500,
-    )  # fmt: skip
-    assert converged
-    ratio = np.trace(found) / 2 / PRIOR_VARIANCE
-    prior = PRIOR_ITEMS / 2 * (1.0 - ratio) / (1.0 + ratio)
-    moments = residual @ residual.T / (28.0 - prior)
-    assert structure.correlation == 1.0
-    # Two judges share their one correlation, so that only variances are shrunk.
-    assert_allclose(found, structured(moments, structure), rtol=3e-3)
-
-
-@pytest.mark.parametrize("n_judges", [1, 3])
-@pytest.mark.parametrize("error", [0.04, 0.4, 1e9])
-def test_a_variance_that_does_not_show_leans_to_its_prior(n_judges, error):
-    """The mode under a log-F prior where the data are exactly without deviations."""
-    size = 6 * n_judges
-    found, _, converged = fit_covariance(
-        np.eye(size) / error, np.zeros(size), np.ones(n_judges),
-        0.2 * np.eye(n_judges), Structure(0.0, 0.0), choose=False, tol=1e-8,
-        max_iter=5000,
-    )  # fmt: skip
-    assert converged
-
-    def posterior(log_variance):
-        likelihood = -0.5 * size * np.log1p(np.exp(log_variance) / error)
-        t = log_variance - np.log(PRIOR_VARIANCE)
-        return likelihood + PRIOR_ITEMS * (t / 2.0 - np.log1p(np.exp(t)))
-
-    best = minimize_scalar(
-        lambda t: -posterior(t), bounds=(-20.0, 5.0), method="bounded"
-    )
-    assert_allclose(np.diag(found), np.exp(best.x), rtol=2e-2)
-
-
-def test_shares_follow_the_data():
-    """Judges that are alike are pooled, judges that are not keep their own."""
-    shares = {}
-    for name, covariance in {
-        "alike": 0.09 * (0.4 * np.eye(4) + 0.6),
-        "unlike": np.diag([0.01, 0.01, 1.0, 1.0]),
-    }.items():
-        found = []
-        for seed in range(5):
-            information, target, _ = noise_free(covariance, 20, seed)
-            found.append(
-                fit_covariance(
-                    information, target, np.ones(4), 0.05 * np.eye(4), Structure()
-                )[1].variance
-            )
-        shares[name] = np.mean(found)
-    assert shares["alike"] < 0.65 < 0.9 < shares["unlike"]
-
-
-def test_inflation_is_that_of_an_estimated_covariance():
-    """Weights from a Wishart matrix: mean ratio (n - 1) n / {(n - m)(n - m + 1)}."""
-    n, m = 17, 3
-    every = np.ones(m, dtype=bool)
-    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), every, n)
-    expected = (n - 1) * n / ((n - m) * (n - m + 1))
-    assert factor == pytest.approx(expected, rel=0.05)
-    assert df == pytest.approx(n - m + 1, rel=0.15)
-    # One judge has the weight one, known or not; nothing is chosen.
-    assert inflation(np.eye(1), Structure(), np.ones(1), every[:1], n) == (1.0, n)
-    alone = np.arange(m) == 1
-    factor, df = inflation(np.eye(m), Structure(1.0, 1.0), np.ones(m), alone, n)
-    assert factor == pytest.approx(1.0, abs=0.05) and df == pytest.approx(n, rel=0.2)
 
 
 def test_separated_verdicts_leave_the_covariance_finite():

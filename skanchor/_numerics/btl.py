@@ -1,4 +1,4 @@
-"""Bradley-Terry-Luce scores from pair counts."""
+"""Bradley-Terry-Luce scores from counts by pair of models (eq:human-estimation-v2)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,17 @@ def pair_sums(
 
 
 def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b)."""
+    """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b).
+
+    Parameters
+    ----------
+    pair_weight : ndarray of shape (n_models, n_models)
+        Weight of each ordered pair.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+    """
     symmetric = pair_weight + pair_weight.T
     return np.diag(symmetric.sum(axis=1)) - symmetric
 
@@ -39,6 +49,8 @@ def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """All that BTL and its covariance need of the rows, by ordered pair of models.
+
+    Rows follow eq:human-model-new.
 
     Attributes
     ----------
@@ -165,8 +177,8 @@ def fit_scores(
 ) -> tuple[NDArray[np.float64], bool, int]:
     """Zero-sum scores that maximise the BTL likelihood of a win matrix.
 
-    Newton's method on the zero-sum vectors, with step halving; where the maximum
-    lies beyond the bound, a bounded solver takes over.
+    Solves eq:human-estimation-v2 by Newton's method on the zero-sum vectors, with step
+    halving; where the maximum lies beyond the bound, a bounded solver takes over.
 
     Parameters
     ----------
@@ -190,64 +202,112 @@ def fit_scores(
     n_iter : int
     """
     size = len(wins)
-    total = wins.sum()
-    if total == 0 or size < 2:
+    if wins.sum() == 0 or size < 2:
         return np.zeros(size), True, 0
-    wins = wins / total
-    games = wins + wins.T
-    won = wins.sum(axis=1)
-
-    def objective(scores: NDArray[np.float64]) -> float:
-        # Each unordered pair appears twice in the matrix of log(1 + e^-d).
-        losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
-        return float((wins * losses).sum() + 0.5 * alpha * scores @ scores)
-
-    def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        expected = games * sigmoid(scores[:, None] - scores[None, :])
-        slope: NDArray[np.float64] = expected.sum(axis=1) - won + alpha * scores
-        return slope
-
+    loss = _BTLLoss.of(wins, alpha)
     scores = np.zeros(size) if start is None else start - start.mean()
     value: float | None = None
     converged = False
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
-        slope = gradient(scores)
+        p = loss.probabilities(scores)
+        slope = loss.gradient(scores, p)
         if np.abs(slope).max() <= tol:
             converged = True
             break
-        p = sigmoid(scores[:, None] - scores[None, :])
-        curvature = laplacian(games * p * (1.0 - p) / 2.0)
-        curvature[np.diag_indices(size)] += alpha
-        step = -solve_zero_sum(curvature, slope)
-        # Beyond twenty logits a step says separation, not distance.
-        length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
+        step = -solve_zero_sum(loss.curvature(p), slope)
         if np.ptp(step) <= _SAFE_MOVE:
             # The curvature changes by less than a factor of exp(1/2), so that the
             # whole step lowers the loss: no need to look.
             scores, value = scores + step, None
             continue
         if value is None:
-            value = objective(scores)
-        while length > 1e-10:
-            trial = scores + length * step
-            trial_value = objective(trial)
-            if trial_value <= value + 1e-4 * length * slope @ step + 1e-15:
-                break
-            length /= 2.0
-        scores, value = trial, trial_value
+            value = loss.value(scores)
+        scores, value = _halve_until_lower(loss, scores, value, step, slope)
         if np.abs(scores).max() > 2.0 * bound:
             break
     if np.abs(scores).max() > bound:
-        result = minimize(
-            objective,
-            np.clip(scores, -bound, bound) * 0.0,
-            jac=gradient,
-            method="SLSQP",
-            bounds=[(-bound, bound)] * size,
-            constraints={"type": "eq", "fun": np.sum, "jac": np.ones_like},
-            options={"maxiter": 500, "ftol": 1e-13},
-        )
-        scores, converged = np.clip(result.x, -bound, bound), bool(result.success)
+        scores, converged = _fit_within(loss, bound)
     return scores, converged, n_iter
+
+
+@dataclass(frozen=True, slots=True)
+class _BTLLoss:
+    """Mean loss of eq:human-estimation-v2 from a win matrix, with a ridge.
+
+    ``wins`` and ``games`` are shares of all games by pair, ``won`` of each model.
+    """
+
+    wins: NDArray[np.float64]
+    games: NDArray[np.float64]
+    won: NDArray[np.float64]
+    alpha: float
+
+    @classmethod
+    def of(cls, wins: NDArray[np.float64], alpha: float) -> _BTLLoss:
+        wins = wins / wins.sum()
+        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha)
+
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(row model beats column model)."""
+        return sigmoid(scores[:, None] - scores[None, :])
+
+    def value(self, scores: NDArray[np.float64]) -> float:
+        """Loss."""
+        # Each unordered pair appears twice in the matrix of log(1 + e^-d).
+        losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
+        return float((self.wins * losses).sum() + 0.5 * self.alpha * scores @ scores)
+
+    def gradient(
+        self, scores: NDArray[np.float64], p: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Gradient at scores of the given probabilities."""
+        slope: NDArray[np.float64] = (
+            (self.games * p).sum(axis=1) - self.won + self.alpha * scores
+        )
+        return slope
+
+    def curvature(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Second derivative at the given probabilities."""
+        second = laplacian(self.games * p * (1.0 - p) / 2.0)
+        second[np.diag_indices(len(second))] += self.alpha
+        return second
+
+
+def _halve_until_lower(
+    loss: _BTLLoss,
+    scores: NDArray[np.float64],
+    value: float,
+    step: NDArray[np.float64],
+    slope: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], float]:
+    """Scores and loss after the step, halved until the loss falls enough."""
+    # Beyond twenty logits a step says separation, not distance.
+    length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
+    while length > 1e-10:
+        trial = scores + length * step
+        trial_value = loss.value(trial)
+        if trial_value <= value + 1e-4 * length * slope @ step + 1e-15:
+            break
+        length /= 2.0
+    return trial, trial_value
+
+
+def _fit_within(loss: _BTLLoss, bound: float) -> tuple[NDArray[np.float64], bool]:
+    """Scores of least loss within bounds, by a general solver."""
+    size = len(loss.won)
+
+    def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        return loss.gradient(scores, loss.probabilities(scores))
+
+    result = minimize(
+        loss.value,
+        np.zeros(size),
+        jac=gradient,
+        method="SLSQP",
+        bounds=[(-bound, bound)] * size,
+        constraints={"type": "eq", "fun": np.sum, "jac": np.ones_like},
+        options={"maxiter": 500, "ftol": 1e-13},
+    )
+    return np.clip(result.x, -bound, bound), bool(result.success)

@@ -1,25 +1,27 @@
-"""Information of the judges after their bias functions, in item coordinates.
+"""Information that a judge's rows hold once its bias function is profiled out.
 
-A judge row has gradient columns for the items (``e_a - e_b``), the score difference
-and the display order; all that the joint system needs of a judge is the weighted Gram
-matrix of these columns after projection on the contrasts of its bias learner. The
-columns are written for items, not for free parameters, so that one block serves any
-parametrisation of the scores.
+The logit of a judge row has derivatives by the items' scores (``e_a - e_b``), by the
+sensitivity (the score difference delta) and by the position effect (the display
+order). Of these columns the joint system needs the weighted Gram matrix after
+projection on the contrasts of the bias learner: one small block for each judge. It is
+written for items, not for free parameters, so that it serves any parametrisation of
+the scores.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor.comparisons import FeaturePairs, JudgeRows
 
 __all__ = [
+    "ItemRows",
     "JudgeBlock",
     "fitted_block",
     "gradient_columns",
@@ -31,15 +33,51 @@ __all__ = [
 Array = NDArray[np.float64]
 
 
+class ItemRows(Protocol):
+    """Rows of one judge, each a comparison of two items."""
+
+    @property
+    def left(self) -> NDArray[np.intp]:
+        """Code of the first item of each row."""
+
+    @property
+    def right(self) -> NDArray[np.intp]:
+        """Code of the second item of each row."""
+
+    @property
+    def order(self) -> Array:
+        """Display order of each row: 1, -1, or 0 where unknown."""
+
+    @property
+    def n_models(self) -> int:
+        """Number of items."""
+
+    @property
+    def pairs(self) -> Any:
+        """Features of the rows, as the bias learner takes them."""
+
+    @property
+    def incidence(self) -> csr_array:
+        """Matrix of shape (n, n_items): 1 at the first item, -1 at the second."""
+
+    def item_sums(self, values: Array, factor: Array) -> Array:
+        """Sum of ``factor * values`` over each item's rows, minus where second."""
+
+
 @dataclass(frozen=True, slots=True)
 class JudgeBlock:
     """Projected information of one judge.
 
+    A row has the columns ``x = (e_a - e_b, delta, order)`` and the derivative V of the
+    sigmoid at its logit. D[Gamma] is the part of x that contrasts of the bias learner
+    explain.
+
     Attributes
     ----------
     gram : ndarray of shape (n_items + 2, n_items + 2)
-        Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, with
-        ``x = (e_a - e_b, delta, order)``, and the ridge of Gamma where it has one.
+        Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, and
+        the ridge of Gamma where it has one: the judge's part of the quadratic form of
+        eq:direct-riesz-objective-v2.
     identity : ndarray of shape (n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) x'``; equal to ``gram`` where the projection is
         exact.
@@ -54,8 +92,12 @@ class JudgeBlock:
     learner: Any
     coef: Array | None
 
-    def correction(self, pairs: FeaturePairs, columns: Array) -> Array | float:
-        """D[gamma] of rows, for weights ``columns`` of shape (n_items + 2, T)."""
+    def correction(self, pairs: Any, columns: Array) -> Array | float:
+        """What the bias takes from the weights of rows, of shape (n, n_targets).
+
+        D[gamma] of eq:direct-riesz-objective-v2, where the coefficients of the items,
+        delta and the order are ``columns``, of shape (n_items + 2, n_targets).
+        """
         if self.learner is None:
             return 0.0
         if self.coef is not None:
@@ -64,7 +106,23 @@ class JudgeBlock:
 
 
 def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
-    """Selector rows of the items: unit vectors of new models, rows of the basis."""
+    """Scores of all items from the free ones, as a matrix.
+
+    The free scores are those of the new models, then the coordinates of the historical
+    ones in ``basis``, whose columns sum to zero.
+
+    Parameters
+    ----------
+    is_new : ndarray of shape (n_items,)
+        Which items are new models.
+    basis : ndarray of shape (n_historical, n_historical - 1)
+        Basis of the scores of the historical models.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_new + n_historical - 1)
+        Unit vectors for new models, rows of the basis for the others.
+    """
     n_new = int(is_new.sum())
     rows = np.zeros((len(is_new), n_new + basis.shape[1]))
     rows[np.flatnonzero(is_new), np.arange(n_new)] = 1.0
@@ -72,8 +130,22 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
     return rows
 
 
-def local_gram(cut: JudgeRows, extra: Array | Columns, weight: Array) -> Array:
-    """Weighted Gram matrix of a judge's columns (items, extra), in one pass."""
+def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
+    """Weighted Gram matrix of a judge's columns, in one pass over its rows.
+
+    Parameters
+    ----------
+    cut : ItemRows
+        The judge's rows.
+    extra : ndarray or Columns of shape (n, n_extra)
+        Columns beside those of the items.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (n_items + n_extra, n_items + n_extra)
+    """
     n_items = cut.n_models
     root = np.sqrt(weight)
     scaled = Columns.of(extra).scaled(root)
@@ -87,14 +159,15 @@ def local_gram(cut: JudgeRows, extra: Array | Columns, weight: Array) -> Array:
     return gram
 
 
-def judge_block(
-    cut: JudgeRows, delta: Array, weight: Array, learner: Any
-) -> JudgeBlock:
+def judge_block(cut: ItemRows, delta: Array, weight: Array, learner: Any) -> JudgeBlock:
     """Aggregate one judge's rows, projected on the span of its learner.
+
+    The judge's part of the quadratic form of eq:direct-riesz-objective-v2, with the
+    bias coefficients gamma already at their minimum.
 
     Parameters
     ----------
-    cut : JudgeRows
+    cut : ItemRows
         The judge's rows.
     delta : ndarray of shape (n,)
         Score differences.
@@ -125,7 +198,7 @@ def judge_block(
     return JudgeBlock(projected, projected, learner, coef)
 
 
-def gradient_columns(cut: JudgeRows, delta: Array) -> Array:
+def gradient_columns(cut: ItemRows, delta: Array) -> Array:
     """A judge's columns (items, delta, order), dense, of shape (n, n_items + 2)."""
     return np.hstack([cut.incidence.toarray(), delta[:, None], cut.order[:, None]])
 
@@ -134,6 +207,8 @@ def fitted_block(
     columns: Array, fitted: Array, weight: Array, learner: Any
 ) -> JudgeBlock:
     """Aggregate one judge's rows after a fitted projection.
+
+    As :func:`judge_block`, for learners whose functions span no finite set of columns.
 
     Parameters
     ----------

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.item_covariance import (
     PRIOR_VARIANCE,
-    Structure,
+    DeviationLikelihood,
     fit_covariance,
     inflation,
 )
 from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_judges
+from skanchor._numerics.shrinkage import Shrinkage
 from skanchor.exceptions import BattlesError
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._likelihood import ItemLikelihood
@@ -36,7 +37,7 @@ class ItemCovariance:
     ----------
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u, in squared judge logits.
-    structure : Structure or None
+    shrinkage : Shrinkage or None
         Shares of the judges' own variances and correlations kept in it; None where
         it was given.
     inflation : float
@@ -51,7 +52,7 @@ class ItemCovariance:
     """
 
     covariance: Array
-    structure: Structure | None = None
+    shrinkage: Shrinkage | None = None
     inflation: float = 1.0
     df: float = np.inf
     free: float = np.inf
@@ -101,7 +102,7 @@ def estimate_item_covariance(
         sample.weighted(sample.weight / noise[sample.X.judge]), calibrator
     )
     identity = np.eye(known.model.n_judges)
-    covariance, structure = PRIOR_VARIANCE * identity, Structure()
+    covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
     converged = False
     for step in range(10):
         found = known.quadratic(covariance)
@@ -110,12 +111,15 @@ def estimate_item_covariance(
         # takes judges to deviate alike.
         sign = np.where(found.slopes < 0, -1.0, 1.0)
         turned, flip = np.outer(sign, sign), np.repeat(sign, n_historical)
-        covariance, structure, settled = fit_covariance(
+        likelihood = DeviationLikelihood(
             found.information * np.outer(flip, flip),
             found.target * flip,
             np.abs(found.slopes),
+        )
+        covariance, shrinkage, settled = fit_covariance(
+            likelihood,
             covariance * turned,
-            structure,
+            shrinkage,
             conservative=conservative,
             choose=step < 3,
             tol=tol,
@@ -128,9 +132,9 @@ def estimate_item_covariance(
             break
     n_free = (n_historical - 2.0) * known.free_share(covariance, found)
     inflated, df = inflation(
-        covariance * turned, structure, np.abs(found.slopes), known.judges_seen, n_free
+        covariance * turned, shrinkage, np.abs(found.slopes), known.judges_seen, n_free
     )
-    return ItemCovariance(covariance, structure, inflated, df, n_free, converged)
+    return ItemCovariance(covariance, shrinkage, inflated, df, n_free, converged)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,68 @@
+"""BTL scores from cells of alike comparisons, for many sets of weights at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._numerics.batched.solver import newton
+
+__all__ = ["fit_scores_on_cells"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def fit_scores_on_cells(
+    incidence: Array,
+    weight: Array,
+    first: Array,
+    start: Array,
+    *,
+    slope: Array | None = None,
+    alpha: float = 0.0,
+    tol: float,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Zero-sum BTL scores from cells of alike comparisons.
+
+    Solves eq:human-estimation-v2 for every replicate, with a ridge where asked.
+
+    Parameters
+    ----------
+    incidence : ndarray of shape (n_cells, n_models)
+        +1 at the first model, -1 at the second.
+    weight, first : ndarray of shape (n_replicates, n_cells)
+        Sum of weights, and of weights times outcomes.
+    start : ndarray of shape (n_models,)
+        First scores.
+    slope : ndarray of shape (n_replicates, n_cells), optional
+        Factor of the score difference in the logit, one by default.
+    alpha : float
+        Ridge: half the squared norm of the scores beside the mean loss.
+    tol : float
+        Accepted error of the scores.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_replicates, n_models)
+    converged : ndarray of shape (n_replicates,)
+        False also where some model cannot be both beaten and beating.
+    """
+    n_models = incidence.shape[1]
+    outer = (incidence[:, :, None] * incidence[:, None, :]).reshape(len(incidence), -1)
+    total = weight.sum(axis=1, keepdims=True)
+    weight, first = weight / total, first / total
+    # A constant added to all scores changes nothing: any positive curvature will do.
+    level = np.full((n_models, n_models), 1.0 / n_models**2) + alpha * np.eye(n_models)
+
+    def equations(scores: Array, at: Indices) -> tuple[Array, Array]:
+        """Gradient and second derivative of the mean loss."""
+        factor = 1.0 if slope is None else slope[at]
+        p = expit(factor * (scores @ incidence.T))
+        left = -(factor * (first[at] - weight[at] * p)) @ incidence + alpha * scores
+        curvature = (factor * factor * weight[at] * p * (1.0 - p)) @ outer
+        return left, curvature.reshape(-1, n_models, n_models) + level
+
+    values, converged = newton(equations, np.tile(start, (len(weight), 1)), tol=tol)
+    return values - values.mean(axis=1, keepdims=True), converged

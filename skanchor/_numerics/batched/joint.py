@@ -1,0 +1,203 @@
+"""One likelihood for the rows of people and judges, fitted to many sets of weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.batched.linear_rows import LinearRows
+from skanchor._numerics.batched.solver import LONGEST_STEP, newton
+
+__all__ = ["JointModel"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """Likelihood of human and judge rows together, with linear biases.
+
+    Human rows follow eq:human-model-new, judge rows eq:hist-surrogate-model-new and
+    eq:arrival-surrogate-model-new, with the display order as a further column. The
+    parameters are the free scores, then for each judge its sensitivity and the
+    coefficients of its own columns.
+
+    Attributes
+    ----------
+    selectors : ndarray of shape (n_models, n_scores)
+        Scores of the models from the free ones.
+    human : LinearRows or None
+        Human rows, whose columns are the incidence of the models.
+    judges : list of LinearRows
+        Rows of each judge: incidence, then its own columns.
+    unit_scale : bool
+        Whether the mean sensitivity is held at one, for want of human rows.
+    """
+
+    selectors: Array
+    human: LinearRows | None
+    judges: list[LinearRows]
+    unit_scale: bool = False
+
+    def parts(self) -> list[slice]:
+        """Parameters of each judge: its sensitivity, then its own coefficients."""
+        begin = self.selectors.shape[1]
+        result = []
+        for rows in self.judges:
+            end = begin + 1 + rows.own.shape[1]
+            result.append(slice(begin, end))
+            begin = end
+        return result
+
+    def gradient_map(self, values: Array, part: slice) -> Array:
+        """Derivative of a judge's column coefficients by the parameters.
+
+        Parameters
+        ----------
+        values : ndarray of shape (r, n_parameters)
+            Parameters.
+        part : slice
+            The judge's parameters.
+
+        Returns
+        -------
+        ndarray of shape (r, n_columns, n_parameters)
+        """
+        n_models, n_scores = self.selectors.shape
+        n_own = part.stop - part.start - 1
+        result = np.zeros((len(values), n_models + n_own, values.shape[1]))
+        slope = values[:, part.start, None, None]
+        result[:, :n_models, :n_scores] = slope * self.selectors
+        result[:, :n_models, part.start] = values[:, :n_scores] @ self.selectors.T
+        own = np.arange(n_own)
+        result[:, n_models + own, part.start + 1 + own] = 1.0
+        return result
+
+    def loss(self, values: Array) -> float:
+        """Mean loss of the first replicate, up to the pull of the scale."""
+        n_scores = self.selectors.shape[1]
+        theta = self.selectors @ values[:n_scores]
+        parts = [] if self.human is None else [(self.human, theta)]
+        for rows, part in zip(self.judges, self.parts(), strict=True):
+            own = values[part]
+            parts.append((rows, np.append(own[0] * theta, own[1:])))
+        loss = total = 0.0
+        for rows, coef in parts:
+            eta = rows.logits(coef)
+            weight, first = rows.weight[0], rows.first[0]
+            loss += weight @ np.logaddexp(0.0, eta) - first @ eta
+            total += weight.sum()
+            if rows.ridge is not None:
+                loss += 0.5 * rows.ridge[0] @ coef**2
+        loss /= max(total, 1e-300)
+        if self.unit_scale:
+            slopes = [part.start for part in self.parts()]
+            loss += 0.5 * (values[slopes].mean() - 1.0) ** 2
+        return float(loss)
+
+    def climb(
+        self, start: Array, *, tol: float, max_iter: int = 100
+    ) -> tuple[Array, bool]:
+        """Maximise the likelihood of the first replicate from afar.
+
+        Newton steps where the loss is convex, steps with the information where it is
+        not (the sensitivities multiply the scores), each halved until the loss falls.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_parameters,)
+            First parameters.
+        tol : float
+            Accepted error of the parameters.
+        max_iter : int
+            Most steps.
+
+        Returns
+        -------
+        values : ndarray of shape (n_parameters,)
+        converged : bool
+        """
+        only = np.zeros(1, dtype=np.intp)
+        values, loss = start, self.loss(start)
+        for _ in range(max_iter):
+            left, second = self.equations(values[None], only)
+            if np.linalg.eigvalsh(second[0])[0] <= 0:
+                left, second = self.equations(values[None], only, observed=False)
+            step = -np.linalg.pinv(second[0], hermitian=True) @ left[0]
+            length = min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
+            while length > 1e-8:
+                trial = values + length * step
+                trial_loss = self.loss(trial)
+                if trial_loss <= loss + 1e-14 * (1.0 + abs(loss)):
+                    break
+                length /= 2.0
+            values, loss = trial, trial_loss
+            if length * np.abs(step).max() <= np.sqrt(tol):
+                return values, True
+        return values, False
+
+    def equations(
+        self, values: Array, at: Indices, *, observed: bool = True
+    ) -> tuple[Array, Array]:
+        """Minus score vector, and minus second derivative, of the log likelihood.
+
+        With ``observed=False`` its expectation, the information, takes the place of the
+        second derivative.
+        """
+        n_models, n_scores = self.selectors.shape
+        score = np.zeros_like(values)
+        second = np.zeros((*values.shape, values.shape[1]))
+        theta = values[:, :n_scores] @ self.selectors.T
+        free = slice(0, n_scores)
+        total = 0.0
+        if self.human is not None:
+            first, information = self.human.moments(theta, at)
+            score[:, free] += first @ self.selectors
+            second[:, free, free] += self.selectors.T @ information @ self.selectors
+            total = total + self.human.weight[at].sum(axis=1)
+        for rows, part in zip(self.judges, self.parts(), strict=True):
+            slope, own = values[:, [part.start]], values[:, part.start + 1 : part.stop]
+            first, information = rows.moments(np.hstack([slope * theta, own]), at)
+            turn = self.gradient_map(values, part)
+            score += np.einsum("rqp,rq->rp", turn, first)
+            second += turn.transpose(0, 2, 1) @ information @ turn
+            if observed:
+                # The sensitivity multiplies the scores.
+                mixed = first[:, :n_models] @ self.selectors
+                second[:, free, part.start] -= mixed
+                second[:, part.start, free] -= mixed
+            total = total + rows.weight[at].sum(axis=1)
+        total = np.maximum(total, 1e-300)
+        left, second = -score / total[:, None], second / total[:, None, None]
+        if self.unit_scale:
+            # The likelihood is flat along the scale, so that any pull fixes it.
+            slopes = np.array([part.start for part in self.parts()])
+            left[:, slopes] += (values[:, slopes].mean(axis=1, keepdims=True) - 1.0) / (
+                len(slopes)
+            )
+            second[:, slopes[:, None], slopes] += 1.0 / len(slopes) ** 2
+        return left, second
+
+    def fit(
+        self, start: Array, n_replicates: int, *, tol: float
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Maximise the likelihood of every replicate.
+
+        Parameters
+        ----------
+        start : ndarray of shape (n_parameters,)
+            First parameters.
+        n_replicates : int
+            Number of replicates.
+        tol : float
+            Accepted error of the parameters.
+
+        Returns
+        -------
+        values : ndarray of shape (n_replicates, n_parameters)
+        converged : ndarray of shape (n_replicates,)
+        """
+        return newton(self.equations, np.tile(start, (n_replicates, 1)), tol=tol)

@@ -1,0 +1,185 @@
+"""Sensitivity and linear bias of one judge, for many sets of weights at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._numerics.batched.solver import newton
+from skanchor._numerics.batched.workspace import Workspace
+
+__all__ = ["fit_judge"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def fit_judge(
+    delta: Array,
+    columns: Array,
+    weight: Array,
+    first: Array,
+    start: Array,
+    *,
+    start_delta: Array | None = None,
+    ridge: Array | None = None,
+    tol: float,
+    work: Workspace | None = None,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Sensitivity and linear bias of one judge.
+
+    Solves the judge's part of eq:calibration-estimation-v2 for every replicate:
+    minimises the mean logistic loss of the logits ``c delta + columns @ b``, plus half
+    the ridge.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_replicates, n_rows)
+        Score differences, which differ between replicates.
+    columns : ndarray of shape (n_rows, n_columns)
+        Display order and feature contrasts, which do not.
+    weight, first : ndarray of shape (n_replicates, n_rows)
+        Weights, and weights times outcomes.
+    start : ndarray of shape (1 + n_columns,)
+        First c and b.
+    start_delta : ndarray of shape (n_rows,), optional
+        Score differences at which ``start`` was fitted: the first step then comes from
+        the loss expanded about that one fit, to third order.
+    ridge : ndarray of shape (n_replicates, n_columns), optional
+        Diagonal of the penalty of b.
+    tol : float
+        Accepted error of the logits of a row of unit contrast.
+    work : Workspace, optional
+        Arrays to use again.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_replicates, 1 + n_columns)
+    converged : ndarray of shape (n_replicates,)
+    """
+    model = _JudgeLoss(delta, columns, weight, first, ridge, work or Workspace())
+    begin = np.tile(start, (len(weight), 1))
+    if start_delta is not None:
+        begin = model.expanded(start, start_delta)
+    return newton(model.equations, begin, tol=tol)
+
+
+class _JudgeLoss:
+    """Loss of :func:`fit_judge`, its gradients and second derivatives.
+
+    Almost all of the time goes into a few passes over (n_replicates, n_rows) arrays;
+    hence the work in place.
+    """
+
+    def __init__(
+        self,
+        delta: Array,
+        columns: Array,
+        weight: Array,
+        first: Array,
+        ridge: Array | None,
+        work: Workspace,
+    ):
+        self.delta, self.columns, self.weight, self.first = (
+            delta,
+            columns,
+            weight,
+            first,
+        )
+        self.ridge, self.work = ridge, work
+        self.upper = np.triu_indices(columns.shape[1])
+        self.products = columns[:, self.upper[0]] * columns[:, self.upper[1]]
+        self.scale = 1.0 / weight.sum(axis=1)
+
+    def project(self, rows: Array, delta: Array) -> Array:
+        """Sums of rows times (delta, columns), of shape (r, 1 + n_columns)."""
+        result = np.empty((len(rows), 1 + self.columns.shape[1]))
+        result[:, 0] = np.einsum("rn,rn->r", rows, delta)
+        result[:, 1:] = rows @ self.columns
+        return result
+
+    def gram(self, rows: Array, delta: Array) -> Array:
+        """Sums of rows times products of (delta, columns); changes ``rows``."""
+        n_columns = self.columns.shape[1]
+        result = np.empty((len(rows), 1 + n_columns, 1 + n_columns))
+        block = np.empty((len(rows), n_columns, n_columns))
+        block[:, self.upper[0], self.upper[1]] = half = rows @ self.products
+        block[:, self.upper[1], self.upper[0]] = half
+        result[:, 1:, 1:] = block
+        rows *= delta
+        result[:, 0] = self.project(rows, delta)
+        result[:, 1:, 0] = result[:, 0, 1:]
+        return result
+
+    def penalised(
+        self, left: Array, second: Array, coef: Array, at: Indices | slice
+    ) -> tuple[Array, Array]:
+        """Means of the sums, with the ridge."""
+        left *= self.scale[at, None]
+        second *= self.scale[at, None, None]
+        if self.ridge is not None:
+            inner = np.arange(1, coef.shape[1])
+            left[:, 1:] += self.ridge[at] * coef[:, 1:]
+            second[:, inner, inner] += self.ridge[at]
+        return left, second
+
+    def equations(self, coef: Array, at: Indices) -> tuple[Array, Array]:
+        """Gradient and second derivative of the loss of some replicates."""
+        whole: Indices | slice = at
+        if len(at) == len(self.weight):
+            # All replicates, most often: then there is nothing to copy.
+            whole = slice(None)
+        d, w, f = self.delta[whole], self.weight[whole], self.first[whole]
+        p, product, curvature = (self.work.take(name, d.shape) for name in "abc")
+        np.multiply(d, -coef[:, :1], out=p)
+        if coef.shape[1] > 1:
+            p += np.matmul(-coef[:, 1:], self.columns.T, out=product)
+        # 1 / (1 + exp(-eta)); numpy's exp is several times faster than expit.
+        with np.errstate(over="ignore"):
+            np.exp(p, out=p)
+        p += 1.0
+        np.reciprocal(p, out=p)
+        np.multiply(w, p, out=curvature)
+        left = self.project(np.subtract(curvature, f, out=product), d)
+        np.subtract(1.0, p, out=p)
+        curvature *= p
+        return self.penalised(left, self.gram(curvature, d), coef, whole)
+
+    def expanded(self, start: Array, start_delta: Array) -> Array:
+        """Minimum of the loss expanded to third order about one fit.
+
+        With p, V, V' the sigmoid and its derivatives at that fit's logits, and v the
+        change of a row's logit, the residual is ``y - p - V v - V' v^2 / 2``. The
+        coefficients solve the equations to first order in v, then take one step for the
+        second.
+        """
+        every = slice(None)
+        p = expit(start[0] * start_delta + self.columns @ start[1:])
+        curve = p * (1.0 - p)
+        d, w = self.delta, self.weight
+        shift, inner, rest = (self.work.take(name, d.shape) for name in "abc")
+        product = self.work.take("d", d.shape)
+        np.subtract(d, start_delta, out=shift)
+        shift *= start[0]
+        np.multiply(w, curve, out=inner)
+        np.multiply(inner, shift, out=rest)
+        rest += np.multiply(w, p, out=product)
+        rest -= self.first
+        coef = np.tile(start, (len(w), 1))
+        left, second = self.penalised(
+            self.project(rest, d), self.gram(inner, d), coef, every
+        )
+        try:
+            inverse = np.linalg.inv(second)
+        except np.linalg.LinAlgError:
+            return coef
+        step = -np.einsum("rpq,rq->rp", inverse, left)
+        shift += np.multiply(d, step[:, :1], out=product)
+        if len(start) > 1:
+            shift += np.matmul(step[:, 1:], self.columns.T, out=product)
+        shift *= shift
+        shift *= w
+        shift *= 0.5 * curve * (1.0 - 2.0 * p)
+        bend = self.project(shift, d) * self.scale[:, None]
+        return coef + step - np.einsum("rpq,rq->rp", inverse, bend)

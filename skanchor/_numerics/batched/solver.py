@@ -1,0 +1,68 @@
+"""Newton's method for many small systems of equations at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["LONGEST_STEP", "newton"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+LONGEST_STEP = 2.0
+"""Steps beyond this many logits say separation, not distance."""
+
+
+def newton(
+    equations: Callable[[Array, Indices], tuple[Array, Array]],
+    start: Array,
+    *,
+    tol: float,
+    max_iter: int = 20,
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Solve a system of equations for every replicate.
+
+    Parameters
+    ----------
+    equations : callable
+        From parameters of shape (r, n_parameters) and the numbers of these replicates
+        to the left sides, of shape (r, n_parameters), and their Jacobians.
+    start : ndarray of shape (n_replicates, n_parameters)
+        First parameters.
+    tol : float
+        Accepted error of the parameters. A Newton step squares the error, so that a
+        replicate is done after a step no longer than the root of it.
+    max_iter : int
+        Most steps.
+
+    Returns
+    -------
+    parameters : ndarray of shape (n_replicates, n_parameters)
+    converged : ndarray of shape (n_replicates,)
+    """
+    values = np.array(start, dtype=np.float64)
+    active = np.arange(len(values))
+    converged = np.zeros(len(values), dtype=bool)
+    for _ in range(max_iter):
+        left, jacobian = equations(values[active], active)
+        try:
+            step = -np.linalg.solve(jacobian, left[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            step = -(np.linalg.pinv(jacobian) @ left[..., None])[..., 0]
+            # Where the rank is short, the least solution depends on the units.
+            short = np.linalg.matrix_rank(jacobian) < jacobian.shape[-1]
+            step[short] = np.nan
+        size = np.abs(step).max(axis=1, initial=0.0)
+        good = np.isfinite(size)
+        active, step, size = active[good], step[good], size[good]
+        step *= np.minimum(1.0, LONGEST_STEP / np.maximum(size, 1e-300))[:, None]
+        values[active] += step
+        settled = size <= np.sqrt(tol)
+        converged[active[settled]] = True
+        active = active[~settled]
+        if not len(active):
+            break
+    return values, converged

@@ -1,0 +1,43 @@
+"""What the settings of a simulation must meet beyond their types."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def check_together(
+    n_historical: int,
+    n_human: int | None,
+    n_judges: int,
+    item_corr: float,
+    bias: object,
+    bias_coef: object,
+    n_features: int,
+) -> None:
+    """Refuse settings that exclude one another."""
+    if n_human is not None and n_human > n_historical:
+        raise ValueError(f"n_human={n_human} exceeds n_historical={n_historical}.")
+    if n_judges > 1 and item_corr < -1 / (n_judges - 1):
+        raise ValueError(
+            f"item_corr={item_corr} is below -1/(n_judges - 1), the least correlation "
+            f"that {n_judges} judges can all have with one another."
+        )
+    if bias_coef is not None and bias != "linear":
+        raise ValueError("bias_coef needs bias='linear'.")
+    if bias == "curved" and n_features % 3:
+        raise ValueError(
+            f"bias='curved' needs n_features to be a multiple of 3, got {n_features}."
+        )
+
+
+def finite_array(
+    name: str, values: ArrayLike, shape: tuple[int, ...], why: str
+) -> np.ndarray:
+    """Return `values` as a finite float array of `shape`, or say what is wrong."""
+    array = np.asarray(values, dtype=float)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape}, expected {shape}: {why}.")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite.")
+    return array

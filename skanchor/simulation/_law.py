@@ -1,0 +1,80 @@
+"""The law of the outcomes: scores, sensitivities, biases and item effects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from skanchor.simulation._biases import ResponseBias
+from skanchor.simulation._checks import finite_array
+from skanchor.simulation._rows import Labels, SimulatedRows
+
+
+@dataclass(frozen=True)
+class Law:
+    """Parameters of all comparisons, by code of item and judge."""
+
+    scores: np.ndarray  # (n_items,)
+    sensitivities: np.ndarray  # (n_judges,)
+    biases: dict[str, ResponseBias]
+    item_effects: np.ndarray  # (n_items, n_judges)
+
+    def logits(self, rows: SimulatedRows) -> np.ndarray:
+        """Log-odds that the left side wins.
+
+        eq:human-model-new, eq:hist-surrogate-model-new and
+        eq:arrival-surrogate-model-new, the judges' with item effects.
+        """
+        eta = self.scores[rows.left] - self.scores[rows.right]
+        for m, psi in enumerate(self.biases.values()):
+            mine = rows.judge == m
+            u = self.item_effects[:, m]
+            eta[mine] *= self.sensitivities[m]
+            eta[mine] += psi(rows.x_left[mine]) - psi(rows.x_right[mine])
+            eta[mine] += u[rows.left[mine]] - u[rows.right[mine]]
+        return eta
+
+
+def draw_outcomes(rng: np.random.Generator, logits: np.ndarray) -> np.ndarray:
+    """1 where the left side wins."""
+    return (rng.random(logits.size) < expit(logits)).astype(int)
+
+
+def draw_scores(
+    rng: np.random.Generator,
+    labels: Labels,
+    scores: Sequence[float] | None,
+    new_score: float | Sequence[float],
+) -> np.ndarray:
+    """Scores of all items; those of the historical models have mean zero."""
+    n_models, n_new = len(labels.historical), len(labels.new)
+    drawn = rng.normal(size=n_models) if scores is None else scores
+    old = finite_array("scores", drawn, (n_models,), "one per historical model")
+    given = [new_score] * n_new if np.ndim(new_score) == 0 else new_score
+    new = finite_array("new_score", given, (n_new,), "one per new model")
+    return np.concatenate([old - old.mean(), new])
+
+
+def draw_sensitivities(
+    rng: np.random.Generator, n_judges: int, sensitivities: Sequence[float] | None
+) -> np.ndarray:
+    """Sensitivities of the judges, those given or uniform ones."""
+    drawn = (
+        rng.uniform(0.5, 2.0, size=n_judges) if sensitivities is None else sensitivities
+    )
+    return finite_array("sensitivities", drawn, (n_judges,), "one per judge")
+
+
+def draw_item_effects(
+    rng: np.random.Generator, labels: Labels, item_sd: float, item_corr: float
+) -> np.ndarray:
+    """Deviations u of shape (n_items, n_judges), equicorrelated between judges."""
+    n_items, n_judges = len(labels.items), len(labels.judges)
+    covariance = np.full((n_judges, n_judges), item_corr)
+    np.fill_diagonal(covariance, 1.0)
+    mean = np.zeros(n_judges)
+    unit = rng.multivariate_normal(mean, covariance, size=n_items, method="eigh")
+    return item_sd * unit

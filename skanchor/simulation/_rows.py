@@ -1,0 +1,172 @@
+"""Who is compared with whom, by whom, and on what responses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from skanchor.simulation._responses import N_PROMPT, Responders
+
+HUMAN = "human"
+HUMAN_CODE = -1
+
+Pairs = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of the models and of the judges."""
+
+    historical: list[str]
+    new: list[str]
+    judges: list[str]
+
+    @classmethod
+    def numbered(cls, n_models: int, n_new_models: int, n_judges: int) -> Labels:
+        """Name all by kind and number; a single new model has no number."""
+        new = [f"new-model-{g + 1}" for g in range(n_new_models)]
+        return cls(
+            [f"model-{i + 1:02d}" for i in range(n_models)],
+            ["new-model"] if n_new_models == 1 else new,
+            [f"judge-{m + 1}" for m in range(n_judges)],
+        )
+
+    @property
+    def items(self) -> list[str]:
+        """All models, in the order of their codes."""
+        return [*self.historical, *self.new]
+
+
+@dataclass(frozen=True)
+class SimulatedRows:
+    """Comparisons as item codes (new models last), judge codes and features."""
+
+    left: np.ndarray  # (n,)
+    right: np.ndarray  # (n,)
+    judge: np.ndarray  # (n,), HUMAN_CODE for a human
+    x_left: np.ndarray  # (n, n_features)
+    x_right: np.ndarray  # (n, n_features)
+
+    @classmethod
+    def answered(
+        cls,
+        rng: np.random.Generator,
+        pairs: Pairs,
+        judge: np.ndarray,
+        responders: Responders,
+    ) -> SimulatedRows:
+        """Let both sides of each pair answer one prompt of their own row."""
+        left, right = pairs
+        prompts = rng.normal(size=(left.size, N_PROMPT))
+        x_left = responders.respond(rng, left, prompts)
+        x_right = responders.respond(rng, right, prompts)
+        return cls(left, right, judge, x_left, x_right)
+
+    @classmethod
+    def joined(cls, parts: Sequence[SimulatedRows]) -> SimulatedRows:
+        """Rows of all parts, one part after the other."""
+        return cls(
+            np.concatenate([part.left for part in parts]),
+            np.concatenate([part.right for part in parts]),
+            np.concatenate([part.judge for part in parts]),
+            np.concatenate([part.x_left for part in parts]),
+            np.concatenate([part.x_right for part in parts]),
+        )
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a response."""
+        return self.x_left.shape[1]
+
+    def of_judge(self, code: int) -> SimulatedRows:
+        """Rows of one judge."""
+        mine = self.judge == code
+        return SimulatedRows(
+            self.left[mine],
+            self.right[mine],
+            self.judge[mine],
+            self.x_left[mine],
+            self.x_right[mine],
+        )
+
+    def table(self, labels: Labels) -> pd.DataFrame:
+        """Return the rows as a battles table."""
+        items = np.asarray(labels.items, dtype=object)
+        # The human code is -1, hence the last of the labels.
+        judges = np.asarray([*labels.judges, HUMAN], dtype=object)
+        columns = {
+            "model_a": items[self.left],
+            "model_b": items[self.right],
+            "judge": judges[self.judge],
+        }
+        features = range(self.n_features)
+        columns |= {f"x{k + 1}_a": self.x_left[:, k] for k in features}
+        columns |= {f"x{k + 1}_b": self.x_right[:, k] for k in features}
+        return pd.DataFrame(columns)
+
+
+def historical_rows(
+    rng: np.random.Generator,
+    n: int,
+    labels: Labels,
+    responders: Responders,
+    human_fraction: float,
+    n_human: int | None,
+) -> SimulatedRows:
+    """Draw comparisons of historical models by people and judges."""
+    pairs = _historical_pairs(rng, n, len(labels.historical))
+    judge = _historical_judges(rng, n, len(labels.judges), human_fraction, n_human)
+    return SimulatedRows.answered(rng, pairs, judge, responders)
+
+
+def arrival_rows(
+    rng: np.random.Generator,
+    n: int,
+    labels: Labels,
+    responders: Responders,
+    *,
+    human: bool = False,
+) -> SimulatedRows:
+    """Draw `n` comparisons of each new model, all by judges or all by people."""
+    pairs = _arrival_pairs(rng, n, len(labels.historical), len(labels.new))
+    size = pairs[0].size
+    if human:
+        judge = np.full(size, HUMAN_CODE)
+    else:
+        judge = rng.integers(len(labels.judges), size=size)
+    return SimulatedRows.answered(rng, pairs, judge, responders)
+
+
+def _historical_pairs(rng: np.random.Generator, n: int, n_models: int) -> Pairs:
+    """Uniform pairs of distinct models, uniform sides."""
+    left = rng.integers(n_models, size=n)
+    return left, (left + rng.integers(1, n_models, size=n)) % n_models
+
+
+def _arrival_pairs(
+    rng: np.random.Generator, n: int, n_models: int, n_new_models: int
+) -> Pairs:
+    """`n` rows per new model against uniform historical models, uniform sides."""
+    new = np.repeat(n_models + np.arange(n_new_models), n)
+    opponent = rng.integers(n_models, size=new.size)
+    new_is_left = rng.random(new.size) < 0.5
+    left = np.where(new_is_left, new, opponent)
+    return left, np.where(new_is_left, opponent, new)
+
+
+def _historical_judges(
+    rng: np.random.Generator,
+    n: int,
+    n_judges: int,
+    human_fraction: float,
+    n_human: int | None,
+) -> np.ndarray:
+    """Humans at a given rate or in a given number, and uniform judges."""
+    if n_human is None:
+        is_human = rng.random(n) < human_fraction
+    else:
+        is_human = rng.permutation(n) < n_human
+    return np.where(is_human, HUMAN_CODE, rng.integers(n_judges, size=n))

@@ -1,0 +1,83 @@
+"""Small systems against dense algebra."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor._numerics.btl import laplacian
+from skanchor._numerics.linalg import (
+    Columns,
+    SymmetricSolver,
+    solve_zero_sum,
+    zero_sum_basis,
+)
+
+
+@pytest.mark.parametrize("rank", [1, 3, 5])
+def test_symmetric_solver_is_the_pseudo_inverse(rank, rng):
+    factor = rng.normal(size=(5, rank))
+    # Unit diagonal, where its norm is the plain one.
+    factor /= np.linalg.norm(factor, axis=1, keepdims=True)
+    matrix = factor @ factor.T
+    solver = SymmetricSolver.factorise(matrix)
+    expected = np.linalg.pinv(matrix, hermitian=True, rcond=1e-10)
+    assert solver.rank == rank
+    assert_allclose(solver.inverse(), expected, atol=1e-8)
+    right = matrix @ rng.normal(size=(5, 2))
+    assert_allclose(solver.solve(right), expected @ right, atol=1e-8)
+    assert_allclose(matrix @ solver.solve(right), right, atol=1e-8)
+
+
+def test_symmetric_solver_does_not_see_units(rng):
+    factor = rng.normal(size=(6, 4))
+    matrix = factor.T @ factor
+    units = np.array([1e-8, 1.0, 1e8, 1e3])
+    inverse = SymmetricSolver.factorise(matrix * np.outer(units, units)).inverse()
+    assert_allclose(
+        inverse * np.outer(units, units), np.linalg.inv(matrix), rtol=1e-9, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_symmetric_solver_of_nothing(size):
+    solver = SymmetricSolver.factorise(np.zeros((size, size)))
+    assert solver.rank == 0
+    assert_allclose(solver.solve(np.ones(size)), np.zeros(size))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 20])
+def test_zero_sum_basis(n):
+    basis = zero_sum_basis(n)
+    assert basis.shape == (n, n - 1)
+    assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
+    assert_allclose(basis.T @ basis, np.eye(n - 1), atol=1e-12)
+    assert_allclose(basis @ basis.T, np.eye(n) - 1 / n, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_solve_zero_sum(alpha):
+    rng = np.random.default_rng(0)
+    matrix = laplacian(rng.exponential(size=(6, 6))) + alpha * np.eye(6)
+    right = rng.normal(size=6)
+    right -= right.mean()
+    assert_allclose(
+        solve_zero_sum(matrix, right), np.linalg.pinv(matrix) @ right, atol=1e-12
+    )
+    # Two groups without a game between them have no common scale.
+    apart = np.kron(np.eye(2), laplacian(rng.exponential(size=(3, 3))))
+    right = apart @ rng.normal(size=6)
+    found = solve_zero_sum(apart, right)
+    assert_allclose(apart @ found, right, atol=1e-10)
+    assert abs(found.sum()) < 1e-12
+
+
+def test_columns_are_their_blocks_side_by_side():
+    rng = np.random.default_rng(0)
+    blocks = [rng.normal(size=(7, width)) for width in (1, 0, 3)]
+    columns, whole = Columns(*blocks), np.hstack(blocks)
+    coef, weight = rng.normal(size=4), rng.normal(size=7)
+    assert columns.shape == whole.shape
+    assert_allclose(columns.dot(coef), whole @ coef)
+    assert_allclose(columns.sums(weight), weight @ whole)
+    assert_allclose(columns.scaled(weight), whole * weight[:, None])
+    assert Columns(np.empty((7, 0))).dot(np.empty(0)).tolist() == [0.0] * 7

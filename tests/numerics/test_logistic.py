@@ -1,0 +1,173 @@
+"""Logistic fits against a general-purpose optimiser."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from skanchor._numerics.logistic import fit_logistic, log_loss_terms, sigmoid
+
+
+def make_rows(seed, n=250, d=3):
+    rng = np.random.default_rng(seed)
+    design = rng.normal(size=(n, d)) + 0.5 * rng.normal(size=(n, 1))
+    y = (rng.random(n) < expit(design @ rng.normal(size=d))).astype(float)
+    y[rng.random(n) < 0.2] = 0.5
+    return design, y, rng.exponential(size=n), rng.normal(size=n)
+
+
+def mean_loss(design, y, weight, offset=0.0, penalty=0.0):
+    def value(coef):
+        eta = design @ coef + offset
+        loss = np.logaddexp(0, eta) - y * eta
+        slope = design.T @ (weight * (expit(eta) - y)) / weight.sum() + penalty * coef
+        return np.average(loss, weights=weight) + 0.5 * np.sum(penalty * coef**2), slope
+
+    return value
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("with_offset", [False, True])
+@pytest.mark.parametrize("penalty", [None, [0.0, 0.3, 2.0]])
+@pytest.mark.parametrize("bounds", [None, (-0.2, 0.3), (0.0, 20.0)])
+def test_fit_logistic_matches_scipy(seed, with_offset, penalty, bounds):
+    design, y, weight, offset = make_rows(seed)
+    offset = offset if with_offset else None
+    penalty = None if penalty is None else np.array(penalty)
+    low, high = bounds or (-np.inf, np.inf)
+    fit = fit_logistic(
+        design,
+        y,
+        weight,
+        offset=offset,
+        penalty=penalty,
+        lower=np.full(3, low),
+        upper=np.full(3, high),
+    )
+    value = mean_loss(
+        design,
+        y,
+        weight,
+        0.0 if offset is None else offset,
+        0.0 if penalty is None else penalty,
+    )
+    slow = minimize(
+        value,
+        np.clip(np.zeros(3), low, high),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(low, high)] * 3,
+        options={"gtol": 1e-11, "ftol": 1e-16, "maxiter": 2000},
+    )
+    assert fit.converged
+    assert value(fit.coef)[0] <= slow.fun + 1e-13
+    assert_allclose(fit.coef, slow.x, atol=2e-6)
+    assert (fit.at_bound == ((fit.coef <= low) | (fit.coef >= high))).all()
+    # Stationary in the free coordinates, pushing outwards on the bounds.
+    slope = value(fit.coef)[1]
+    assert_allclose(slope[~fit.at_bound], 0, atol=1e-8)
+    assert (slope[fit.coef <= low] >= 0).all()
+    assert (slope[fit.coef >= high] <= 0).all()
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_fit_logistic_strongly_correlated_columns_in_a_tight_box(seed):
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=(200, 1))
+    design = base + 0.15 * rng.normal(size=(200, 3))
+    y = (rng.random(200) < expit(design @ [3.0, -2.0, 0.5])).astype(float)
+    box = [(-0.5, 0.5), (-1.0, 2.0), (0.0, 0.4)]
+    low, high = np.array(box).T
+    weight = np.ones(200)
+    fit = fit_logistic(design, y, weight, lower=low, upper=high)
+    value = mean_loss(design, y, weight)
+    slow = minimize(
+        value,
+        np.clip(np.zeros(3), low, high),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=box,
+        options={"gtol": 1e-11, "ftol": 1e-16, "maxiter": 5000},
+    )
+    assert value(fit.coef)[0] <= slow.fun + 1e-10
+    assert fit.converged
+
+
+def test_fit_logistic_starts_anywhere():
+    design, y, weight, offset = make_rows(0)
+    cold = fit_logistic(design, y, weight, offset=offset)
+    warm = fit_logistic(design, y, weight, offset=offset, start=cold.coef + 1e-3)
+    far = fit_logistic(design, y, weight, offset=offset, start=np.full(3, 15.0))
+    assert warm.n_iter <= cold.n_iter
+    assert_allclose(warm.coef, cold.coef, atol=1e-9)
+    assert_allclose(far.coef, cold.coef, atol=1e-9)
+
+
+def test_fit_logistic_takes_any_hessian_for_the_first_step():
+    design, y, weight, offset = make_rows(0, n=4000)
+    cold = fit_logistic(design, y, weight, offset=offset)
+    again = fit_logistic(
+        design, y, weight, offset=offset, start=cold.coef, hessian=cold.hessian
+    )
+    assert again.converged
+    assert again.n_iter == 1
+    # Rows left out and scaled up, as in a fold.
+    kept = weight * (np.arange(4000) % 10 > 0) / 0.9
+    fold = fit_logistic(design, y, kept, offset=offset)
+    for hessian in (cold.hessian, np.eye(3), 1e-6 * np.eye(3), 1e6 * np.eye(3)):
+        warm = fit_logistic(
+            design, y, kept, offset=offset, start=cold.coef, hessian=hessian
+        )
+        assert warm.converged
+        assert_allclose(warm.coef, fold.coef, atol=1e-11)
+
+
+def test_sigmoid_over_the_whole_range():
+    eta = np.array([-np.inf, -1000.0, -40.0, -1e-20, 0.0, 3.0, 40.0, 1000.0, np.inf])
+    assert_allclose(sigmoid(eta), expit(eta), rtol=1e-15)
+    assert np.isnan(sigmoid(np.array([np.nan])))[0]
+
+
+def test_fit_logistic_minimum_norm_for_a_repeated_column():
+    design, y, weight, _ = make_rows(1)
+    once = fit_logistic(design, y, weight)
+    twice = fit_logistic(design[:, [0, 1, 2, 2]], y, weight)
+    assert_allclose(twice.coef[:2], once.coef[:2], atol=1e-9)
+    assert_allclose(twice.coef[2:], once.coef[2] / 2, atol=1e-9)
+
+
+def test_fit_logistic_without_columns_and_with_a_zero_column():
+    design, y, weight, _ = make_rows(2)
+    assert fit_logistic(design[:, :0], y, weight).converged
+    once = fit_logistic(design, y, weight)
+    padded = fit_logistic(np.hstack([design, np.zeros((len(y), 1))]), y, weight)
+    assert_allclose(padded.coef, [*once.coef, 0.0], atol=1e-9)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.floats(-9, 9), st.floats(-8, 8))
+def test_fit_logistic_does_not_see_units(seed, weight_power, column_power):
+    design, y, weight, offset = make_rows(seed, n=120)
+    once = fit_logistic(design, y, weight, offset=offset)
+    units = np.array([1.0, 10.0**column_power, 1.0])
+    again = fit_logistic(design * units, y, weight * 10.0**weight_power, offset=offset)
+    assert_allclose(again.coef * units, once.coef, atol=1e-7)
+
+
+@pytest.mark.parametrize("hit", [False, True])
+def test_separation_is_not_called_convergence(hit):
+    x = np.array([-2.0, -1.0, 0.5, 3.0])[:, None]
+    y = (x[:, 0] > 0).astype(float)
+    upper = np.array([20.0]) if hit else None
+    fit = fit_logistic(x, y, np.ones(4), upper=upper)
+    assert fit.at_bound[0] if hit else not fit.converged
+
+
+def test_log_loss_terms():
+    y, eta = np.array([0.0, 0.3, 1.0]), np.array([-800.0, 0.2, 800.0])
+    p = expit(0.2)
+    expected = [0, -0.3 * np.log(p) - 0.7 * np.log1p(-p), 0]
+    assert_allclose(log_loss_terms(y, eta), expected, atol=1e-15)
