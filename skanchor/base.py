@@ -31,7 +31,7 @@ from skanchor.comparisons import (
     is_named,
     row_notices,
 )
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import Advised, BattlesError, DataWarning
 
 __all__ = ["ComparisonEstimator", "Entry", "check_bounds", "check_level", "enter"]
 
@@ -143,7 +143,9 @@ def check_level(level: float) -> float:
 
 def locate(error: Exception, where: str) -> None:
     """Say in the message of an exception where it came from."""
-    if error.args and str(error) == error.args[0]:
+    if isinstance(error, Advised):
+        error.locate(where)
+    elif error.args and str(error) == error.args[0]:
         error.args = (f"{where}: {error}", *error.args[1:])
     else:
         error.add_note(where)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from skanchor.arrivals import ArrivalScorer
-from skanchor.base import located
+from skanchor.base import locate, located
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError, InstabilityWarning
@@ -359,9 +360,16 @@ def merge_notices(
                 folds = merged.setdefault(gist(notice), (notice, []))[1]
                 folds += [] if number in folds else [number]
     return [
-        type(notice)(f"In folds {folds}, not on all rows: {notice}")
+        _of_folds(notice, f"In folds {folds}, not on all rows")
         for notice, folds in merged.values()
     ]
+
+
+def _of_folds(notice: Warning, where: str) -> Warning:
+    """The same warning, located; its folds may share the one that they gave."""
+    copied = copy(notice)
+    locate(copied, where)
+    return copied
 
 
 def _covariance(
