@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, decide_roles, usable_features
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
@@ -66,16 +66,14 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
-            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}. "
-            "Human rows carry the label 'human'; split_battles(table, human=...) "
-            "gives it to another label."
+            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
+            advice=Advice(Remedy.LABEL_HUMANS),
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
-            f"There is no new model: every model has human rows{unjudged}. Name the "
-            "models to treat as new in new_models, or pass new_models=[] for the "
-            "historical leaderboard."
+            f"There is no new model: every model has human rows{unjudged}.",
+            advice=Advice(Remedy.CHOOSE_NEW_MODELS),
         )
     n_historical = len(X.models) - int(X.is_new.sum())
     if n_historical < 2:
@@ -131,30 +129,26 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     with WarningLog() as log:
         trial = clone(btl).fit_sample(sample)
     graph = trial.connectivity_
-    separated = len(graph.strong_components) > len(graph.components)
-    if not separated or trial.alpha > 0.0:
+    if not graph.is_separated or trial.alpha > 0.0:
         # The chain will find, and tell, the same.
         return sample
     for found in log.found:
         warn(found)
     lost = trial.models_[trial.unbounded_].tolist()
     bounded = X.models[[model not in lost for model in X.models.tolist()]]
-    cure = (
-        "Name them in new_models to place them with the judges' help, add votes, or "
-        "set BTLRegressor(alpha=0.01)."
-    )
     if len(bounded) - int(X.is_new.sum()) < 2:
         raise BattlesError(
             "Human votes bound the scores of all historical models on one side only: "
-            f"{str(log.found[-1]).partition(': ')[2].partition('. ')[0]}. No two of "
-            "them lie on a common scale. Add votes, or set BTLRegressor(alpha=0.01)."
+            f"{graph.separation()}. No two of them lie on a common scale.",
+            advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
         )
     kept = X.relabel(bounded, X.judges)
     rows = int((X.is_usable & ~kept.is_usable & (sample.weight > 0)).sum())
     warn(
         DataWarning(
             f"The {rows} rows of models {lost[:5]}, whose scores have no limit, are "
-            f"left out. {cure}"
+            "left out.",
+            advice=Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01}),
         )
     )
     return sample.with_battles(kept)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,27 +25,9 @@ from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample, check_weight
 from skanchor.warning_log import WarningLog
 
-__all__ = ["ComparisonEstimator", "locate", "located"]
+__all__ = ["ComparisonEstimator"]
 
 Array = NDArray[np.float64]
-
-
-def locate(error: Exception, where: str) -> None:
-    """Say in the message of an exception where it came from."""
-    if error.args and str(error) == error.args[0]:
-        error.args = (f"{where}: {error}", *error.args[1:])
-    else:
-        error.add_note(where)
-
-
-@contextmanager
-def located(where: str) -> Iterator[None]:
-    """Say where exceptions came from that leave the block."""
-    try:
-        yield
-    except Exception as error:
-        locate(error, where)
-        raise
 
 
 class ComparisonEstimator(ClassifierMixin, BaseEstimator):

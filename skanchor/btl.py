@@ -20,10 +20,12 @@ from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
+    Advice,
     BattlesError,
     BoundWarning,
     ConvergenceWarning,
     DisconnectedError,
+    Remedy,
     SeparationWarning,
 )
 from skanchor.sample import Sample
@@ -253,34 +255,24 @@ class BTLRegressor(ComparisonEstimator):
             message = (
                 f"The human comparisons leave {len(graph.components)} separate groups "
                 f"of models: {groups}. Scores of different groups lie on no common "
-                "scale. Add comparisons between the groups"
+                "scale."
             )
             if self.disconnected == "raise":
-                raise DisconnectedError(
-                    message + ", drop one, or set disconnected='warn'."
-                )
-            warn(SeparationWarning(message + "; each group is centred on its own."))
-        separated = len(graph.strong_components) > len(graph.components)
-        if separated and self.alpha == 0.0:
-            named = {
-                "never won": graph.never_won[:5],
-                "never lost": graph.never_lost[:5],
-            }
-            facts = [
-                f"{list(models)} {what}" for what, models in named.items() if models
-            ]
-            if not facts:
-                facts = [
-                    "no model of "
-                    f"{[str(m) for m in graph.strong_components[-1][:5]]} is both "
-                    "beaten by and beating the others"
-                ]
+                raise DisconnectedError(message, advice=Advice(Remedy.JOIN_GROUPS))
             warn(
                 SeparationWarning(
-                    f"Human votes bound some scores on one side only: "
-                    f"{' and '.join(facts)}. Their scores stop where the likelihood is "
+                    f"{message} Add comparisons between the groups; each group is "
+                    "centred on its own."
+                )
+            )
+        if graph.is_separated and self.alpha == 0.0:
+            warn(
+                SeparationWarning(
+                    "Human votes bound some scores on one side only: "
+                    f"{graph.separation()}. Their scores stop where the likelihood is "
                     f"flat, at most {self.score_bound} logits out, and their standard "
-                    "errors are infinite; add comparisons or set alpha > 0."
+                    "errors are infinite.",
+                    advice=Advice(Remedy.BOUND_SCORES),
                 )
             )
 

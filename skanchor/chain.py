@@ -12,7 +12,7 @@ from sklearn.base import clone
 from skanchor.arrivals import ArrivalScorer
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.riesz import RieszDebiaser
@@ -142,14 +142,12 @@ def complete(
 
 def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
     """Refuse a training set that places models worse than all rows do."""
-    advice = (
-        "use fewer folds, add votes of theirs, or name them in new_models, so that "
-        "judge rows place them, too."
-    )
+    advice = Advice(Remedy.KEEP_VOTES_IN_FOLDS)
     absent = [m for m in full.models_.tolist() if m not in set(btl.models_.tolist())]
     if absent:
         raise BattlesError(
-            f"The training set keeps no human row of models {absent[:5]}; {advice}"
+            f"The training set keeps no human row of models {absent[:5]}.",
+            advice=advice,
         )
     loose = set(btl.models_[btl.unbounded_].tolist())
     loose -= set(full.models_[full.unbounded_].tolist())
@@ -157,5 +155,6 @@ def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
         raise BattlesError(
             "Without the votes held out, the scores of models "
             f"{sorted(loose, key=str)[:5]} have no limit on one side (they never won, "
-            f"or never lost); {advice}"
+            "or never lost).",
+            advice=advice,
         )

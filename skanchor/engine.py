@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor.base import located
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.comparisons import Comparisons
-from skanchor.exceptions import InstabilityWarning
+from skanchor.exceptions import Advice, InstabilityWarning, Remedy, located
 from skanchor.folds import FoldPlan, stream_plan, training_weights
 from skanchor.items import ItemCovariance
 from skanchor.judges import WEAK_SENSITIVITY
@@ -336,10 +335,9 @@ def _instability(
         f"The scores of {X.models[unstable].tolist()[:5]} are not determined: the "
         "correction of the plug-in is beyond what one step can do"
         + (f", and folds {away} place them {FAR:g} logits off" if away else "")
-        + ". They keep the plug-in score, with an infinite error. "
-        + (f"Sensitivities are weak: {'; '.join(causes)}. " if causes else "")
-        + "Add rows, use fewer folds, or set a ridge penalty such as "
-        "LinearBias(alpha=0.01)."
+        + ". They keep the plug-in score, with an infinite error."
+        + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""),
+        advice=Advice(Remedy.STEADY_CORRECTION, {"alpha": 0.01}),
     )
 
 

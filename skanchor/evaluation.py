@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import clone
 
-from skanchor.base import located
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import label_list
-from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DiagnosticWarning,
+    located,
+)
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Sample

@@ -1,8 +1,24 @@
-"""Warnings and errors of skanchor, one line each."""
+"""Warnings and errors: what is wrong and where, and structured advice.
 
-from sklearn.exceptions import ConvergenceWarning
+A message is a statement and pieces of advice. Both may name what is called one thing
+in Python and another on the command line: in a statement such a name is a `Term`, and
+advice is a `Remedy` from a closed list, so that every face can put it in its own words.
+``str`` of a message is in the words of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
 __all__ = [
+    "Advice",
+    "Advised",
     "BattlesError",
     "BoundWarning",
     "ConvergenceWarning",
@@ -11,14 +27,143 @@ __all__ = [
     "DisconnectedError",
     "InstabilityWarning",
     "LearnerError",
+    "Remedy",
     "SeparationWarning",
     "SkanchorWarning",
+    "Term",
     "WeakJudgeWarning",
+    "locate",
+    "located",
 ]
 
 
-class SkanchorWarning(UserWarning):
+# ------------------------------------------------------------------------- vocabulary
+class Term(StrEnum):
+    """What statements name and not every face calls alike, in the words of Python."""
+
+    NEW_MODELS = "new_models"
+    AMONG_NEW_MODELS = "in new_models"
+    GROUPS = "groups"
+    N_FOLDS = "n_splits"
+
+
+class Remedy(Enum):
+    """Every kind of advice, in the words of Python: templates of its values."""
+
+    RENAME_COLUMNS = (
+        "Rename columns with split_battles(table, columns={{given: standard}})."
+    )
+    LABEL_HUMANS = (
+        "Human rows carry the label 'human'; split_battles(table, human=...) gives it "
+        "to another label."
+    )
+    PUT_SIDES_FOR_NAMES = (
+        "Put in their place the column that names the winner, 'model_a' or 'model_b': "
+        "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
+    )
+    CONVERT_OUTCOMES = "Convert them: y.astype(float)."
+    CHOOSE_NEW_MODELS = (
+        "Name the models to treat as new in new_models, or pass new_models=[] for the "
+        "historical leaderboard."
+    )
+    ADD_NEW_MODELS = "Add them to new_models, or drop their rows."
+    GIVE_GROUPS = "Give an array with one group per row instead."
+    JOIN_GROUPS = (
+        "Add comparisons between the groups, drop one, or set disconnected='warn'."
+    )
+    BOUND_SCORES = "Add comparisons or set alpha > 0."
+    ADD_VOTES = "Add votes, or set BTLRegressor(alpha={alpha})."
+    PLACE_BY_JUDGES = (
+        "Name them in new_models to place them with the judges' help, add votes, or "
+        "set BTLRegressor(alpha={alpha})."
+    )
+    KEEP_VOTES_IN_FOLDS = (
+        "Use fewer folds, add votes of theirs, or name them in new_models, so that "
+        "judge rows place them, too."
+    )
+    STEADY_CORRECTION = (
+        "Add rows, use fewer folds, or set a ridge penalty such as "
+        "LinearBias(alpha={alpha})."
+    )
+    SHRINK_BIAS = "Set a ridge penalty, such as LinearBias(alpha={alpha})."
+    SHRINK_OR_DROP_JUDGE = (
+        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge."
+    )
+    SHOW_ORDER = (
+        "If the columns are not in display order, add 'shown_first'; else drop the "
+        "judge, or set position_effect=True."
+    )
+    SWAP_SIDES = "Set position_effect=False, or add rows with the sides swapped."
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about a fault.
+
+    Attributes
+    ----------
+    kind : Remedy
+        Which advice.
+    values : mapping, optional
+        What its words are filled in with, such as ``{"alpha": 0.01}``.
+    """
+
+    kind: Remedy
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return self.kind.value.format_map(self.values)
+
+
+class Advised(Exception):  # noqa: N818 (the base of warnings, too)
+    """An error or a warning whose message is a statement and advice.
+
+    Parameters
+    ----------
+    *statement : str or Term
+        What is wrong, and where: texts that are joined, between them terms.
+    advice : Advice or sequence of Advice, optional
+        What to do about it, where the words depend on the face. What is said alike
+        everywhere belongs to the statement.
+
+    Attributes
+    ----------
+    args : tuple
+        The parts of the statement.
+    advice : tuple of Advice
+        All advice.
+    """
+
+    def __init__(self, *statement: str, advice: Advice | Sequence[Advice] = ()):
+        super().__init__(*statement)
+        self.advice = (advice,) if isinstance(advice, Advice) else tuple(advice)
+
+    @property
+    def statement(self) -> str:
+        """What is wrong, and where, in the words of Python."""
+        return "".join(map(str, self.args))
+
+    def __str__(self) -> str:
+        return " ".join([self.statement, *map(str, self.advice)]).lstrip()
+
+    def locate(self, where: str) -> None:
+        """Put before the statement where it holds.
+
+        Parameters
+        ----------
+        where : str
+            Such as ``"Fold 3"``.
+        """
+        self.args = (f"{where}: ", *self.args)
+
+
+# --------------------------------------------------------------------------- warnings
+class SkanchorWarning(Advised, UserWarning):
     """Base class of every warning that skanchor issues itself."""
+
+
+class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):
+    """An iteration ended before it settled; scikit-learn's warning, with advice."""
 
 
 class DataWarning(SkanchorWarning):
@@ -45,7 +190,8 @@ class BoundWarning(SkanchorWarning):
     """A parameter lies on its bound, so its interval is not valid."""
 
 
-class BattlesError(ValueError):
+# ----------------------------------------------------------------------------- errors
+class BattlesError(Advised, ValueError):
     """The battles table, its outcomes or its roles cannot be used."""
 
 
@@ -53,13 +199,59 @@ class DisconnectedError(BattlesError):
     """The human comparisons do not join all models, so no common scale exists."""
 
 
-class LearnerError(ValueError):
-    """A bias learner cannot be used, or returned numbers that cannot be used."""
+class LearnerError(Advised, ValueError):
+    """A bias learner cannot be used, or returned numbers that cannot be used.
 
-    def __init__(self, message: str, problem: int = 0):
-        super().__init__(message, problem)
+    Parameters
+    ----------
+    *statement : str or Term
+        What is wrong.
+    advice : Advice or sequence of Advice, optional
+        What to do about it.
+    problem : int, default=0
+        Which of the problems fitted together it is about.
+    """
+
+    def __init__(
+        self,
+        *statement: str,
+        advice: Advice | Sequence[Advice] = (),
+        problem: int = 0,
+    ):
+        super().__init__(*statement, advice=advice)
         self.problem = problem
 
-    def __str__(self) -> str:
-        """Return the message; the number of the problem is for callers."""
-        return str(self.args[0])
+
+# --------------------------------------------------------------------------- location
+def locate(error: Exception, where: str) -> None:
+    """Say in the message of an exception where it came from.
+
+    Parameters
+    ----------
+    error : Exception
+        Changed in place.
+    where : str
+        Such as ``"Fold 3"``.
+    """
+    if isinstance(error, Advised):
+        error.locate(where)
+    elif error.args and str(error) == error.args[0]:
+        error.args = (f"{where}: {error}", *error.args[1:])
+    else:
+        error.add_note(where)
+
+
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Say where exceptions came from that leave the block.
+
+    Parameters
+    ----------
+    where : str
+        Such as ``"Fold 3"``.
+    """
+    try:
+        yield
+    except Exception as error:
+        locate(error, where)
+        raise

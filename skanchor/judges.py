@@ -25,9 +25,11 @@ from skanchor.comparisons import (
     usable_features,
 )
 from skanchor.exceptions import (
+    Advice,
     BattlesError,
     ConvergenceWarning,
     LearnerError,
+    Remedy,
     SeparationWarning,
     WeakJudgeWarning,
 )
@@ -278,8 +280,8 @@ class JudgeCalibrator(ComparisonEstimator):
                     ", while every arrival row has the same order."
                     if one_sided
                     else "."
-                )
-                + " Set position_effect=False, or add rows with the sides swapped."
+                ),
+                advice=Advice(Remedy.SWAP_SIDES),
             )
 
     def follow(self, learner: Any) -> Any:
@@ -430,8 +432,8 @@ class _JudgeWarnings:
             warn(
                 ConvergenceWarning(
                     f"The fit of judge {self.judge!r} did not converge; its verdicts "
-                    "may be nearly separated. Set a ridge penalty, such as "
-                    "LinearBias(alpha=0.01)."
+                    "may be nearly separated.",
+                    advice=Advice(Remedy.SHRINK_BIAS, {"alpha": 0.01}),
                 )
             )
 
@@ -444,21 +446,19 @@ class _JudgeWarnings:
             warn(
                 WeakJudgeWarning(
                     f"Judge {self.judge!r} prefers the side shown {side} in all of its "
-                    f"historical rows ({len(shown)}), whatever the models. If the "
-                    "columns are not in display order, add 'shown_first'; else drop "
-                    "the judge, or set position_effect=True."
+                    f"historical rows ({len(shown)}), whatever the models.",
+                    advice=Advice(Remedy.SHOW_ORDER),
                 )
             )
 
     def _of_separation(self, separating: str) -> None:
-        feature = "If a feature is made from the outcome, drop it. "
+        feature = " If a feature is made from the outcome, drop it."
         warn(
             SeparationWarning(
                 f"The verdicts of judge {self.judge!r} are separated by {separating}: "
-                "no finite fit exists, and its rows carry next to no information. "
-                + (feature if "feature" in separating else "")
-                + "Set a ridge penalty, such as LinearBias(alpha=0.01), or drop the "
-                "judge."
+                "no finite fit exists, and its rows carry next to no information."
+                + (feature if "feature" in separating else ""),
+                advice=Advice(Remedy.SHRINK_OR_DROP_JUDGE, {"alpha": 0.01}),
             )
         )
 

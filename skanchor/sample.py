@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from skanchor.comparisons import Comparisons, Outcomes, as_frame, constant
 from skanchor.comparisons.oddities import warn_of_odd_rows
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
 __all__ = ["Sample", "check_weight", "resolve_groups"]
 
@@ -146,8 +146,9 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
         if frame is None or groups not in frame.columns:
             known = frame.columns[:20] if frame is not None else "none"
             raise BattlesError(
-                f"groups names the column {groups!r}, which X lacks (columns: {known})"
-                "; give an array with one group per row instead."
+                Term.GROUPS,
+                f" names the column {groups!r}, which X lacks (columns: {known}).",
+                advice=Advice(Remedy.GIVE_GROUPS),
             )
         groups = frame[groups].to_numpy()
     groups = np.asarray(groups)

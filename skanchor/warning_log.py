@@ -11,7 +11,10 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar, Token
+from copy import copy
 from typing import Any, Self
+
+from skanchor.exceptions import locate
 
 __all__ = ["WarningLog", "warn", "warn_of_folds"]
 
@@ -85,7 +88,9 @@ def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
                 folds = merged.setdefault(_gist(warning), (warning, []))[1]
                 folds += [] if number in folds else [number]
     for warning, folds in merged.values():
-        warn(type(warning)(f"In folds {folds}, not on all rows: {warning}"))
+        located = copy(warning)
+        locate(located, f"In folds {folds}, not on all rows")
+        warn(located)
 
 
 def _gist(warning: Warning) -> tuple[Any, ...]:

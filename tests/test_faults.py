@@ -123,7 +123,7 @@ def call(title, run, *, raises=None, warns=(), check=None):
 
 
 def see(title, where):
-    """List what a test elsewhere covers, ``module::test``."""
+    """List what a test elsewhere covers, ``folder.module::test``."""
     add(Fault(title, where=where))
 
 
@@ -1297,18 +1297,22 @@ for title, learner, error, message in (
 
 
 # ======================================================================= command line
-for title, name in {
-    "A file that is absent, damaged, empty or of another format": "bad_file",
-    "A table that was written to JSON by columns": "bad_file",
-    "Flags that contradict each other or name what is not there": "bad_flags",
-    "An output file of a format that is not known": "bad_flags",
-    "A terminal too narrow for the leaderboard": "layout_keeps_names_whole",
+for title, where in {
+    "A file that is absent, damaged, empty or of another format":
+        "cli.test_rank::test_bad_file",
+    "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
+    "Flags that contradict each other or name what is not there":
+        "cli.test_rank::test_bad_flags",
+    "An output file of a format that is not known": "cli.test_rank::test_bad_flags",
+    "A terminal too narrow for the leaderboard":
+        "reports.test_leaderboard::test_layout_keeps_names_whole",
     "A disk that is full when the result is written":
-        "unwritable_output_leaves_nothing",
-    "Ctrl-C": "interrupt",
-    "A pipe that is closed": "console_script_into_a_closed_pipe",
+        "cli.test_rank::test_unwritable_output_leaves_nothing",
+    "Ctrl-C": "cli.test_program::test_interrupt",
+    "A pipe that is closed":
+        "cli.test_program::test_console_script_into_a_closed_pipe",
 }.items():  # fmt: skip
-    see(title, f"test_cli::test_{name}")
+    see(title, where)
 
 
 # ========================================================================== inference

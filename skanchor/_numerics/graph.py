@@ -43,6 +43,20 @@ class Connectivity:
         """Whether the maximum-likelihood scores are finite."""
         return len(self.strong_components) <= 1
 
+    @property
+    def is_separated(self) -> bool:
+        """Whether some scores within a group are bound on one side only."""
+        return len(self.strong_components) > len(self.components)
+
+    def separation(self) -> str:
+        """Say in words why some scores are bound on one side only."""
+        named = {"never won": self.never_won[:5], "never lost": self.never_lost[:5]}
+        facts = [f"{list(models)} {what}" for what, models in named.items() if models]
+        if facts:
+            return " and ".join(facts)
+        apart = [str(model) for model in self.strong_components[-1][:5]]
+        return f"no model of {apart} is both beaten by and beating the others"
+
 
 def describe_connectivity(
     wins: NDArray[np.float64], labels: NDArray[Any]

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from skanchor.base import locate
-from skanchor.exceptions import LearnerError
+from skanchor.exceptions import LearnerError, locate
 
 __all__ = ["FitTask", "derive_seeds", "fit_all", "same_settings"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import constant, to_numpy
-from skanchor.comparisons.table import HOW_TO_RENAME, HUMAN
-from skanchor.exceptions import DataWarning
+from skanchor.comparisons.table import HUMAN
+from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
 __all__ = ["warn_of_odd_rows"]
@@ -78,7 +78,8 @@ def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> 
         warn(
             DataWarning(
                 f"There is no column 'judge', so all rows count as human; {like} may "
-                f"be meant. {HOW_TO_RENAME}"
+                "be meant.",
+                advice=Advice(Remedy.RENAME_COLUMNS),
             )
         )
 

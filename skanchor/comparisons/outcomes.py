@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from skanchor.comparisons.labels import factorize, is_text, text_codes, value_range
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import Advice, BattlesError, Remedy
 
 __all__ = ["WINNER_VALUES", "Outcomes", "is_number"]
 
@@ -108,9 +108,10 @@ class Outcomes:
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
             row = int(np.argmax(codes == list(labels).index(unknown[0])))
+            what, advice = _how_to_recode(labels, unknown, models)
             raise BattlesError(
-                f"Unknown outcome labels {unknown[:5]}, first in row {row}; "
-                + _how_to_recode(labels, unknown, models)
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; {what}",
+                advice=advice,
             )
         values = np.array([WINNER_VALUES[label] for label in labels])
         return cls(values[codes], np.array(["model_a", "model_b"]), 0)
@@ -142,17 +143,13 @@ class Outcomes:
 
 def _how_to_recode(
     labels: Iterable[str], unknown: list[str], models: Iterable[Any]
-) -> str:
-    """Say what to do about outcomes that are none by their labels."""
+) -> tuple[str, list[Advice]]:
+    """Say what outcomes are that are none by their labels, and what to do."""
     if not set(unknown) - set(models):
-        return (
-            "they are names of models. Put in their place the column that names the "
-            "winner, 'model_a' or 'model_b': "
-            "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
-        )
+        return "they are names of models.", [Advice(Remedy.PUT_SIDES_FOR_NAMES)]
     if all(map(is_number, labels)):
-        return "they are numbers as text. Convert them: y.astype(float)."
-    return f"use {sorted(WINNER_VALUES)} or numbers in [0, 1]."
+        return "they are numbers as text.", [Advice(Remedy.CONVERT_OUTCOMES)]
+    return f"use {sorted(WINNER_VALUES)} or numbers in [0, 1].", []
 
 
 def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:

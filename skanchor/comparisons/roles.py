@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import is_in
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
 __all__ = ["count_rows", "decide_roles", "usable_features"]
 
@@ -59,14 +59,17 @@ def decide_roles(
         absent = [model for model in new if not is_in(present, [model]).any()]
         if absent:
             raise BattlesError(
-                f"new_models names {absent}, which no battle of positive weight "
-                f"involves; known models are {present[:10].tolist()}."
+                Term.NEW_MODELS,
+                f" names {absent}, which no battle of positive weight "
+                f"involves; known models are {present[:10].tolist()}.",
             )
         forgotten = without_votes[~is_in(without_votes, new)]
         if len(forgotten):
             raise BattlesError(
-                f"Models {forgotten.tolist()} have no human rows and are not in "
-                "new_models. Add them to new_models, or drop their rows."
+                f"Models {forgotten.tolist()} have no human rows and are not ",
+                Term.AMONG_NEW_MODELS,
+                ".",
+                advice=Advice(Remedy.ADD_NEW_MODELS),
             )
     judges = X.judges[
         np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0

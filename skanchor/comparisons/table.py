@@ -10,14 +10,12 @@ import pandas as pd
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["HOW_TO_RENAME", "HUMAN", "as_frame", "require_columns", "split_battles"]
+__all__ = ["HUMAN", "as_frame", "require_columns", "split_battles"]
 
 HUMAN = "human"
 """Label of the rows that carry human votes in the ``judge`` column."""
-
-HOW_TO_RENAME = "Rename columns with split_battles(table, columns={given: standard})."
 
 
 def split_battles(
@@ -109,8 +107,8 @@ def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
     missing = [name for name in wanted if name not in present]
     if missing:
         raise BattlesError(
-            f"The battles table lacks the columns {missing}; it has {present[:20]}. "
-            f"{HOW_TO_RENAME}"
+            f"The battles table lacks the columns {missing}; it has {present[:20]}.",
+            advice=Advice(Remedy.RENAME_COLUMNS),
         )
 
 

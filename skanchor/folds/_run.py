@@ -64,10 +64,11 @@ def stream_plan(
             )
         told = set()
         for result, heard in results:
-            for category, message in heard:
-                if (category, message) not in told:
-                    told.add((category, message))
-                    warnings.warn(message, category, stacklevel=3)
+            for warning in heard:
+                key = (type(warning), str(warning))
+                if key not in told:
+                    told.add(key)
+                    warnings.warn(warning, stacklevel=3)
             yield result
 
 
@@ -85,10 +86,11 @@ def _few_threads(backend: Any, n_workers: int) -> Any:
 
 def _at_home_or_away(
     home: int, task: Callable[..., Any], job: tuple[Any, ...]
-) -> tuple[Any, list[tuple[type[Warning], str]]]:
+) -> tuple[Any, list[Warning | str]]:
     """Run a task; from another process bring along the warnings, lost otherwise."""
     if os.getpid() == home:
         return task(*job), []
     with warnings.catch_warnings(record=True) as heard:
         result = task(*job)
-    return result, [(warning.category, str(warning.message)) for warning in heard]
+    # Themselves, not their texts: they may carry advice.
+    return result, [record.message for record in heard]

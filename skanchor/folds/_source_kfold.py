@@ -11,6 +11,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from skanchor.comparisons import Comparisons, decide_roles
+from skanchor.exceptions import BattlesError, Term
 from skanchor.folds._plan import Split
 from skanchor.sample import resolve_groups
 
@@ -119,17 +120,20 @@ class SourceKFold(BaseCrossValidator):
             raise ValueError(f"n_splits must be at least 2, got {self.n_splits}.")
         encoded = Comparisons.from_battles(X)
         if len(encoded) < self.n_splits:
-            raise ValueError(
-                f"Cannot have n_splits={self.n_splits} greater than the number of "
-                f"rows, {len(encoded)}."
+            raise BattlesError(
+                "Cannot have ",
+                Term.N_FOLDS,
+                f"={self.n_splits} greater than the number of rows, {len(encoded)}.",
             )
         codes = resolve_groups(
             self.groups if groups is None else groups, X, len(encoded)
         )
         if codes is not None and len(np.unique(codes)) < self.n_splits:
-            raise ValueError(
-                f"Cannot have n_splits={self.n_splits} greater than the number of "
-                f"groups, {len(np.unique(codes))}."
+            raise BattlesError(
+                "Cannot have ",
+                Term.N_FOLDS,
+                f"={self.n_splits} greater than the number of groups, "
+                f"{len(np.unique(codes))}.",
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)

@@ -1,4 +1,4 @@
-"""Results for people to read and for programs to parse."""
+"""The leaderboard as text."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skanchor.reports.page import UNBOUNDED
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions
     from rich.table import Table
 
-    from skanchor.anchor import AnchorPipeline
-
-__all__ = ["LeaderboardText", "leaderboard_text", "render", "result_json"]
+__all__ = ["LeaderboardText", "leaderboard_text"]
 
 # Columns that a narrow page can do without, the first to go first. The interval stays.
 _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
-_UNBOUNDED = 1_000_000
-"""More columns than any page has, in characters."""
 
 
 def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> LeaderboardText:
@@ -35,7 +33,7 @@ def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> LeaderboardTex
     Returns
     -------
     LeaderboardText
-        For ``rich.print``, or for `render`, which gives a string.
+        For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
     """
     return LeaderboardText(table, f"{100 * level:.6g} %")
 
@@ -121,7 +119,7 @@ class LeaderboardText:
         rows = zip(*columns.values(), strict=True)
         for row, is_new in zip(rows, self.table["is_new"], strict=True):
             grid.add_row(*map(Text, row), style="bold green" if is_new else None)
-        unbounded = options.update(width=_UNBOUNDED)
+        unbounded = options.update(width=UNBOUNDED)
         return grid, console.measure(grid, options=unbounded).maximum
 
     def _notes(self, left_out: list[str]) -> str:
@@ -136,110 +134,6 @@ class LeaderboardText:
         if left_out:
             notes += f"\nColumns left out: {', '.join(left_out)}"
         return notes
-
-
-def render(renderable: Any, *, width: int | None = None, terminal: bool = False) -> str:
-    """Turn a rich renderable into text.
-
-    Parameters
-    ----------
-    renderable : object
-        Anything rich can print.
-    width : int, optional
-        Columns of the page; None takes what the content needs.
-    terminal : bool, default=False
-        Whether to use bold and colour (`NO_COLOR` is respected).
-
-    Returns
-    -------
-    str
-        The text, lines without trailing blanks.
-    """
-    from io import StringIO
-
-    from rich.console import Console
-
-    console = Console(
-        file=StringIO(),
-        width=_UNBOUNDED if width is None else width,
-        force_terminal=terminal,
-        color_system="auto" if terminal else None,
-        legacy_windows=False,
-    )
-    with console.capture() as capture:
-        # What is too wide runs over the edge; cut off, it would be lost.
-        console.print(renderable, crop=False)
-    lines = capture.get().splitlines()
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]:
-    """Everything a program may want of a fitted pipeline, fit for strict JSON.
-
-    Parameters
-    ----------
-    pipeline : AnchorPipeline
-        Fitted.
-    level : float, default=0.95
-        Level of intervals and rank sets.
-
-    Returns
-    -------
-    dict
-        ``level``; ``item_effects``, the treatment reported; ``models``, the rows of the
-        leaderboard, best first; ``new_models``, for each its score, standard error,
-        interval, the ``intervals`` by treatment, ``rank_set`` among the historical
-        models, the parts of its ``variance``, and its ``contrasts`` to every other
-        model; ``judges``, the rows of the summary. Infinite numbers are the strings
-        ``"inf"`` and ``"-inf"``, undefined ones null.
-    """
-    board = pipeline.leaderboard(level)
-    contrasts = pipeline.contrasts(level)
-    interval, ranks = pipeline.conf_int(level), pipeline.rank_sets(level)
-    variance = pipeline.variance_
-    new = [
-        {
-            "model": model,
-            "score": pipeline.scores_[model],
-            "standard_error": pipeline.standard_errors_[model],
-            **interval.loc[model].to_dict(),
-            "intervals": {
-                name: result.conf_int(level).loc[model].to_dict()
-                for name, result in pipeline.results_.items()
-            },
-            "rank_set": ranks.loc[model].to_dict(),
-            "variance": variance.loc[model].to_dict(),
-            "contrasts": _records(contrasts.loc[model], "opponent"),
-        }
-        for model in board.index[board["is_new"]].tolist()
-    ]
-    result: dict[str, Any] = _plain(
-        {
-            "level": level,
-            "item_effects": pipeline.item_effects_,
-            "models": _records(board, "model"),
-            "new_models": new,
-            "judges": _records(pipeline.summary(), "judge"),
-        }
-    )
-    return result
-
-
-def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
-    return table.rename_axis(label).reset_index().to_dict("records")
-
-
-def _plain(value: Any) -> Any:
-    """Turn numpy scalars and non-finite numbers into what JSON has."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
 
 
 def _number(value: float) -> str:

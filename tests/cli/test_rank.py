@@ -1,43 +1,18 @@
-"""The command line: what it prints, and that bad input costs one line and code 2."""
+"""``skanchor rank``: what it prints, and that bad input costs one line and code 2."""
 
 import json
 import os
-import subprocess
-import sys
 from functools import partial
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from skanchor import AnchorPipeline, split_battles
-from skanchor.cli import main
 from skanchor.datasets import load_demo
-from skanchor.report import leaderboard_text, render, result_json
+from skanchor.reports import leaderboard_text, render, result_json
 
 FAST = ["--folds", "2"]
-
-
-@pytest.fixture(scope="module")
-def battles(tmp_path_factory):
-    """The demo table as a file."""
-    path = tmp_path_factory.mktemp("cli") / "battles.csv"
-    load_demo().frame.to_csv(path, index=False)
-    return path
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command; give its exit code, output and lines on stderr."""
-
-    def call(*arguments):
-        code = main([str(argument) for argument in arguments])
-        streams = capsys.readouterr()
-        return code, streams.out, streams.err.splitlines()
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -197,13 +172,6 @@ def test_position_effect_seed_and_jobs(run):
     assert all(judge["position_effect"] != 0 for judge in json.loads(out)["judges"])
 
 
-def test_version_and_help(run):
-    assert run("--version") == (0, f"skanchor {version('skanchor')}\n", [])
-    code, out, _ = run("rank", "--help")
-    assert code == 0
-    assert "--position-effect" in out
-
-
 def test_separation_warns_in_one_line_and_json_stays_strict(run, battles, tmp_path):
     frame = pd.read_csv(battles)
     for side, other in (("a", "b"), ("b", "a")):
@@ -312,100 +280,3 @@ def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
     assert (code, len(err)) == (2, 1)
     assert "x.txt: No space left" in err[0]
     assert os.listdir(tmp_path) == []
-
-
-def test_interrupt(run, monkeypatch):
-    def interrupt(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(AnchorPipeline, "fit", interrupt)
-    code, out, err = run("rank", "--demo")
-    assert (code, out, err) == (130, "", ["skanchor: interrupted"])
-
-
-# ------------------------------------------------------------------------- layout
-LONG = "org/" + "long-name-" * 5
-
-
-@pytest.mark.parametrize(
-    ("name", "width", "n_left_out"),
-    [
-        ("amber-otter", 72, 0),
-        ("amber-otter", 66, 1),
-        ("amber-otter", 60, 2),
-        ("amber-otter", 52, 3),
-        ("amber-otter", 20, 3),
-        (LONG, 120, 0),
-        (LONG, 105, 2),
-        (LONG, 60, 3),
-    ],
-)
-def test_layout_keeps_names_whole(pipeline, name, width, n_left_out):
-    frame = pipeline.leaderboard().rename({"amber-otter": name})
-    board = leaderboard_text(frame)
-    text = render(board, width=width)
-    # On the narrowest pages lines run over the edge.
-    needed = 51 + len(name) - len("amber-otter")
-    assert (max(map(len, text.splitlines())) <= width) == (needed <= width)
-    columns = ["judge rows", "human rows", "s.e."]
-    told = " ".join(text.split()).partition("Columns left out: ")[2]
-    assert told == ", ".join(columns[:n_left_out])
-    rows = text.split("\n\n")[0].splitlines()[-len(frame) :]
-    for row, (model, known) in zip(rows, frame.iterrows(), strict=True):
-        values = [known["score"], known["standard_error"], known["low"], known["high"]]
-        cells = [f"{value:.3f}" for value in values]
-        cells += [str(known["n_human"]), str(known["n_judge"])]
-        for lost in [5, 4, 1][:n_left_out]:
-            del cells[lost]
-        assert f" {model} " in row
-        left = row.partition(f" {model} ")[2]
-        assert left.translate(str.maketrans("[],", "   ")).split() == cells
-    colours = render(board, width=width, terminal=True)
-    assert all(model in colours for model in frame.index)
-
-
-@pytest.mark.parametrize("width", [80, 120, None])
-def test_layout_keeps_odd_names_readable(width):
-    names = ["[red]x[/red]", "esc\x1b[2J", "org/" + "long-name-" * 4, "模型"]
-    board = pd.DataFrame(
-        {
-            "score": [1.0, 0.2, -0.00001, -2.0],
-            "standard_error": [0.1, np.nan, 0.1, np.inf],
-            "low": [0.8, np.nan, -0.2, -np.inf],
-            "high": [1.2, np.nan, 0.2, np.inf],
-            "rank": [1, 2, 3, 4],
-            "rank_low": [1, 1, 1, 1],
-            "rank_high": [1, 4, 4, 4],
-            "is_new": [False, True, False, False],
-            "n_human": [10, 0, 10, 10],
-            "n_judge": [10, 10, 10, 0],
-        },
-        index=names,
-    )
-    text = render(leaderboard_text(board), width=width)
-    assert "[red]x[/red]" in text
-    assert "\x1b" not in text
-    assert "-0.000" not in text
-    assert names[2] in text
-    assert "\x1b[" in render(leaderboard_text(board), width=80, terminal=True) or (
-        "NO_COLOR" in os.environ or os.environ.get("TERM") in (None, "dumb")
-    )
-
-
-# --------------------------------------------------------------- the real program
-def test_console_script_into_a_closed_pipe(tmp_path):
-    script = Path(sys.executable).with_name("skanchor")
-    if not script.exists():
-        pytest.skip("the console script is not installed beside this Python")
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    command = [script, "rank", "--demo", *FAST]
-    done = subprocess.run(command, capture_output=True, env=environment, check=True)
-    assert b"* ivory-lynx" in done.stdout
-    assert b"----" in done.stdout
-    assert done.stderr == b""
-    reader, writer = os.pipe()
-    os.close(reader)
-    module = [sys.executable, "-m", "skanchor", "rank", "--demo", *FAST]
-    done = subprocess.run(module, stdout=writer, stderr=subprocess.PIPE, check=False)
-    os.close(writer)
-    assert (done.returncode, done.stderr) == (141, b"")

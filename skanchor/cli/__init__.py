@@ -1,0 +1,8 @@
+"""The command line: ``skanchor rank``.
+
+Nothing here imports what takes time before the arguments are known to be right.
+"""
+
+from skanchor.cli.program import main
+
+__all__ = ["main"]

@@ -1,0 +1,116 @@
+"""Where a result goes, and in which form: ``--json`` and ``--output``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skanchor.cli.command import BadInputError
+from skanchor.cli.streams import print_result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skanchor.anchor import AnchorPipeline
+
+__all__ = ["add_output", "check_output", "deliver"]
+
+# What is written under a suffix.
+_OUTPUTS = {
+    "": "text",
+    ".txt": "text",
+    ".json": "json",
+    ".csv": "table",
+    ".tsv": "table",
+    ".parquet": "table",
+}
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the flags to a parser."""
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON with all that is known"
+    )
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write to FILE, not to the screen: JSON where FILE ends in .json, the "
+        "leaderboard as a table in .csv, .tsv or .parquet, text in .txt or no suffix",
+    )
+
+
+def check_output(options: argparse.Namespace) -> None:
+    """Refuse a file that could not be written once the work is done."""
+    if options.output is None:
+        return
+    suffix = _suffix(options)
+    if suffix not in _OUTPUTS:
+        raise BadInputError(
+            f"--output {options.output}: unknown format; known are .json, .csv, "
+            ".tsv, .parquet and .txt (text, as without a suffix)"
+        )
+    if options.json and suffix not in (".json", ""):
+        raise BadInputError(
+            f"--json does not go with --output {options.output}; drop one, or "
+            "choose a name that ends in .json"
+        )
+    folder = Path(options.output).parent
+    if os.path.isdir(options.output):
+        raise BadInputError(f"{options.output}: is a directory")
+    if not folder.is_dir():
+        raise BadInputError(f"{options.output}: there is no directory {folder}")
+
+
+def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
+    """Print the result, or write it where ``--output`` says."""
+    board = pipeline.leaderboard(options.level)
+    content: str | bytes
+    kind = "json" if options.json else _OUTPUTS[_suffix(options)]
+    if kind == "json":
+        content = _json(pipeline, options.level)
+    elif kind == "table":
+        content = _table(board, _suffix(options))
+    else:
+        content = _text(board, options)
+    if options.output is not None:
+        from skanchor.io import write_atomically
+
+        write_atomically(options.output, content)
+    else:
+        assert isinstance(content, str)
+        print_result(content)
+
+
+def _json(pipeline: AnchorPipeline, level: float) -> str:
+    import json
+
+    from skanchor.reports import result_json
+
+    result = result_json(pipeline, level)
+    return json.dumps(result, indent=2, allow_nan=False) + "\n"
+
+
+def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
+    board = board.rename_axis("model")
+    if suffix == ".parquet":
+        return board.reset_index().to_parquet(index=False)
+    separator = "\t" if suffix == ".tsv" else ","
+    return board.to_csv(sep=separator, lineterminator="\n")
+
+
+def _text(board: pd.DataFrame, options: argparse.Namespace) -> str:
+    from skanchor.reports import leaderboard_text, render
+
+    text = leaderboard_text(board, options.level)
+    if options.output is not None or not sys.stdout.isatty():
+        return render(text)
+    from rich.console import Console
+
+    return render(text, width=Console().width, terminal=True)
+
+
+def _suffix(options: argparse.Namespace) -> str:
+    return Path(options.output).suffix.lower() if options.output is not None else ""

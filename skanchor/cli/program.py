@@ -1,0 +1,99 @@
+"""The program: its commands, and the exit code of a run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from skanchor.cli.command import BadInputError, Parser
+from skanchor.cli.rank import RANK
+from skanchor.cli.streams import drop_stdout, print_error, show_own_warnings
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS = (RANK,)
+"""Every command."""
+
+_BAD_INPUT = 2
+_INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
+_BROKEN_PIPE = 141  # and SIGPIPE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit code: 0, or 2 on bad input."""
+    try:
+        cause = _run(argv)
+        if cause is not None:
+            print_error(cause)
+        return 0 if cause is None else _BAD_INPUT
+    except SystemExit as stop:  # --help and --version
+        return int(stop.code or 0)
+    except KeyboardInterrupt:
+        print("skanchor: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        drop_stdout()
+        return _BROKEN_PIPE
+
+
+def _run(argv: Sequence[str] | None) -> str | None:
+    """Run a command; say what is wrong with its input, if anything is."""
+    try:
+        options = _parser().parse_args(argv)
+        with warnings.catch_warnings():
+            show_own_warnings()
+            options.run(options)
+    except BrokenPipeError:
+        raise
+    except BadInputError as error:
+        return str(error)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror or error}"
+    except KeyError as error:
+        return f"{error.args[0]!r} is missing" if error.args else "missing key"
+    except (ValueError, TypeError, MemoryError) as error:
+        from skanchor.cli.wording import worded
+
+        return worded(error) or type(error).__name__
+    except Exception as error:
+        # Of pyarrow's errors not all are ValueErrors; its import is too slow for above.
+        if type(error).__module__.partition(".")[0] != "pyarrow":
+            raise
+        return str(error)
+    return None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="skanchor",
+        description="Rank new language models on the human scale from LLM judges.",
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        own = commands.add_parser(
+            command.name,
+            help=command.help,
+            description=command.description,
+            epilog="Exit code: 0 on success, 2 with a one-line cause on bad input.",
+        )
+        command.add_arguments(own)
+        own.set_defaults(run=command.run)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Print the version; asks for it only when wanted."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str):
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print(f"skanchor {version('skanchor')}")
+        parser.exit()

@@ -1,0 +1,58 @@
+"""What messages of the library call things here, on the command line."""
+
+from __future__ import annotations
+
+from skanchor.exceptions import Advice, Advised, Remedy, Term
+
+__all__ = ["ADVICE", "TERMS", "worded"]
+
+TERMS = {
+    Term.NEW_MODELS: "--new",
+    Term.AMONG_NEW_MODELS: "named by --new",
+    Term.GROUPS: "--groups",
+    Term.N_FOLDS: "--folds",
+}
+"""What a statement names."""
+
+ADVICE = {
+    Remedy.RENAME_COLUMNS: "Rename columns with --columns given=standard.",
+    Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
+    "another label.",
+    Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
+    "'model_a' or 'model_b'.",
+    Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
+    Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
+    "historical leaderboard.",
+    Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
+    Remedy.GIVE_GROUPS: None,
+    Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
+    Remedy.BOUND_SCORES: "Add comparisons.",
+    Remedy.ADD_VOTES: "Add votes.",
+    Remedy.PLACE_BY_JUDGES: "Name them with --new to place them with the judges' help, "
+    "or add votes.",
+    Remedy.KEEP_VOTES_IN_FOLDS: "Use fewer folds, add votes of theirs, or name them "
+    "with --new, so that judge rows place them, too.",
+    Remedy.STEADY_CORRECTION: "Add rows or use fewer folds.",
+    Remedy.SHRINK_BIAS: None,
+    Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge or the feature.",
+    Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "
+    "else drop the judge, or give --position-effect.",
+    Remedy.SWAP_SIDES: "Leave out --position-effect, or add rows with the sides "
+    "swapped.",
+}
+"""Every kind of advice; None where the command line has no flag for it."""
+
+
+def worded(message: BaseException | str) -> str:
+    """Put a message in the words of the command line."""
+    if not isinstance(message, Advised):
+        return str(message)
+    statement = "".join(
+        TERMS[part] if isinstance(part, Term) else str(part) for part in message.args
+    )
+    return " ".join([statement, *filter(None, map(_words, message.advice))])
+
+
+def _words(advice: Advice) -> str | None:
+    words = ADVICE[advice.kind]
+    return None if words is None else words.format_map(advice.values)

@@ -1,0 +1,6 @@
+"""Battles tables from files, and results to files."""
+
+from skanchor.io.atomic import write_atomically
+from skanchor.io.reading import read_battles
+
+__all__ = ["read_battles", "write_atomically"]

@@ -1,0 +1,83 @@
+"""Types of the columns: labels are text, what holds only numbers is numeric."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pandas as pd
+
+from skanchor.exceptions import DataWarning
+
+__all__ = ["typed"]
+
+_MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
+_BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
+
+
+def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFrame:
+    """Give the columns of a table their types.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As a reader hands it over.
+    ids : set of str
+        Columns of labels, which become text.
+    from_text : bool
+        Whether the file holds nothing but text, so that numbers must be parsed.
+
+    Returns
+    -------
+    DataFrame
+        The same columns, typed.
+    """
+    columns = {}
+    for name in table.columns:
+        column = table[name]
+        if from_text:
+            column = _parsed(column, name, is_id=name in ids)
+        elif name in ids:
+            column = _as_text(column)
+        columns[name] = column
+    return pd.DataFrame(columns, columns=table.columns)
+
+
+def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
+    """Give a column of text its type."""
+    missing = column == ""
+    if is_id:
+        return column.mask(missing)
+    missing = column.isin(_MISSING)
+    values = column[~missing]
+    numbers = pd.to_numeric(values, errors="coerce")
+    if numbers.notna().all():
+        return pd.to_numeric(column.mask(missing))
+    if values.isin(_BOOLEANS).all():
+        return column.mask(missing).map(_BOOLEANS)
+    if name[-2:] in ("_a", "_b") and numbers.notna().mean() > 0.5:
+        row = int(numbers.index[numbers.isna()][0])
+        warnings.warn(
+            f"Column {name!r} is taken as text, not as a feature: row {row} holds "
+            f"{column[row]!r}.",
+            DataWarning,
+            stacklevel=4,
+        )
+    # In a column of text only shown_first has a word for "unknown".
+    return column.mask(missing if name == "shown_first" else column == "")
+
+
+def _as_text(column: pd.Series) -> pd.Series:
+    codes, labels = pd.factorize(column)
+    names = [_label_text(label) for label in labels.tolist()]
+    texts = [None if code < 0 else names[code] for code in codes]
+    return pd.Series(texts, index=column.index, dtype="str")
+
+
+def _label_text(label: Any) -> str:
+    # Whole numbers arrive as floats where the column has a null.
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    if isinstance(label, bytes):
+        return label.decode()
+    return str(label)

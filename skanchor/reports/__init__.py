@@ -1,0 +1,7 @@
+"""Results for people to read and for programs to parse."""
+
+from skanchor.reports.leaderboard import LeaderboardText, leaderboard_text
+from skanchor.reports.page import render
+from skanchor.reports.records import result_json
+
+__all__ = ["LeaderboardText", "leaderboard_text", "render", "result_json"]

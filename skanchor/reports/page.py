@@ -1,0 +1,45 @@
+"""Turning what rich can print into text, on a page of any width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["UNBOUNDED", "render"]
+
+UNBOUNDED = 1_000_000
+"""More columns than any page has, in characters."""
+
+
+def render(renderable: Any, *, width: int | None = None, terminal: bool = False) -> str:
+    """Turn a rich renderable into text.
+
+    Parameters
+    ----------
+    renderable : object
+        Anything rich can print.
+    width : int, optional
+        Columns of the page; None takes what the content needs.
+    terminal : bool, default=False
+        Whether to use bold and colour (`NO_COLOR` is respected).
+
+    Returns
+    -------
+    str
+        The text, lines without trailing blanks.
+    """
+    from io import StringIO
+
+    from rich.console import Console
+
+    console = Console(
+        file=StringIO(),
+        width=UNBOUNDED if width is None else width,
+        force_terminal=terminal,
+        color_system="auto" if terminal else None,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        # What is too wide runs over the edge; cut off, it would be lost.
+        console.print(renderable, crop=False)
+    lines = capture.get().splitlines()
+    return "\n".join(line.rstrip() for line in lines) + "\n"

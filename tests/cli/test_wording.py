@@ -1,0 +1,176 @@
+"""Advice on the command line is in its own words, never in those of Python."""
+
+import re
+
+import numpy as np
+import pytest
+
+from skanchor.cli import wording
+from skanchor.cli.wording import ADVICE, TERMS, worded
+from skanchor.exceptions import Advice, BattlesError, Remedy, Term
+from skanchor.judges import JudgeCalibrator
+from skanchor.simulation import simulate_battles
+
+# What Python calls things that the command line calls otherwise.
+PYTHON = re.compile(
+    r"new_models|split_battles|n_splits|\bcv\b|BTLRegressor|LinearBias|alpha|mask\("
+    r"|astype|position_effect|disconnected=|an array|sample_weight|pandas"
+)
+NEW, SIDES = "new-model", ("model_a", "model_b")
+RIDGE = Advice(Remedy.SHRINK_BIAS, {"alpha": 0.01})
+
+
+def make_frame():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=100, n_historical=600, tau=0.0, random_state=5
+    )
+    outcome = np.where(np.asarray(data.y) > 0.5, "model_a", "model_b")
+    return data.X.assign(winner=outcome)
+
+
+FRAME = make_frame()
+HUMAN = FRAME["judge"] == "human"
+JUDGE_1 = FRAME["judge"] == "judge-1"
+
+
+def meets(*models):
+    return FRAME["model_a"].isin(models) | FRAME["model_b"].isin(models)
+
+
+def ordered(rows):
+    """On these rows the model wins that is first by its name."""
+    first = np.where(FRAME["model_a"] < FRAME["model_b"], "model_a", "model_b")
+    return FRAME.assign(winner=FRAME["winner"].mask(rows, first))
+
+
+def one_ahead(rows):
+    """On these rows model-01 wins whenever it takes part."""
+    first = np.where(FRAME["model_a"] == "model-01", "model_a", "model_b")
+    return FRAME.assign(winner=FRAME["winner"].mask(rows & meets("model-01"), first))
+
+
+def by_name():
+    won = np.where(FRAME["winner"] == "model_a", FRAME["model_a"], FRAME["model_b"])
+    return FRAME.assign(winner=won)
+
+
+def islands():
+    inside = [FRAME[side].isin(["model-01", "model-02"]) for side in SIDES]
+    return FRAME[~HUMAN | (inside[0] == inside[1])]
+
+
+def beaten_once():
+    """Humans let model-01 lose a single time, in one fold."""
+    frame = one_ahead(HUMAN)
+    row = frame.index[HUMAN & meets("model-01")][0]
+    ahead = frame.loc[row, "model_a"] == "model-01"
+    frame.loc[row, "winner"] = "model_b" if ahead else "model_a"
+    return frame
+
+
+def tosses():
+    coin = np.random.default_rng(2).choice(["model_a", "model_b"], len(FRAME))
+    return FRAME.assign(winner=FRAME["winner"].mask(~HUMAN, coin))
+
+
+def leak():
+    """A feature of the first judge's rows that is made from the outcome."""
+    leaks = {
+        f"leak_{side[-1]}": np.where(JUDGE_1 & (FRAME["winner"] == side), 1.0, 0.0)
+        for side in SIDES
+    }
+    return FRAME.assign(**leaks)
+
+
+CASES = {
+    Remedy.RENAME_COLUMNS: (lambda: FRAME.rename(columns={"model_a": "left"}), ""),
+    Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "crowd"}), ""),
+    Remedy.PUT_SIDES_FOR_NAMES: (by_name, ""),
+    Remedy.CONVERT_OUTCOMES: (
+        lambda: FRAME.replace({"winner": {"model_a": "1", "model_b": "0"}}),
+        "",
+    ),
+    Remedy.CHOOSE_NEW_MODELS: (lambda: FRAME[HUMAN], ""),
+    Remedy.ADD_NEW_MODELS: (lambda: FRAME, "--new model-01"),
+    Remedy.GIVE_GROUPS: (lambda: FRAME, "--groups topic"),
+    Remedy.JOIN_GROUPS: (islands, ""),
+    Remedy.BOUND_SCORES: (lambda: one_ahead(HUMAN), ""),
+    Remedy.ADD_VOTES: (lambda: ordered(HUMAN), ""),
+    Remedy.PLACE_BY_JUDGES: (lambda: one_ahead(HUMAN), ""),
+    Remedy.KEEP_VOTES_IN_FOLDS: (beaten_once, ""),
+    Remedy.STEADY_CORRECTION: (tosses, ""),
+    Remedy.SHRINK_BIAS: (leak, ""),
+    Remedy.SHRINK_OR_DROP_JUDGE: (leak, ""),
+    Remedy.SHOW_ORDER: (
+        lambda: FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1, "model_a")),
+        "",
+    ),
+    Remedy.SWAP_SIDES: (
+        lambda: FRAME.assign(shown_first=np.where(meets(NEW), "model_a", None)),
+        "--position-effect",
+    ),
+}
+
+
+def test_every_kind_of_advice_has_its_words_and_its_case():
+    assert set(ADVICE) == set(CASES) == set(Remedy)
+    assert set(TERMS) == set(Term)
+    for words in filter(None, [*ADVICE.values(), *TERMS.values()]):
+        assert not PYTHON.search(words)
+
+
+@pytest.fixture
+def heard(monkeypatch):
+    """What is put into words, as it comes."""
+    messages = []
+
+    def listen(message):
+        messages.append(message)
+        return worded(message)
+
+    monkeypatch.setattr(wording, "worded", listen)
+    return messages
+
+
+@pytest.mark.parametrize("kind", Remedy, ids=lambda kind: kind.name)
+def test_advice_is_in_the_words_of_the_command_line(
+    run, tmp_path, heard, kind, monkeypatch
+):
+    make, flags = CASES[kind]
+    if kind is Remedy.SHRINK_BIAS:
+        # Rows that keep a fit from settling without separating it are hard to find.
+        monkeypatch.setattr(JudgeCalibrator, "_separating", lambda *args: "")
+    path = tmp_path / "battles.jsonl"
+    make().to_json(path, orient="records", lines=True, double_precision=15)
+    flags = ["--folds", "4", "--item-effects", "none", *flags.split()]
+    _, _, err = run("rank", path, *flags)
+    given = [advice.kind for message in heard for advice in message.advice]
+    assert kind in given
+    assert not any(PYTHON.search(line) for line in err), err
+    if ADVICE[kind] is not None:
+        assert any(line.endswith(ADVICE[kind]) for line in err), err
+
+
+@pytest.mark.parametrize(
+    ("term", "flags", "words"),
+    [
+        (Term.NEW_MODELS, "--new nobody", "--new names ['nobody']"),
+        (Term.AMONG_NEW_MODELS, "--new model-01", "are not named by --new. Add"),
+        (Term.GROUPS, "--groups topic", "--groups names the column 'topic'"),
+        (Term.N_FOLDS, "--folds 5000", "Cannot have --folds=5000 greater"),
+        (Term.N_FOLDS, "--folds 500 --groups judge", "Cannot have --folds=500 greater"),
+    ],
+)
+def test_terms_are_flags(run, tmp_path, heard, term, flags, words):
+    FRAME.to_csv(path := tmp_path / "battles.csv", index=False)
+    code, _, err = run("rank", path, *flags.split())
+    assert (code, len(err)) == (2, 1)
+    assert term in heard[0].args
+    assert words in err[0]
+    assert not PYTHON.search(err[0])
+
+
+def test_names_of_models_are_left_alone():
+    error = BattlesError("Models ['new_models'] are odd.", advice=RIDGE)
+    assert worded(error) == "Models ['new_models'] are odd."
+    assert worded(ValueError("n_splits")) == "n_splits"

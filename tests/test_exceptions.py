@@ -1,0 +1,98 @@
+"""Errors and warnings: their parts, and that the parts last."""
+
+import pickle
+from copy import copy
+
+import pytest
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning as ScikitLearnWarning
+
+from skanchor import exceptions
+from skanchor.base import located
+from skanchor.chain import merge_notices
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    ConvergenceWarning,
+    DataWarning,
+    LearnerError,
+    Remedy,
+    SkanchorWarning,
+    Term,
+)
+
+RIDGE = Advice(Remedy.SHRINK_BIAS, {"alpha": 0.5})
+KINDS = [
+    getattr(exceptions, name)
+    for name in exceptions.__all__
+    if name.endswith(("Error", "Warning"))
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "again", [copy, lambda error: pickle.loads(pickle.dumps(error))]
+)
+def test_parts_survive(kind, again):
+    error = again(kind("Not ", Term.AMONG_NEW_MODELS, ".", advice=RIDGE))
+    assert type(error) is kind
+    assert error.statement == "Not in new_models."
+    assert error.advice == (RIDGE,)
+    words = "Set a ridge penalty, such as LinearBias(alpha=0.5)."
+    assert str(error) == f"Not in new_models. {words}"
+    assert isinstance(error.args[1], Term)
+
+
+def test_message_without_advice_is_its_statement():
+    assert str(BattlesError("What is wrong.")) == "What is wrong."
+    assert str(BattlesError()) == ""
+    many = BattlesError("A.", advice=[RIDGE, Advice(Remedy.CONVERT_OUTCOMES)])
+    assert str(many).endswith("(alpha=0.5). Convert them: y.astype(float).")
+
+
+def test_the_number_of_the_problem_survives():
+    error = pickle.loads(pickle.dumps(LearnerError("It failed.", problem=3)))
+    assert (str(error), error.problem) == ("It failed.", 3)
+
+
+def test_convergence_warning_is_scikit_learn_s_and_ours():
+    assert issubclass(ConvergenceWarning, SkanchorWarning)
+    assert issubclass(ConvergenceWarning, ScikitLearnWarning)
+
+
+def test_location_goes_before_the_statement():
+    with (
+        pytest.raises(BattlesError, match=r"^Model 'x': Fold 3: Odd\. Set") as caught,
+        located("Model 'x'"),
+        located("Fold 3"),
+    ):
+        raise BattlesError("Odd.", advice=RIDGE)
+    assert caught.value.statement == "Model 'x': Fold 3: Odd."
+    assert caught.value.advice == (RIDGE,)
+
+
+def test_merged_warnings_keep_their_advice():
+    notice = DataWarning("Odd.", advice=RIDGE)
+    (merged,) = merge_notices({0: [notice], 2: [notice]}, [])
+    assert type(merged) is DataWarning
+    assert merged.statement == "In folds [0, 2], not on all rows: Odd."
+    assert merged.advice == (RIDGE,)
+    assert notice.statement == "Odd."
+
+
+def _refuse():
+    raise BattlesError("Odd.", advice=RIDGE)
+
+
+def test_parts_come_back_from_worker_processes():
+    with pytest.raises(BattlesError) as caught:
+        Parallel(n_jobs=2)([delayed(_refuse)(), delayed(_refuse)()])
+    assert caught.value.advice == (RIDGE,)
+
+
+def test_every_template_is_filled_by_its_values():
+    for kind in Remedy:
+        values = {"alpha": 0.01} if "{alpha}" in kind.value else {}
+        words = str(Advice(kind, values))
+        assert words.endswith(".")
+        assert "{alpha" not in words
