@@ -51,8 +51,9 @@ def hide_votes(battles, new):
 def task(request):
     """Battles, outcomes, the transformer in front, and the one new model."""
     if request.param == "demo":
-        battles, new = load_demo().frame, "ivory-lynx"
-        battles = battles[(battles[["model_a", "model_b"]] != "jade-finch").all(axis=1)]
+        battles, new = load_demo().frame, "blue-heron"
+        unvoted = battles[["model_a", "model_b"]].isin(["ivory-lynx", "jade-finch"])
+        battles = battles[~unvoted.any(axis=1)]
         names = ()
     else:
         battles = read_battles(request.getfixturevalue("mt_bench_path"))

@@ -30,8 +30,9 @@ if path.exists():
     battles, new = read_battles(path), "claude-v1"
     counts = ["n_chars", "n_bullets", "n_numbered", "n_digits", "n_question"]
 else:
-    battles, new = load_demo().frame, "ivory-lynx"
-    battles = battles[(battles[["model_a", "model_b"]] != "jade-finch").all(axis=1)]
+    battles, new = load_demo().frame, "blue-heron"
+    unvoted = battles[["model_a", "model_b"]].isin(["ivory-lynx", "jade-finch"])
+    battles = battles[~unvoted.any(axis=1)]
     counts = []
 voted = battles["judge"] == "human"
 involved = (battles[["model_a", "model_b"]] == new).any(axis=1)
