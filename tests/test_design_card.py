@@ -193,6 +193,7 @@ def test_a_ridge_of_human_scores_is_compared_fairly():
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("task", ["demo"], indirect=True)
 def test_networks_join_the_search(task):
     learners = [LinearBias(), NetworkBias(max_epochs=2, width=8)]
     grid = {**grids()[0], "method__calibrator__bias": learners}
