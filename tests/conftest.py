@@ -1,6 +1,7 @@
 """Fixtures that every test module may ask for."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,15 @@ ARENA_JUDGES = (
     "claude-3-opus-20240229",
     "gpt-3.5-turbo",
 )
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what is marked ``torch`` where networks cannot be fitted."""
+    if find_spec("torch") and find_spec("skorch"):
+        return
+    for item in items:
+        if item.get_closest_marker("torch"):
+            item.add_marker(pytest.mark.skip(reason="needs torch and skorch"))
 
 
 @pytest.fixture
@@ -43,3 +53,13 @@ def arena_table():
     table = table.rename(columns={"num": "prompt_id"})
     table["winner"] = table["winner"].replace({"tie (bothbad)": "tie"})
     return table[["prompt_id", "model_a", "model_b", "judge", "winner"]]
+
+
+@pytest.fixture(scope="session")
+def mt_bench_path():
+    """The tidy table of MT-bench, beside the published files."""
+    mirror = os.environ.get("SKANCHOR_DATA_MIRROR", "")
+    path = Path(mirror).parent / "tidy" / "mt_bench.csv.gz"
+    if not mirror or not path.exists():
+        pytest.skip("SKANCHOR_DATA_MIRROR does not lead to the mt_bench table")
+    return path

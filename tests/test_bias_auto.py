@@ -1,6 +1,5 @@
 """The choice among learners, learners of a user's own, and what must be refused."""
 
-import os
 import re
 import time
 from pathlib import Path
@@ -174,16 +173,12 @@ def test_documented_learner_of_thirty_lines():
 
 
 @pytest.mark.slow
-def test_documented_grid_search_on_mt_bench(capsys):
-    mirror = os.environ.get("SKANCHOR_DATA_MIRROR", "")
-    tidy = Path(mirror).parent / "tidy" / "mt_bench.csv.gz"
-    if not mirror or not tidy.exists():
-        pytest.skip("SKANCHOR_DATA_MIRROR does not lead to the mt_bench table")
-    pytest.importorskip("skorch")
+@pytest.mark.torch
+def test_documented_grid_search_on_mt_bench(capsys, mt_bench_path):
     code = documented("A grid search over learners")
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
     assert 'read_battles("mt_bench.csv.gz")' in code
-    small = code.replace('"mt_bench.csv.gz"', repr(str(tidy)))
+    small = code.replace('"mt_bench.csv.gz"', repr(str(mt_bench_path)))
     exec(small, {})
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("LinearBias", "network", "boosted"))

@@ -27,11 +27,14 @@ from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 
-# Small tables cross thresholds that are not at issue here.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::skanchor.exceptions.DiagnosticWarning",
-    "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
-)
+pytestmark = [
+    pytest.mark.torch,
+    # Small tables cross thresholds that are not at issue here.
+    pytest.mark.filterwarnings(
+        "ignore::skanchor.exceptions.DiagnosticWarning",
+        "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
+    ),
+]
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("skorch")

@@ -359,11 +359,12 @@ class TestAuto:
         assert half["learned"] > t_quantile(0.95, most)[0] - 1e-9 > 2.0
 
     @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-    @pytest.mark.parametrize("learner", [BoostedBias(max_rounds=10), "network"])
+    @pytest.mark.parametrize(
+        "learner",
+        [BoostedBias(max_rounds=10), pytest.param("network", marks=pytest.mark.torch)],
+    )
     def test_flexible_biases_do_not_swallow_the_deviations(self, learner):
         """Features that tell the models apart let psi imitate deviations."""
-        if learner == "network":
-            pytest.importorskip("skorch")
         data = small(n_models=10, n_historical=3000, n_judges=1, item_sd=0.5)
         rng = np.random.default_rng(0)
         for k in range(8):
