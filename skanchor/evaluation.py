@@ -153,7 +153,7 @@ def _place(
     fitted = clone(estimator)
     if f"{step}new_models" in fitted.get_params():
         fitted.set_params(**{f"{step}new_models": [model]})
-    extra = {f"{step}sample_weight": left.weight}
+    extra: dict[str, Any] = {f"{step}sample_weight": left.weight}
     if left.groups is not None:
         extra[f"{step}groups"] = left.groups
     others = human.scores_.drop(model)
