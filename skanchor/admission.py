@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, decide_roles, usable_features
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
@@ -27,7 +27,6 @@ __all__ = [
     "leave_out_separated",
 ]
 
-Array = NDArray[np.float64]
 
 FEW_GROUPS = 30
 """Groups below which a variance between groups is not trusted."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._typing import Array
 from skanchor.admission import (
     check_ranking,
     check_weights_and_groups,
@@ -37,8 +37,6 @@ from skanchor.treatments import choose_treatments, leaves_items_out
 from skanchor.warning_log import WarningLog
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
-
-Array = NDArray[np.float64]
 
 
 class AnchorPipeline(RankingEstimator):

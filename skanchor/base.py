@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._numerics.logistic import log_loss_terms
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import BattlesError, DataWarning
@@ -26,8 +27,6 @@ from skanchor.sample import Sample, check_weight
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ComparisonEstimator"]
-
-Array = NDArray[np.float64]
 
 
 class ComparisonEstimator(ClassifierMixin, BaseEstimator):

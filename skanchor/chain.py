@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._typing import Array
 from skanchor.arrivals import ArrivalScorer
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
@@ -19,8 +20,6 @@ from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
 
 __all__ = ["Chain", "Stages", "complete", "fit_stages"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._typing import Array
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import Advice, InstabilityWarning, Remedy, located
@@ -21,7 +22,6 @@ from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = ["CrossFit", "FullFit", "Repeat", "cross_fit"]
 
-Array = NDArray[np.float64]
 
 FAR = 3.0
 """Logits beyond which one corrective step from the plug-in is not believed."""

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skanchor._checks import check_bounds
 from skanchor._numerics.separation import separating_columns
+from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import FitTask, fit_all, same_settings
@@ -38,7 +39,6 @@ from skanchor.warning_log import warn
 
 __all__ = ["JudgeCalibrator", "NoJudges"]
 
-Array = NDArray[np.float64]
 
 ONE_SIDED = 10
 """Rows from which a judge that always prefers one display side is told."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.shrinkage import Shrinkage, choose_shrinkage, shrink
+from skanchor._typing import Array
 
 __all__ = [
     "PRIOR_ITEMS",
@@ -25,7 +26,6 @@ __all__ = [
     "inflation",
 ]
 
-Array = NDArray[np.float64]
 
 PRIOR_ITEMS = 0.5
 """Items that the prior of the common variance is worth: log-F with as many degrees of

@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import SymmetricSolver, mix_judges
+from skanchor._typing import Array
 
 __all__ = ["FLOOR", "ItemEvidence", "shown_share"]
 
-Array = NDArray[np.float64]
 
 FLOOR = 1e-8
 """Least eigenvalue of the covariance, in squared logits: far below any sampling error,

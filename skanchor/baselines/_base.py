@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.admission import admit_to_ranking
 from skanchor.base import ComparisonEstimator
 from skanchor.btl import BTLRegressor
@@ -21,8 +22,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["PlugIn", "TwoStages", "check_scores"]
-
-Array = NDArray[np.float64]
 
 
 class TwoStages(ComparisonEstimator):

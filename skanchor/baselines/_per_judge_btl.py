@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
 from skanchor.refits import SCORE_BOUND, Arrivals, Fits
 
 __all__ = ["PerJudgeBTL"]
-
-Array = NDArray[np.float64]
 
 
 class PerJudgeBTL(PlugIn):

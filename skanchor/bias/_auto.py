@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.logistic import log_loss_terms
+from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
 from skanchor.bias._linear import LinearBias
 from skanchor.bias._network import NetworkBias
@@ -25,7 +26,6 @@ from skanchor.comparisons import FeaturePairs
 
 __all__ = ["CANDIDATES", "AutoBias"]
 
-Array = NDArray[np.float64]
 
 CANDIDATES: dict[str, type] = {
     "linear": LinearBias,

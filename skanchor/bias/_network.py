@@ -7,12 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._typing import Array
 from skanchor.bias._network_head import HeadColumns, fit_head
 from skanchor.bias._rows import TrainingRows
 from skanchor.bias._standardise import Standardiser
@@ -23,7 +24,6 @@ from skanchor.exceptions import LearnerError
 
 __all__ = ["NetworkBias"]
 
-Array = NDArray[np.float64]
 
 PREFIXES = ("module__", "optimizer__")
 

@@ -15,6 +15,7 @@ from skanchor._numerics.item_covariance import (
 )
 from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_judges
 from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._likelihood import ItemLikelihood
@@ -23,7 +24,6 @@ from skanchor.sample import Sample
 
 __all__ = ["MIN_HISTORICAL", "ItemCovariance", "estimate_item_covariance"]
 
-Array = NDArray[np.float64]
 
 MIN_HISTORICAL = 5
 """Historical models below which the covariance of the deviations is not estimated."""

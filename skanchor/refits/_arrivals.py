@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.arrivals import ArrivalRows
+from skanchor._typing import Array
 
 __all__ = ["Arrivals", "JudgeFits"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

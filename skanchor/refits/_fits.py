@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.refits._arrivals import Arrivals, JudgeFits
 from skanchor.refits._cells import Cells
 from skanchor.refits._layout import Layout, columns_of
 
 __all__ = ["Fits"]
-
-Array = NDArray[np.float64]
 
 
 class Fits:

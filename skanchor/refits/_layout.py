@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.batched import Workspace
+from skanchor._typing import Array
 from skanchor.comparisons import usable_features
 from skanchor.sample import Sample
 
 __all__ = ["Cut", "Layout", "columns_of", "dense_incidence"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

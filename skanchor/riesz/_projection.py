@@ -17,14 +17,13 @@ from skanchor._numerics.information import (
     judge_block,
 )
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import learner_for
 from skanchor.comparisons import Comparisons, FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["JudgeProjection", "fit_projections", "project_judges"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
