@@ -1,4 +1,4 @@
-"""Admission of battles to a ranking: roles, judges with history, nothing unplaced.
+"""Admission of battles to a ranking: roles decided, what cannot be used left out.
 
 Every method that ranks new models, pipeline and competitors alike, comes by this road.
 """
@@ -129,7 +129,7 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         trial = clone(btl).fit_sample(sample)
     graph = trial.connectivity_
     if not graph.is_separated or trial.alpha > 0.0:
-        # The chain will find, and tell, the same.
+        # The chain will find the same, and warn of it.
         return sample
     for found in log.found:
         warn(found)

@@ -1,4 +1,4 @@
-"""The cross-fitted chain as an estimator."""
+"""``AnchorPipeline``: the cross-fitted chain of stages as one estimator."""
 
 from __future__ import annotations
 
@@ -131,10 +131,10 @@ class AnchorPipeline(RankingEstimator):
     something where item effects are estimated: a weight stands for as many equal rows.
 
     Historical models whose human score has no finite value (they never won, or never
-    lost) take no part: they keep an infinite error. Folds are dealt anew where a
-    training set would lose what ties a model to the others. A score that one
-    corrective step cannot reach is told by an ``InstabilityWarning``; it keeps the
-    plug-in, with an infinite error.
+    lost) take no part: they keep an infinite error. Folds are assigned again where a
+    training set would lose what ties a model to the others. An
+    ``InstabilityWarning`` names scores that one corrective step cannot reach; they
+    keep the plug-in, with an infinite error.
 
     Examples
     --------
@@ -271,7 +271,7 @@ class AnchorPipeline(RankingEstimator):
     def _add_separated(self, everyone: Sample, btl: BTLRegressor) -> None:
         """Put the models that were left out on the board again."""
         with WarningLog():
-            # They have been told of.
+            # Their warnings have been issued.
             human_fit = clone(btl).fit_sample(everyone)
         counts = count_rows(everyone.X, everyone.weight)
         self.models_ = everyone.X.models
@@ -409,8 +409,8 @@ class AnchorPipeline(RankingEstimator):
         )  # fmt: skip
         coverage, covered = table[["compatible", "covered"]].mean().tolist()
         if result.diagnostics is not None:
-            told = replace(result.diagnostics, coverage=coverage, covered=covered)
-            self.result_ = replace(result, diagnostics=told)
+            checked = replace(result.diagnostics, coverage=coverage, covered=covered)
+            self.result_ = replace(result, diagnostics=checked)
             self.results_[self.item_effects_] = self.result_
         return float(coverage)
 

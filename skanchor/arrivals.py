@@ -1,4 +1,4 @@
-"""Scores of the new models, read off the comparisons that involve them."""
+"""Scores of the new models from the comparisons that involve them."""
 
 from __future__ import annotations
 

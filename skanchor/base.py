@@ -135,8 +135,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         start : estimator, optional
             The same estimator fitted on nearly the same rows: where to start from.
         seed_offset : int, default=0
-            Number of the training set. Learners that draw at random draw anew for each
-            but number zero, which keeps their own seeds.
+            Number of the training set, from which learners with a ``random_state``
+            derive their seeds; zero keeps the seeds as they are.
 
         Returns
         -------

@@ -185,8 +185,8 @@ def _fit_fold(
 ) -> tuple[dict[str, tuple[FoldFit, Array]], list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
-    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds:
-    learners that draw at random draw anew in each, and the cross-fit averages them.
+    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds,
+    by which learners have another seed in each, and the cross-fit averages them.
     """
     sample, found = full.sample, {}
     with located(f"Fold {number}"), WarningLog() as log:
@@ -243,7 +243,10 @@ class _Collected:
             self.influence[test] = terms
 
     def sum_up(self, full: Chain, items: ItemCovariance | None) -> Repeat:
-        """Sum up one cross-fit."""
+        """Estimate and variance of one cross-fit.
+
+        The mean plug-in plus the summed influence (eq:feasible-anchor-estimator-v2).
+        """
         X, folds, sums = self.sample.X, self.folds, self.sums
         if self.influence is not None:
             sums.add(self.influence, X.is_human, self.sample.groups)
@@ -344,7 +347,10 @@ def _instability(
 def _covariance(
     influence: Array, is_human: NDArray[np.bool_], groups: NDArray[np.intp] | None
 ) -> tuple[Array, Array]:
-    """Covariance of the scores and its human, judge and cross parts."""
+    """Covariance of the scores and its human, judge and cross parts.
+
+    The summed squares of influence, by group (eq:feasible-anchor-variance-v2).
+    """
     size = influence.shape[1]
     human, judge, cross = np.zeros((3, size, size))
     if groups is not None:

@@ -41,7 +41,7 @@ __all__ = ["JudgeCalibrator", "NoJudges"]
 
 
 ONE_SIDED = 10
-"""Rows from which a judge that always prefers one display side is told."""
+"""Rows from which a judge that always prefers one display side is warned of."""
 
 POSITION_BOUND = 20.0
 """Bound on the absolute position effect, in judge logits."""
@@ -100,7 +100,7 @@ class JudgeCalibrator(ComparisonEstimator):
     Notes
     -----
     Solves eq:calibration-estimation-v2. A negative, near-zero or bound-hitting
-    sensitivity is kept and told by a ``WeakJudgeWarning``.
+    sensitivity is kept and warned of by a ``WeakJudgeWarning``.
 
     Examples
     --------

@@ -290,7 +290,7 @@ def test_repeats_combine_by_medians():
     mean = np.mean([one.influence_ for one in each], axis=0)
     assert_allclose(anchor.influence_, mean, atol=1e-12)
     seeded = SourceKFold(3, random_state=0)
-    with pytest.raises(ValueError, match="deals the same folds each time"):
+    with pytest.raises(ValueError, match="gives the same folds each time"):
         AnchorPipeline(cv=seeded, n_repeats=2).fit(data.X, data.y)
 
 

@@ -1,4 +1,4 @@
-"""Human rows of the new model: what they alone would say."""
+"""Scores from human rows alone, had the new model any."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Oracle(RankingEstimator):
         unknown = [model for model in old.tolist() if model not in self.truth["scores"]]
         unknown += [j for j in X.judges.tolist() if j not in self.truth["bias"]]
         if unknown:
-            raise BattlesError(f"The truth does not tell of {unknown[:5]}.")
+            raise BattlesError(f"The truth has no score for {unknown[:5]}.")
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         known = sample.with_battles(self._nuisances(X))

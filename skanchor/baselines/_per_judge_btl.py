@@ -90,7 +90,7 @@ class PerJudgeBTL(PlugIn):
         for m in judges:
             scores = fits.btl_scores(fits.cells.of_judge(m))[:, fits.new]
             slope = arrivals.of_judge(m).sensitivities[:, :1]
-            # A judge without any sensitivity, which has been told of, says nothing.
+            # A judge without any sensitivity, which has been warned of, says nothing.
             scores = np.divide(
                 scores, slope, out=np.zeros_like(scores), where=slope != 0
             )

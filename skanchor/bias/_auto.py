@@ -221,7 +221,7 @@ class AutoBias(ContrastMixin, BaseEstimator):
         names = list(candidates)
         gaps = terms - terms[:, [best]]
         spread = np.sqrt(share**2 @ (gaps - share @ gaps) ** 2)
-        # What one standard error cannot tell apart, the order of the list decides.
+        # Within one standard error the order of the list decides.
         best = int(np.argmax(losses - losses[best] <= spread))
         self.losses_ = dict(zip(names, losses.tolist(), strict=True))
         self.gap_error_ = dict(zip(names, spread.tolist(), strict=True))

@@ -198,7 +198,7 @@ class _EarlyStopping:
 
 @dataclass(frozen=True, slots=True)
 class _LogisticLoss:
-    """Log loss of outcomes in [0, 1]."""
+    """Log loss of outcomes in [0, 1] (eq:calibration-estimation-v2)."""
 
     rows: BoostingRows
     weight: Array

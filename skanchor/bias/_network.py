@@ -112,7 +112,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     The paper's class: ReLU layers, bounded output, sparse weights (``l1``), depth and
     width that grow with the sample. Each fold trains its body from seeded first weights
     of its own, never from the body of the fit on all rows: training stops before
-    convergence, so that such a start would tell the fold of the rows that it holds out.
+    convergence, so that such a start would leak the rows that the fold holds out.
     As first weights differ between folds, the cross-fit averages over them. Training
     starts from the exact linear fit, so that hidden features need not stand in for the
     sensitivity. The head is the unique solution of a convex problem.

@@ -119,6 +119,9 @@ def fit_head(
 ) -> Head:
     """Fit the head, and the parametric columns with it.
 
+    With the logistic loss this solves eq:calibration-estimation-v2 in the head, the
+    hidden features being fixed.
+
     Parameters
     ----------
     rows : TrainingRows

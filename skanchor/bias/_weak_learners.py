@@ -71,7 +71,7 @@ class HistogramTrees:
     bins : Bins
         Bins of the features.
     seed : int
-        Seed of the first round's draws.
+        Seed of the first round.
     max_depth, max_features, min_leaf : number
         Parameters of :class:`skanchor.bias.BoostedBias`.
     """

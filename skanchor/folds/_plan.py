@@ -1,4 +1,4 @@
-"""The fold plan as data: drawn, checked, and what a training set weighs."""
+"""The fold plan as data: its check, and the row weights of a training set."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def estimate_item_covariance(
         )
         covariance *= turned
         change = np.abs(covariance - before).max()
-        # A tenth of a variance is far below what so few items tell of it.
+        # A tenth of a variance is far below its sampling error with so few items.
         if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break

@@ -1,4 +1,4 @@
-"""How much the residuals of each source vary beside independent votes."""
+"""Dispersion of each source's residuals, one for independent votes."""
 
 from __future__ import annotations
 

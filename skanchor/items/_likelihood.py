@@ -355,7 +355,7 @@ def differences(values: Array, cut: JudgeRows) -> Array:
 
 
 def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
-    """Merge rows that no parameter tells apart; without features these are many."""
+    """Merge rows that are alike to all parameters; without features these are many."""
     X, y, weight = sample.X, sample.y, sample.weight
     if X.features_left.shape[1]:
         return X, y, weight

@@ -119,7 +119,7 @@ class Arrivals:
         """Solve one equation for each new model g.
 
         ``mean over its rows of k sign_g (y - sigma(c delta + h)) + shift = 0``, with k
-        the sensitivity c (then it is the likelihood's) or one.
+        the sensitivity c, which gives eq:arrival-estimation-v2, or one.
 
         Parameters
         ----------

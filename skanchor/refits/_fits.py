@@ -1,4 +1,4 @@
-"""What a method may ask of the rows: scores, judges, arrivals; for all replicates."""
+"""What a method builds on: human scores, judges, arrivals, each for all replicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of rows and roles does not depend on weights: laid out once for all refits."""
+"""What follows from rows and roles alone, computed once for all sets of weights."""
 
 from __future__ import annotations
 

@@ -187,6 +187,8 @@ class RankingResult(ModelResult):
     def rank_sets(self, level: float = 0.95, among: str = "historical") -> pd.DataFrame:
         """Ranks of the new models with simultaneous confidence sets.
 
+        Computes eq:simulation-rank-set.
+
         Parameters
         ----------
         level : float, default=0.95

@@ -297,6 +297,8 @@ class RieszDebiaser(ComparisonEstimator):
     def influence(self, X: Any, y: Any) -> Array:
         """Weight times residual of each row, the terms of the correction.
 
+        Their sum is that of eq:arrival-residual-correction-v2.
+
         Parameters
         ----------
         X : Comparisons
