@@ -50,8 +50,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of nested estimators included.
 
-        Setting a nested parameter of a part that is None or a string first replaces
-        it by the estimator it stands for, the one that ``fit`` would use.
+        Setting a nested parameter of a part that is None or a string, or is set to
+        one in the same call, first replaces it by the estimator it stands for, the one
+        that ``fit`` would use.
 
         Parameters
         ----------
@@ -62,16 +63,20 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name in params:
+        for name in list(params):
             part, nested, _ = name.partition("__")
-            if nested and part in self._stands_for and part not in params:
-                setattr(self, part, self._part(part))
+            if nested and part in self._stands_for:
+                params[part] = self._standing_for(
+                    part, params.get(part, getattr(self, part))
+                )
         super().set_params(**params)
         return self
 
     def _part(self, name: str) -> Any:
         """Estimator that a parameter gives or, being None or a string, stands for."""
-        value = getattr(self, name)
+        return self._standing_for(name, getattr(self, name))
+
+    def _standing_for(self, name: str, value: Any) -> Any:
         if value is None or isinstance(value, str):
             return self._stands_for[name](value)
         return value
