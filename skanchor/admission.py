@@ -154,7 +154,7 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
 
 
 def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
-    """Refuse weights that drown in rounding; warn of odd ones, and of few groups.
+    """Refuse weights of too wide a range; warn of odd ones, and of few groups.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
 
 
 def _scaled(weight: Array) -> Array:
-    """Refuse weights whose ratios drown in rounding; bring extreme ones near one."""
+    """Refuse weights of too wide a range; scale extreme ones to a maximum of one."""
     unit = weight.max()
     scaled = weight / unit
     lost = (weight > 0) & (scaled < np.finfo(float).eps)

@@ -285,11 +285,11 @@ class JudgeCalibrator(ComparisonEstimator):
             )
 
     def follow(self, learner: Any) -> Any:
-        """Put what this calibrator has chosen where another stage would choose.
+        """Learners of another stage, which take over the choices made here.
 
-        The pick of an automatic learner, and the settings that the same learner has
-        chosen here: functions that psi was shrunk to leave out need no balance in the
-        weights.
+        An automatic learner becomes the pick, and a learner with the calibrator's
+        settings gets what was chosen here, such as a ridge: functions that psi was
+        shrunk to leave out need no balance in the weights.
 
         Parameters
         ----------

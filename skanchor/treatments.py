@@ -52,7 +52,7 @@ def leaves_items_out(item_effects: Any) -> bool:
 def choose_treatments(
     item_effects: Any, sample: Sample, calibrator: JudgeCalibrator, check: ItemCheck
 ) -> Treatments:
-    """Choose treatments as a user asks for them.
+    """Choose the treatments that ``item_effects`` asks for.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class TwoStages(ComparisonEstimator):
 
 
 class PlugIn(TwoStages, ScoreEstimator):
-    """Human scores, then judges, then the new scores in an equation of the method's.
+    """Methods in steps: human scores, then judges, then an equation for new scores.
 
     A subclass states its equation in ``_place``, on arrays with a leading axis of
     replicates; see :mod:`skanchor.refits`.
