@@ -73,7 +73,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         return self
 
     def _part(self, name: str) -> Any:
-        """The estimator in a parameter, or the one that its None or string stands for."""
+        """Estimator in a parameter, or the one that its None or string stands for."""
         return self._standing_for(name, getattr(self, name))
 
     def _standing_for(self, name: str, value: Any) -> Any:

@@ -39,7 +39,6 @@ from skanchor.warning_log import warn
 
 __all__ = ["JudgeCalibrator", "NoJudges"]
 
-
 ONE_SIDED = 10
 """Rows from which a judge that always prefers one display side is warned of."""
 
@@ -287,9 +286,8 @@ class JudgeCalibrator(ComparisonEstimator):
     def follow(self, learner: Any) -> Any:
         """Learners of another stage, which take over the choices made here.
 
-        An automatic learner becomes the pick, and a learner with the calibrator's
-        settings gets what was chosen here, such as a ridge: functions that psi was
-        shrunk to leave out need no balance in the weights.
+        An automatic learner becomes the pick; one with this calibrator's settings gets
+        the ridge chosen here: what psi was shrunk to leave out needs no balance.
 
         Parameters
         ----------
@@ -341,9 +339,7 @@ class JudgeCalibrator(ComparisonEstimator):
         pairs = cut.pairs
         if complete:
             return self._checked_contrast(judge, pairs)
-        finite = np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(
-            axis=1
-        )
+        finite = np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1)
         values = np.full(len(cut), np.nan)
         if finite.any():
             values[finite] = self._checked_contrast(judge, pairs[finite])
