@@ -17,6 +17,7 @@ from skanchor._checks import check_level
 from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
@@ -33,7 +34,6 @@ from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
 
-Array = NDArray[np.float64]
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""

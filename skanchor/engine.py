@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._typing import Array
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import Advice, InstabilityWarning, Remedy, located
@@ -20,7 +21,6 @@ from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = ["CrossFit", "FullFit", "Repeat", "cross_fit"]
 
-Array = NDArray[np.float64]
 
 FAR = 3.0
 """Logits beyond which one corrective step from the plug-in is not believed."""
@@ -179,8 +179,8 @@ def _fit_fold(
 ) -> tuple[FoldFit, Array, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
-    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds:
-    learners that draw at random draw anew in each, and the cross-fit averages them.
+    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds,
+    by which learners have another seed in each, and the cross-fit averages them.
     """
     sample = full.sample
     with located(f"Fold {number}"), WarningLog() as log:
@@ -311,7 +311,10 @@ def _instability(
 def _covariance(
     influence: Array, is_human: NDArray[np.bool_], groups: NDArray[np.intp] | None
 ) -> tuple[Array, Array]:
-    """Covariance of the scores and its human, judge and cross parts."""
+    """Covariance of the scores and its human, judge and cross parts.
+
+    The summed squares of influence, by group (eq:feasible-anchor-variance-v2).
+    """
     size = influence.shape[1]
     human, judge, cross = np.zeros((3, size, size))
     if groups is not None:

@@ -393,7 +393,7 @@ def test_oracle(data):
     assert oracle.contrasts().shape == (6, 8)
     with pytest.raises(BattlesError, match="needs truth="):
         Oracle().fit(data.X, data.y)
-    with pytest.raises(BattlesError, match="does not tell of"):
+    with pytest.raises(BattlesError, match="has no score for"):
         Oracle(truth={**truth, "bias": {}}).fit(data.X, data.y)
 
 

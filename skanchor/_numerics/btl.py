@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from skanchor._numerics.linalg import solve_zero_sum
 from skanchor._numerics.logistic import sigmoid
+from skanchor._typing import Array
 
 __all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
 
@@ -24,13 +25,13 @@ _PACKED, _MOST = 2.0**26, 1 << 25
 
 def pair_sums(
     left: NDArray[np.intp], right: NDArray[np.intp], values: NDArray, size: int
-) -> NDArray[np.float64]:
+) -> Array:
     """Sum ``values`` by ordered pair into a (size, size) matrix."""
     sums = np.bincount(left * size + right, values, size * size)
     return sums.reshape(size, size).astype(np.float64, copy=False)
 
 
-def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def laplacian(pair_weight: Array) -> Array:
     """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b).
 
     Parameters
@@ -60,17 +61,17 @@ class PairCounts:
         Sums of squared weights times 1, y and y squared, for the sandwich.
     """
 
-    weight: NDArray[np.float64]
-    first: NDArray[np.float64]
-    squares: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    weight: Array
+    first: Array
+    squares: tuple[Array, Array, Array]
 
     @classmethod
     def from_rows(
         cls,
         left: NDArray[np.intp],
         right: NDArray[np.intp],
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64],
+        y: Array,
+        weight: Array,
         size: int,
     ) -> PairCounts:
         """Aggregate rows; those of a model against itself count for nothing.
@@ -94,7 +95,7 @@ class PairCounts:
         return cls(tables[0], tables[1], (tables[2], tables[3], tables[4]))
 
     @property
-    def wins(self) -> NDArray[np.float64]:
+    def wins(self) -> Array:
         """(Half) wins of the row model over the column model."""
         return self.first + (self.weight - self.first).T
 
@@ -106,16 +107,16 @@ class PairCounts:
             self.weight[box], self.first[box], (one[box], y[box], y2[box])
         )
 
-    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probabilities(self, scores: Array) -> Array:
         """P(row model beats column model)."""
         return sigmoid(scores[:, None] - scores[None, :])
 
-    def information(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def information(self, scores: Array) -> Array:
         """Fisher information of the scores, a Laplacian of shape (K, K)."""
         p = self.probabilities(scores)
         return laplacian(self.weight * p * (1.0 - p))
 
-    def meat(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def meat(self, scores: Array) -> Array:
         """Sum of outer products of the weighted score vectors of the rows."""
         p = self.probabilities(scores)
         one, y, y2 = self.squares
@@ -129,8 +130,8 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
 
 
 def _count(
-    left: NDArray[np.intp], right: NDArray[np.intp], y: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
+    left: NDArray[np.intp], right: NDArray[np.intp], y: Array, size: int
+) -> Array:
     """Sums of 1, y and y squared by pair."""
     tied, both = np.zeros((3, size * size)), np.zeros(size * size)
     for rows in _steps(len(left), size):
@@ -151,10 +152,10 @@ def _count(
 def _weigh(
     left: NDArray[np.intp],
     right: NDArray[np.intp],
-    y: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    y: Array,
+    weight: Array,
     size: int,
-) -> NDArray[np.float64]:
+) -> Array:
     """Sums by pair of w, w y, and of squared w times 1, y and y squared."""
     totals = np.zeros((5, size * size))
     for rows in _steps(len(left), size):
@@ -167,14 +168,14 @@ def _weigh(
 
 
 def fit_scores(
-    wins: NDArray[np.float64],
+    wins: Array,
     *,
     alpha: float = 0.0,
     bound: float = np.inf,
-    start: NDArray[np.float64] | None = None,
+    start: Array | None = None,
     tol: float = 1e-10,
     max_iter: int = 100,
-) -> tuple[NDArray[np.float64], bool, int]:
+) -> tuple[Array, bool, int]:
     """Zero-sum scores that maximise the BTL likelihood of a win matrix.
 
     Solves eq:human-estimation-v2 by Newton's method on the zero-sum vectors, with step
@@ -239,36 +240,32 @@ class _BTLLoss:
     ``wins`` and ``games`` are shares of all games by pair, ``won`` of each model.
     """
 
-    wins: NDArray[np.float64]
-    games: NDArray[np.float64]
-    won: NDArray[np.float64]
+    wins: Array
+    games: Array
+    won: Array
     alpha: float
 
     @classmethod
-    def of(cls, wins: NDArray[np.float64], alpha: float) -> _BTLLoss:
+    def of(cls, wins: Array, alpha: float) -> _BTLLoss:
         wins = wins / wins.sum()
         return cls(wins, wins + wins.T, wins.sum(axis=1), alpha)
 
-    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probabilities(self, scores: Array) -> Array:
         """P(row model beats column model)."""
         return sigmoid(scores[:, None] - scores[None, :])
 
-    def value(self, scores: NDArray[np.float64]) -> float:
+    def value(self, scores: Array) -> float:
         """Loss."""
         # Each unordered pair appears twice in the matrix of log(1 + e^-d).
         losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
         return float((self.wins * losses).sum() + 0.5 * self.alpha * scores @ scores)
 
-    def gradient(
-        self, scores: NDArray[np.float64], p: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def gradient(self, scores: Array, p: Array) -> Array:
         """Gradient at scores of the given probabilities."""
-        slope: NDArray[np.float64] = (
-            (self.games * p).sum(axis=1) - self.won + self.alpha * scores
-        )
+        slope: Array = (self.games * p).sum(axis=1) - self.won + self.alpha * scores
         return slope
 
-    def curvature(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def curvature(self, p: Array) -> Array:
         """Second derivative at the given probabilities."""
         second = laplacian(self.games * p * (1.0 - p) / 2.0)
         second[np.diag_indices(len(second))] += self.alpha
@@ -277,11 +274,11 @@ class _BTLLoss:
 
 def _halve_until_lower(
     loss: _BTLLoss,
-    scores: NDArray[np.float64],
+    scores: Array,
     value: float,
-    step: NDArray[np.float64],
-    slope: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], float]:
+    step: Array,
+    slope: Array,
+) -> tuple[Array, float]:
     """Scores and loss after the step, halved until the loss falls enough."""
     # Beyond twenty logits a step says separation, not distance.
     length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
@@ -294,11 +291,11 @@ def _halve_until_lower(
     return trial, trial_value
 
 
-def _fit_within(loss: _BTLLoss, bound: float) -> tuple[NDArray[np.float64], bool]:
+def _fit_within(loss: _BTLLoss, bound: float) -> tuple[Array, bool]:
     """Scores of least loss within bounds, by a general solver."""
     size = len(loss.won)
 
-    def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gradient(scores: Array) -> Array:
         return loss.gradient(scores, loss.probabilities(scores))
 
     result = minimize(

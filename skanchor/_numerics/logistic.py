@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
+from skanchor._typing import Array
 
 __all__ = ["SAFE_MOVE", "LogisticFit", "fit_logistic", "log_loss_terms", "sigmoid"]
 
-Array = NDArray[np.float64]
 
 SAFE_MOVE = 0.5
 """Change of the logits up to which a Newton step needs no check of the loss."""

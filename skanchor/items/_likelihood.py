@@ -19,6 +19,7 @@ from skanchor._numerics.linalg import (
     zero_sum_basis,
 )
 from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
+from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.judges import JudgeCalibrator
@@ -26,7 +27,6 @@ from skanchor.sample import Sample
 
 __all__ = ["ItemLikelihood", "differences"]
 
-Array = NDArray[np.float64]
 
 STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is kept, as it changes by that share."""
@@ -355,7 +355,7 @@ def differences(values: Array, cut: JudgeRows) -> Array:
 
 
 def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
-    """Merge rows that no parameter tells apart; without features these are many."""
+    """Merge rows that are alike to all parameters; without features these are many."""
     X, y, weight = sample.X, sample.y, sample.weight
     if X.features_left.shape[1]:
         return X, y, weight

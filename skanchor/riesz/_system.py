@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import JudgeBlock, selectors
@@ -16,12 +15,11 @@ from skanchor._numerics.linalg import (
     mix_judges,
     zero_sum_basis,
 )
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
 
 __all__ = ["RieszProblem", "RieszSystem"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
