@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -12,7 +12,13 @@ from scipy.sparse import csr_array
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.comparisons import Comparisons
-from skanchor.exceptions import Advice, InstabilityWarning, Remedy, located
+from skanchor.exceptions import (
+    Advice,
+    DataWarning,
+    InstabilityWarning,
+    Remedy,
+    located,
+)
 from skanchor.folds import FoldPlan, stream_plan, training_weights
 from skanchor.items import ItemCovariance
 from skanchor.judges import WEAK_SENSITIVITY
@@ -24,6 +30,9 @@ __all__ = ["CrossFit", "FullFit", "Repeat", "cross_fit"]
 
 FAR = 3.0
 """Logits beyond which one corrective step from the plug-in is not believed."""
+
+LEAST_NOISE = 1e-20
+"""Sampling variance, in that of independent votes, below which it is rounding."""
 
 _STEP = 4096
 """Rows of a step in sums over influence values."""
@@ -80,6 +89,8 @@ class FoldFit:
         Correction by the prior of the item effects.
     item_covariance : ndarray of shape (n_models, n_models)
         Variance that the item effects leave.
+    expected : ndarray of shape (n_models, n_models)
+        Sampling variance if outcomes are independent votes.
     undetermined : ndarray of shape (n_models,)
         Scores that the training rows do not determine.
     """
@@ -88,6 +99,7 @@ class FoldFit:
     sensitivities: Array
     prior_score: Array
     item_covariance: Array
+    expected: Array
     undetermined: NDArray[np.bool_]
 
 
@@ -204,6 +216,7 @@ def _fit_fold(
             np.empty(0) if slopes is None else slopes,
             system.prior_score(chain.X),
             system.item_covariance(),
+            system.expected_covariance(),
             chain.debiaser.undetermined_,
         )
     return fold, terms, log.found
@@ -213,6 +226,15 @@ def _sum_up(full: FullFit, folds: list[FoldFit], influence: Array) -> Repeat:
     """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2)."""
     X, chain = full.sample.X, full.chain
     sums = InfluenceSums.of(influence, X.is_human, full.sample.groups)
+    expected = np.mean([fold.expected for fold in folds], axis=0)
+    if (np.diag(sums.sampling) <= LEAST_NOISE * np.diag(expected)).any():
+        warn(
+            DataWarning(
+                "The outcomes show no noise: each is what the fit predicts. The errors "
+                "are those that independent votes would have."
+            )
+        )
+        sums = replace(sums, sampling=expected)
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
     inflation = 1.0 if full.items is None else full.items.inflation

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from skanchor._numerics.linalg import solve_zero_sum
+from skanchor._numerics.linalg import SymmetricSolver, solve_zero_sum
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 
-__all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
+__all__ = [
+    "PairCounts",
+    "fit_scores",
+    "laplacian",
+    "laplacian_inverse",
+    "pair_sums",
+]
 
 # Change of the differences of scores up to which a Newton step needs no check.
 _SAFE_MOVE = 0.5
@@ -47,23 +53,65 @@ def laplacian(pair_weight: Array) -> Array:
     return np.diag(symmetric.sum(axis=1)) - symmetric
 
 
+def laplacian_inverse(
+    information: Array, parts: Sequence[NDArray[np.intp]], ridge: float = 0.0
+) -> Array:
+    """Inverse of a Laplacian on the vectors that sum to zero in each part.
+
+    Models that hang on the others by little weight keep their accuracy: a Laplacian
+    without the row of its heaviest model has small entries only where it has a small
+    diagonal.
+
+    Parameters
+    ----------
+    information : ndarray of shape (n_models, n_models)
+        The Laplacian.
+    parts : sequence of ndarrays
+        Models of each connected part.
+    ridge : float
+        Added to the diagonal.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+    """
+    result = np.zeros_like(information)
+    for part in parts:
+        inner = information[np.ix_(part, part)]
+        inner = inner + ridge * np.eye(len(part))
+        kept = np.arange(len(part))
+        if not ridge:
+            kept = np.delete(kept, np.argmax(inner.diagonal()))
+        inverse = np.zeros_like(inner)
+        box = np.ix_(kept, kept)
+        inverse[box] = SymmetricSolver.factorise(inner[box]).inverse()
+        centre = np.eye(len(part)) - 1.0 / len(part)
+        result[np.ix_(part, part)] = centre @ inverse @ centre
+    return result
+
+
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """All that BTL and its covariance need of the rows, by ordered pair of models.
-
-    Rows follow eq:human-model-new.
 
     Attributes
     ----------
     weight, first : ndarray of shape (n_models, n_models)
         Sum of weights, and of weights times outcomes, of rows (a, b).
-    squares : tuple of three ndarrays of shape (n_models, n_models)
-        Sums of squared weights times 1, y and y squared, for the sandwich.
+    squared : ndarray of shape (n_models, n_models)
+        Sum of squared weights w.
+    mean : ndarray of shape (n_models, n_models)
+        Mean outcome m of each pair, by squared weight.
+    spread : ndarray of shape (n_models, n_models)
+        Sum of ``w^2 (y - m)^2``. About its own mean, so that a sandwich of outcomes
+        that lie close to their probabilities is not lost in rounding.
     """
 
     weight: Array
     first: Array
-    squares: tuple[Array, Array, Array]
+    squared: Array
+    mean: Array
+    spread: Array
 
     @classmethod
     def from_rows(
@@ -79,20 +127,38 @@ class PairCounts:
         A weight of size one holds for every row.
         """
         equal = weight.size == 1
-        totals = np.zeros((3 if equal else 5, size * size))
+        totals, exact = np.zeros((3 if equal else 5, size * size)), True
         for start in range(0, len(left), _MOST):
             part = slice(start, start + _MOST)
             if equal:
-                totals += _count(left[part], right[part], y[part], size)
+                sums, halves = _count(left[part], right[part], y[part], size)
             else:
-                totals += _weigh(left[part], right[part], y[part], weight[part], size)
+                sums, halves = _weigh(
+                    left[part], right[part], y[part], weight[part], size
+                )
+            totals += sums
+            exact = exact and halves
         if equal:
             unit = float(weight[0])
             totals = np.vstack([unit * totals[:2], unit**2 * totals])
-        tables = totals.reshape(5, size, size)
+        total, first, squared, won, won_squared = totals
+        mean = np.divide(won, squared, out=np.zeros_like(won), where=squared > 0)
+        if exact:
+            spread = np.maximum(won_squared - mean * won, 0.0)
+        else:
+            spread = np.zeros(size * size)
+            for rows in _steps(len(left), size):
+                pair = left[rows] * size + right[rows]
+                w = weight if equal else weight[rows]
+                rest = w * (y[rows] - mean.take(pair))
+                spread += np.bincount(pair, rest * rest, size * size)
+        tables = [
+            table.reshape(size, size) for table in (total, first, squared, mean, spread)
+        ]
         diagonal = np.arange(size)
-        tables[:, diagonal, diagonal] = 0.0
-        return cls(tables[0], tables[1], (tables[2], tables[3], tables[4]))
+        for table in tables:
+            table[diagonal, diagonal] = 0.0
+        return cls(*tables)
 
     @property
     def wins(self) -> Array:
@@ -102,10 +168,7 @@ class PairCounts:
     def among(self, models: NDArray[np.intp]) -> PairCounts:
         """Counts between some of the models."""
         box = np.ix_(models, models)
-        one, y, y2 = self.squares
-        return PairCounts(
-            self.weight[box], self.first[box], (one[box], y[box], y2[box])
-        )
+        return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
 
     def probabilities(self, scores: Array) -> Array:
         """P(row model beats column model)."""
@@ -118,9 +181,13 @@ class PairCounts:
 
     def meat(self, scores: Array) -> Array:
         """Sum of outer products of the weighted score vectors of the rows."""
+        gap = self.mean - self.probabilities(scores)
+        return laplacian(self.spread + self.squared * gap**2)
+
+    def expected_meat(self, scores: Array) -> Array:
+        """The same sum as independent votes would have it."""
         p = self.probabilities(scores)
-        one, y, y2 = self.squares
-        return laplacian(y2 - 2.0 * p * y + p * p * one)
+        return laplacian(self.squared * p * (1.0 - p))
 
 
 def _steps(n_rows: int, size: int) -> Iterator[slice]:
@@ -131,13 +198,15 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
 
 def _count(
     left: NDArray[np.intp], right: NDArray[np.intp], y: Array, size: int
-) -> Array:
-    """Sums of 1, y and y squared by pair."""
-    tied, both = np.zeros((3, size * size)), np.zeros(size * size)
+) -> tuple[Array, bool]:
+    """Sums of 1, y and y squared by pair, and whether they are exact."""
+    tied, both, exact = np.zeros((3, size * size)), np.zeros(size * size), True
     for rows in _steps(len(left), size):
         pair, won = left[rows] * size, y[rows]
         pair += right[rows]
-        if ((won > 0.0) & (won < 1.0)).any():
+        between = (won > 0.0) & (won < 1.0)
+        if between.any():
+            exact = exact and bool((won[between] == 0.5).all())
             for total, term in zip(tied, (None, won, won * won), strict=True):
                 total += np.bincount(pair, term, size * size)
         else:
@@ -146,7 +215,7 @@ def _count(
             packed += 1.0
             both += np.bincount(pair, packed, size * size)
     wins = np.floor(both / _PACKED)
-    return tied + np.array([both - _PACKED * wins, wins, wins])
+    return tied + np.array([both - _PACKED * wins, wins, wins]), exact
 
 
 def _weigh(
@@ -155,16 +224,20 @@ def _weigh(
     y: Array,
     weight: Array,
     size: int,
-) -> Array:
-    """Sums by pair of w, w y, and of squared w times 1, y and y squared."""
-    totals = np.zeros((5, size * size))
+) -> tuple[Array, bool]:
+    """Sums by pair of w, w y, and of squared w times 1, y and y squared.
+
+    And whether outcomes are wins, losses and ties alone, of which no sum is the worse.
+    """
+    totals, exact = np.zeros((5, size * size)), True
     for rows in _steps(len(left), size):
         pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
         square = w * w
+        exact = exact and bool((2.0 * won % 1.0 == 0.0).all())
         terms = (w, w * won, square, square * won, square * won * won)
         for total, term in zip(totals, terms, strict=True):
             total += np.bincount(pair, term, size * size)
-    return totals
+    return totals, exact
 
 
 def fit_scores(

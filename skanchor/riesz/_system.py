@@ -75,6 +75,11 @@ class RieszSystem:
         tail = self.weights[len(self.weights) - self.n_deviations :]
         return np.asarray(tail.T @ tail)
 
+    def expected_covariance(self) -> Array:
+        """Sampling variance of the targets if outcomes are independent votes."""
+        total = self.weights.T @ self.information @ self.weights
+        return np.asarray(total - self.item_covariance())
+
     def prior_score(self, X: Comparisons) -> Array:
         """Correction by the prior's own score, -(R u)' W_u, for each target."""
         if self.factor is None:
