@@ -35,7 +35,8 @@ call(
     raises=(BattlesError, "Unknown anchor 'nobody'"),
 )
 for title, where in {
-    "Coverage on the default design": "test_anchor::test_coverage_on_the_default_simulation",
+    "Coverage on the default design":
+        "test_anchor::test_coverage_on_the_default_simulation",
     "Four times the rows": "test_invariance::test_errors_halve_when_rows_quadruple",
     "Repeats of the cross-fit": "test_anchor::test_repeats_combine_by_medians",
     "Dependent rows of a prompt":
