@@ -1,13 +1,18 @@
 """Treatments of the item effects: which are computed, which is reported."""
 
+import numpy as np
+import pandas as pd
 import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline
-from skanchor.exceptions import (
-    SkanchorWarning,
-)
+from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor.admission import admit_to_ranking
+from skanchor.chain import Stages, fit_stages
+from skanchor.diagnostics import ItemCheck
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.sample import Sample
+from skanchor.treatments import choose_treatments, leaves_items_out
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -43,3 +48,99 @@ def test_few_models_get_the_paper_s_interval_and_a_warning():
     with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
         anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
     assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+
+
+# --------------------------------------------------------------------- the choice alone
+CALM, ALARMED = (ItemCheck(pd.DataFrame(), p) for p in (0.5, 0.001))
+
+
+def plugged(n_models=6, **kwargs):
+    """A sample that carries the plug-in, and its calibrator."""
+    data = small(n_models=n_models, **kwargs)
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
+    chain = fit_stages(stages, sample)
+    return sample.with_battles(chain.X), chain.calibrator
+
+
+@pytest.mark.parametrize(
+    ("item_effects", "check", "computed", "reported"),
+    [
+        (None, ALARMED, ["none"], "none"),
+        ("none", ALARMED, ["none"], "none"),
+        ("random", CALM, ["random"], "random"),
+        ("conservative", CALM, ["conservative"], "conservative"),
+        ("auto", CALM, ["none", "random"], "none"),
+        ("auto", ALARMED, ["none", "random"], "random"),
+        (np.eye(2), CALM, ["given"], "given"),
+        ([[0.1, 0.0], [0.0, 0.0]], ALARMED, ["given"], "given"),
+    ],
+)
+def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
+    assert leaves_items_out(item_effects) == (computed == ["none"])
+    chosen = choose_treatments(item_effects, *plugged(), check)
+    assert list(chosen.covariances) == computed
+    assert chosen.reported == reported
+    for name, items in chosen.covariances.items():
+        assert (items is None) == (name == "none")
+        if name == "given":
+            assert_allclose(items.covariance, item_effects)
+            # What is known needs no allowance.
+            assert (items.inflation, items.df) == (1.0, np.inf)
+        elif items is not None:
+            assert items.covariance.shape == (2, 2) and items.inflation > 1.0
+            assert items.df < np.inf
+
+
+def test_the_conservative_covariance_is_the_larger_one():
+    sample, calibrator = plugged(n_models=8)
+    random, conservative = (
+        choose_treatments(name, sample, calibrator, CALM).covariances[name].covariance
+        for name in ("random", "conservative")
+    )
+    assert (np.diag(conservative) >= np.diag(random)).all()
+
+
+def test_a_table_gives_the_covariance_in_the_order_of_the_judges():
+    names = ["stranger", "judge-2", "judge-1"]
+    table = pd.DataFrame(
+        [[9.0, 0.0, 0.0], [0.0, 0.2, 0.1], [0.0, 0.1, 0.3]], names, names
+    )
+    chosen = choose_treatments(table, *plugged(), CALM)
+    assert_allclose(chosen.covariances["given"].covariance, [[0.3, 0.1], [0.1, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("item_effects", "message"),
+    [
+        ("many", "'none', 'random', 'conservative' or an array, got 'many'"),
+        (np.eye(3), r"each of the 2 judges .*got shape \(3, 3\)"),
+        (-np.eye(2), "positive semi-definite"),
+        ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
+        ([[np.nan, 0.0], [0.0, 1.0]], "symmetric positive"),
+        (pd.DataFrame([[1.0]], ["judge-1"], ["judge-1"]), r"judges \['judge-2'\]"),
+    ],
+)
+def test_what_is_no_treatment(item_effects, message):
+    with pytest.raises(ValueError, match=message):
+        choose_treatments(item_effects, *plugged(), CALM)
+
+
+def test_without_judges_there_is_nothing_to_treat():
+    data = small()
+    sample = admit_to_ranking(
+        Sample.admit(data.X[data.X.judge == "human"], data.y[data.X.judge == "human"]),
+        ["model-01"],
+    )
+    for asked in ("auto", "random", np.eye(2)):
+        chosen = choose_treatments(asked, sample, JudgeCalibrator(), ALARMED)
+        assert chosen.covariances == {"none": None}
+
+
+def test_few_models_are_refused_where_effects_were_asked_for():
+    sample, calibrator = plugged(n_models=4)
+    with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
+        chosen = choose_treatments("auto", sample, calibrator, ALARMED)
+    assert chosen.covariances == {"none": None}
+    with pytest.raises(BattlesError, match="at least 5 historical models"):
+        choose_treatments("random", sample, calibrator, CALM)
