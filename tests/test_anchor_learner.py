@@ -7,6 +7,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, SourceKFold
 from skanchor.bias import BoostedBias, LinearBias
+from skanchor.exceptions import SkanchorWarning
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -46,7 +47,9 @@ def test_nothing_but_the_parameter_changes_the_fit(data):
     nested = pipeline(quick).set_params(debiaser__ridge=0.0).fit(data.X, data.y)
     assert learners_of(plain) == learners_of(nested) == {BoostedBias}
     assert_allclose(nested.conf_int(), plain.conf_int(), rtol=1e-12)
-    other = pipeline(quick, debiaser=RieszDebiaser("linear")).fit(data.X, data.y)
+    narrow = pipeline(quick, debiaser=RieszDebiaser("linear"))
+    with pytest.warns(SkanchorWarning, match="has a flexible learner"):
+        other = narrow.fit(data.X, data.y)
     assert not (other.conf_int() == plain.conf_int()).all(axis=None)
 
 

@@ -72,14 +72,14 @@ def test_location_goes_before_the_statement():
 
 
 def test_merged_warnings_keep_their_advice():
-    notice = DataWarning("Odd.", advice=RIDGE)
+    found = DataWarning("Odd.", advice=RIDGE)
     with WarningLog() as log:
-        warn_of_folds({0: [notice], 2: [notice]})
+        warn_of_folds({0: [found], 2: [found]})
     (merged,) = log.found
     assert type(merged) is DataWarning
     assert merged.statement == "In folds [0, 2], not on all rows: Odd."
     assert merged.advice == (RIDGE,)
-    assert notice.statement == "Odd."
+    assert found.statement == "Odd."
 
 
 def _refuse():

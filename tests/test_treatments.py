@@ -77,11 +77,13 @@ def plugged(n_models=6, **kwargs):
     ],
 )
 def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
+    sample, calibrator = plugged()
     assert leaves_items_out(item_effects) == (computed == ["none"])
-    chosen = choose_treatments(item_effects, *plugged(), check)
-    assert list(chosen.covariances) == computed
+    chosen = choose_treatments(item_effects, sample.X, check)
+    assert list(chosen.names) == computed
     assert chosen.reported == reported
-    for name, items in chosen.covariances.items():
+    for name in computed:
+        items = chosen.covariance(name, sample, calibrator)
         assert (items is None) == (name == "none")
         if name == "given":
             assert_allclose(items.covariance, item_effects)
@@ -95,7 +97,9 @@ def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
 def test_the_conservative_covariance_is_the_larger_one():
     sample, calibrator = plugged(n_models=8)
     random, conservative = (
-        choose_treatments(name, sample, calibrator, CALM).covariances[name].covariance
+        choose_treatments(name, sample.X, CALM)
+        .covariance(name, sample, calibrator)
+        .covariance
         for name in ("random", "conservative")
     )
     assert (np.diag(conservative) >= np.diag(random)).all()
@@ -106,8 +110,8 @@ def test_a_table_gives_the_covariance_in_the_order_of_the_judges():
     table = pd.DataFrame(
         [[9.0, 0.0, 0.0], [0.0, 0.2, 0.1], [0.0, 0.1, 0.3]], names, names
     )
-    chosen = choose_treatments(table, *plugged(), CALM)
-    assert_allclose(chosen.covariances["given"].covariance, [[0.3, 0.1], [0.1, 0.2]])
+    chosen = choose_treatments(table, plugged()[0].X, CALM)
+    assert_allclose(chosen.given, [[0.3, 0.1], [0.1, 0.2]])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,7 @@ def test_a_table_gives_the_covariance_in_the_order_of_the_judges():
 )
 def test_what_is_no_treatment(item_effects, message):
     with pytest.raises(ValueError, match=message):
-        choose_treatments(item_effects, *plugged(), CALM)
+        choose_treatments(item_effects, plugged()[0].X, CALM)
 
 
 def test_without_judges_there_is_nothing_to_treat():
@@ -133,14 +137,16 @@ def test_without_judges_there_is_nothing_to_treat():
         ["model-01"],
     )
     for asked in ("auto", "random", np.eye(2)):
-        chosen = choose_treatments(asked, sample, JudgeCalibrator(), ALARMED)
-        assert chosen.covariances == {"none": None}
+        chosen = choose_treatments(asked, sample.X, ALARMED)
+        assert chosen.names == ("none",)
 
 
 def test_few_models_are_refused_where_effects_were_asked_for():
     sample, calibrator = plugged(n_models=4)
     with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
-        chosen = choose_treatments("auto", sample, calibrator, ALARMED)
-    assert chosen.covariances == {"none": None}
+        chosen = choose_treatments("auto", sample.X, ALARMED)
+    assert chosen.names == ("none",)
     with pytest.raises(BattlesError, match="at least 5 historical models"):
-        choose_treatments("random", sample, calibrator, CALM)
+        choose_treatments("random", sample.X, CALM).covariance(
+            "random", sample, calibrator
+        )

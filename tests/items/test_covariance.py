@@ -124,6 +124,7 @@ def test_an_estimated_covariance_widens_the_interval():
     assert half["learned"] > t_quantile(0.95, most)[0] - 1e-9 > 2.0
 
 
+@pytest.mark.filterwarnings("ignore:.*has a flexible learner")
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 @pytest.mark.parametrize(
     "learner",
@@ -155,6 +156,7 @@ def test_flexible_biases_do_not_swallow_the_deviations(learner):
     assert 0.5 < p[1] / p[0] < 2.0
 
 
+@pytest.mark.filterwarnings("ignore:.*has a flexible learner")
 def test_a_last_stage_is_as_good_as_a_span():
     class Staged(Wrapped):
         def last_stage(self, pairs, weight):
