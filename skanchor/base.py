@@ -63,9 +63,11 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name in params:
+        for name in list(params):
             part, nested, _ = name.partition("__")
-            if nested and part in self._stands_for and part not in params:
+            if nested and part in self._stands_for:
+                # A part that is set by the same call comes before what is its own.
+                setattr(self, part, params.pop(part, getattr(self, part)))
                 setattr(self, part, self._part(part))
         super().set_params(**params)
         return self

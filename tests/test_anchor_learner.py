@@ -101,6 +101,9 @@ def test_the_calibrator_s_learner_has_no_parameters_here(data, fitted):
     assert anchor.calibrator.bias.max_rounds == 3
     anchor.set_params(debiaser__learner="linear").set_params(debiaser__learner__alpha=1)
     assert anchor.debiaser.learner.alpha == 1
+    # Or both at once, in any order.
+    anchor.set_params(debiaser__learner__alpha=2, debiaser__learner="linear")
+    assert anchor.debiaser.learner.alpha == 2
     assert isinstance(anchor.calibrator.bias, BoostedBias)
 
 
