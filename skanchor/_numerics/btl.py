@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,12 @@ from scipy.optimize import minimize
 
 from skanchor._numerics.linalg import solve_zero_sum
 from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.newton import Curvature, Tolerance, minimise
 
 __all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
 
-# Change of the differences of scores up to which a Newton step needs no check.
-_SAFE_MOVE = 0.5
+# Length of a Newton step, in logits, beyond which it says separation, not distance.
+_LONGEST_STEP = 20.0
 
 # Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
 # in all, so that it is exact.
@@ -42,8 +44,9 @@ def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_models, n_models)
     """
-    symmetric = pair_weight + pair_weight.T
-    return np.diag(symmetric.sum(axis=1)) - symmetric
+    result: NDArray[np.float64] = -(pair_weight + pair_weight.T)
+    result.flat[:: len(result) + 1] -= result.sum(axis=1)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,32 +207,54 @@ def fit_scores(
     size = len(wins)
     if wins.sum() == 0 or size < 2:
         return np.zeros(size), True, 0
-    loss = _BTLLoss.of(wins, alpha)
-    scores = np.zeros(size) if start is None else start - start.mean()
-    value: float | None = None
-    converged = False
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
-        p = loss.probabilities(scores)
-        slope = loss.gradient(scores, p)
-        if np.abs(slope).max() <= tol:
-            converged = True
-            break
-        step = -solve_zero_sum(loss.curvature(p), slope)
-        if np.ptp(step) <= _SAFE_MOVE:
-            # The curvature changes by less than a factor of exp(1/2), so that the
-            # whole step lowers the loss: no need to look.
-            scores, value = scores + step, None
-            continue
-        if value is None:
-            value = loss.value(scores)
-        scores, value = _halve_until_lower(loss, scores, value, step, slope)
-        if np.abs(scores).max() > 2.0 * bound:
-            break
+    problem = _BTLLoss.of(wins, alpha, bound)
+    first = np.zeros(size) if start is None else start - start.mean()
+    found = minimise(problem, first, Tolerance(gradient=tol), max_iter=max_iter)
+    scores, converged = found.coef, found.converged
     if np.abs(scores).max() > bound:
-        scores, converged = _fit_within(loss, bound)
-    return scores, converged, n_iter
+        scores, converged = _fit_within(problem)
+    return scores, converged, found.n_iter
+
+
+@dataclass(slots=True)
+class _ScorePoint:
+    """Scores; the rest is computed once it is asked for."""
+
+    problem: _BTLLoss
+    coef: NDArray[np.float64]
+    change: float
+    is_cut: ClassVar[bool] = False
+    _loss: float | None = None
+    _means: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def loss(self) -> float:
+        """Loss."""
+        if self._loss is None:
+            scores, problem = self.coef, self.problem
+            # Each unordered pair appears twice in the matrix of log(1 + e^-d).
+            losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
+            ridge = 0.5 * problem.alpha * scores @ scores
+            self._loss = float((problem.wins * losses).sum() + ridge)
+        return self._loss
+
+    def gradient(self) -> NDArray[np.float64]:
+        """Gradient."""
+        scores, problem = self.coef, self.problem
+        p = sigmoid(scores[:, None] - scores[None, :])
+        expected = problem.games * p
+        self._means = p, expected
+        slope: NDArray[np.float64] = expected.sum(axis=1) - problem.won
+        slope += problem.alpha * scores
+        return slope
+
+    def hessian(self) -> NDArray[np.float64]:
+        """Second derivative; takes the means that the gradient has left."""
+        assert self._means is not None
+        p, expected = self._means
+        self._means = None
+        second = laplacian(expected * (1.0 - p) / 2.0)
+        second.flat[:: len(second) + 1] += self.problem.alpha
+        return second
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,66 +268,45 @@ class _BTLLoss:
     games: NDArray[np.float64]
     won: NDArray[np.float64]
     alpha: float
+    bound: float
 
     @classmethod
-    def of(cls, wins: NDArray[np.float64], alpha: float) -> _BTLLoss:
+    def of(cls, wins: NDArray[np.float64], alpha: float, bound: float) -> _BTLLoss:
         wins = wins / wins.sum()
-        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha)
+        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha, bound)
 
-    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(row model beats column model)."""
-        return sigmoid(scores[:, None] - scores[None, :])
+    def at(
+        self, coef: NDArray[np.float64], since: _ScorePoint | None = None
+    ) -> _ScorePoint:
+        """Point at these scores."""
+        change = 0.0 if since is None else float(np.ptp(coef - since.coef))
+        return _ScorePoint(self, coef, change)
 
-    def value(self, scores: NDArray[np.float64]) -> float:
-        """Loss."""
-        # Each unordered pair appears twice in the matrix of log(1 + e^-d).
-        losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
-        return float((self.wins * losses).sum() + 0.5 * self.alpha * scores @ scores)
-
-    def gradient(
-        self, scores: NDArray[np.float64], p: NDArray[np.float64]
+    def step(
+        self, point: _ScorePoint, gradient: NDArray[np.float64], curvature: Curvature
     ) -> NDArray[np.float64]:
-        """Gradient at scores of the given probabilities."""
-        slope: NDArray[np.float64] = (
-            (self.games * p).sum(axis=1) - self.won + self.alpha * scores
-        )
-        return slope
+        """Zero-sum step."""
+        step = -solve_zero_sum(curvature.hessian, gradient)
+        longest = np.abs(step).max()
+        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
 
-    def curvature(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Second derivative at the given probabilities."""
-        second = laplacian(self.games * p * (1.0 - p) / 2.0)
-        second[np.diag_indices(len(second))] += self.alpha
-        return second
+    def diverges(self, point: _ScorePoint, decrement: float) -> bool:
+        """Whether the scores are so far beyond the bound that they stay there."""
+        return bool(np.abs(point.coef).max() > 2.0 * self.bound)
 
 
-def _halve_until_lower(
-    loss: _BTLLoss,
-    scores: NDArray[np.float64],
-    value: float,
-    step: NDArray[np.float64],
-    slope: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], float]:
-    """Scores and loss after the step, halved until the loss falls enough."""
-    # Beyond twenty logits a step says separation, not distance.
-    length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
-    while length > 1e-10:
-        trial = scores + length * step
-        trial_value = loss.value(trial)
-        if trial_value <= value + 1e-4 * length * slope @ step + 1e-15:
-            break
-        length /= 2.0
-    return trial, trial_value
+def _fit_within(problem: _BTLLoss) -> tuple[NDArray[np.float64], bool]:
+    """Scores of least loss within the bound, by a general solver."""
+    size, bound = len(problem.won), problem.bound
 
-
-def _fit_within(loss: _BTLLoss, bound: float) -> tuple[NDArray[np.float64], bool]:
-    """Scores of least loss within bounds, by a general solver."""
-    size = len(loss.won)
+    def loss(scores: NDArray[np.float64]) -> float:
+        return problem.at(scores).loss()
 
     def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return loss.gradient(scores, loss.probabilities(scores))
+        return problem.at(scores).gradient()
 
     result = minimize(
-        loss.value,
+        loss,
         np.zeros(size),
         jac=gradient,
         method="SLSQP",
