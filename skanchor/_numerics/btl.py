@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from scipy.optimize import minimize
 
 from skanchor._numerics.linalg import SymmetricSolver, solve_zero_sum
 from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._typing import Array
 
 __all__ = [
@@ -21,8 +23,8 @@ __all__ = [
     "pair_sums",
 ]
 
-# Change of the differences of scores up to which a Newton step needs no check.
-_SAFE_MOVE = 0.5
+# Length of a Newton step, in logits, beyond which it says separation, not distance.
+_LONGEST_STEP = 20.0
 
 # Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
 # in all, so that it is exact.
@@ -49,8 +51,9 @@ def laplacian(pair_weight: Array) -> Array:
     -------
     ndarray of shape (n_models, n_models)
     """
-    symmetric = pair_weight + pair_weight.T
-    return np.diag(symmetric.sum(axis=1)) - symmetric
+    result: Array = -(pair_weight + pair_weight.T)
+    result.flat[:: len(result) + 1] -= result.sum(axis=1)
+    return result
 
 
 def laplacian_inverse(
@@ -278,32 +281,54 @@ def fit_scores(
     size = len(wins)
     if wins.sum() == 0 or size < 2:
         return np.zeros(size), True, 0
-    loss = _BTLLoss.of(wins, alpha)
-    scores = np.zeros(size) if start is None else start - start.mean()
-    value: float | None = None
-    converged = False
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
-        p = loss.probabilities(scores)
-        slope = loss.gradient(scores, p)
-        if np.abs(slope).max() <= tol:
-            converged = True
-            break
-        step = -solve_zero_sum(loss.curvature(p), slope)
-        if np.ptp(step) <= _SAFE_MOVE:
-            # The curvature changes by less than a factor of exp(1/2), so that the
-            # whole step lowers the loss: no need to look.
-            scores, value = scores + step, None
-            continue
-        if value is None:
-            value = loss.value(scores)
-        scores, value = _halve_until_lower(loss, scores, value, step, slope)
-        if np.abs(scores).max() > 2.0 * bound:
-            break
+    problem = _BTLLoss.of(wins, alpha, bound)
+    first = np.zeros(size) if start is None else start - start.mean()
+    found = minimise(problem, first, Tolerance(gradient=tol), max_iter=max_iter)
+    scores, converged = found.coef, found.converged
     if np.abs(scores).max() > bound:
-        scores, converged = _fit_within(loss, bound)
-    return scores, converged, n_iter
+        scores, converged = _fit_within(problem)
+    return scores, converged, found.n_iter
+
+
+@dataclass(slots=True)
+class _ScorePoint:
+    """Scores; the rest is computed once it is asked for."""
+
+    problem: _BTLLoss
+    coef: Array
+    change: float
+    is_cut: ClassVar[bool] = False
+    _loss: float | None = None
+    _means: tuple[Array, Array] | None = None
+
+    def loss(self) -> float:
+        """Loss."""
+        if self._loss is None:
+            scores, problem = self.coef, self.problem
+            # Each unordered pair appears twice in the matrix of log(1 + e^-d).
+            losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
+            ridge = 0.5 * problem.alpha * scores @ scores
+            self._loss = float((problem.wins * losses).sum() + ridge)
+        return self._loss
+
+    def gradient(self) -> Array:
+        """Gradient."""
+        scores, problem = self.coef, self.problem
+        p = sigmoid(scores[:, None] - scores[None, :])
+        expected = problem.games * p
+        self._means = p, expected
+        slope: Array = expected.sum(axis=1) - problem.won
+        slope += problem.alpha * scores
+        return slope
+
+    def hessian(self) -> Array:
+        """Second derivative; takes the means that the gradient has left."""
+        assert self._means is not None
+        p, expected = self._means
+        self._means = None
+        second = laplacian(expected * (1.0 - p) / 2.0)
+        second.flat[:: len(second) + 1] += self.problem.alpha
+        return second
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,62 +342,41 @@ class _BTLLoss:
     games: Array
     won: Array
     alpha: float
+    bound: float
 
     @classmethod
-    def of(cls, wins: Array, alpha: float) -> _BTLLoss:
+    def of(cls, wins: Array, alpha: float, bound: float) -> _BTLLoss:
         wins = wins / wins.sum()
-        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha)
+        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha, bound)
 
-    def probabilities(self, scores: Array) -> Array:
-        """P(row model beats column model)."""
-        return sigmoid(scores[:, None] - scores[None, :])
+    def at(self, coef: Array, since: _ScorePoint | None = None) -> _ScorePoint:
+        """Point at these scores."""
+        change = 0.0 if since is None else float(np.ptp(coef - since.coef))
+        return _ScorePoint(self, coef, change)
 
-    def value(self, scores: Array) -> float:
-        """Loss."""
-        # Each unordered pair appears twice in the matrix of log(1 + e^-d).
-        losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
-        return float((self.wins * losses).sum() + 0.5 * self.alpha * scores @ scores)
+    def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
+        """Zero-sum step."""
+        step = -solve_zero_sum(curvature.hessian, gradient)
+        longest = np.abs(step).max()
+        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
 
-    def gradient(self, scores: Array, p: Array) -> Array:
-        """Gradient at scores of the given probabilities."""
-        slope: Array = (self.games * p).sum(axis=1) - self.won + self.alpha * scores
-        return slope
-
-    def curvature(self, p: Array) -> Array:
-        """Second derivative at the given probabilities."""
-        second = laplacian(self.games * p * (1.0 - p) / 2.0)
-        second[np.diag_indices(len(second))] += self.alpha
-        return second
+    def diverges(self, point: _ScorePoint, decrement: float) -> bool:
+        """Whether the scores are so far beyond the bound that they stay there."""
+        return bool(np.abs(point.coef).max() > 2.0 * self.bound)
 
 
-def _halve_until_lower(
-    loss: _BTLLoss,
-    scores: Array,
-    value: float,
-    step: Array,
-    slope: Array,
-) -> tuple[Array, float]:
-    """Scores and loss after the step, halved until the loss falls enough."""
-    # Beyond twenty logits a step says separation, not distance.
-    length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
-    while length > 1e-10:
-        trial = scores + length * step
-        trial_value = loss.value(trial)
-        if trial_value <= value + 1e-4 * length * slope @ step + 1e-15:
-            break
-        length /= 2.0
-    return trial, trial_value
+def _fit_within(problem: _BTLLoss) -> tuple[Array, bool]:
+    """Scores of least loss within the bound, by a general solver."""
+    size, bound = len(problem.won), problem.bound
 
-
-def _fit_within(loss: _BTLLoss, bound: float) -> tuple[Array, bool]:
-    """Scores of least loss within bounds, by a general solver."""
-    size = len(loss.won)
+    def loss(scores: Array) -> float:
+        return problem.at(scores).loss()
 
     def gradient(scores: Array) -> Array:
-        return loss.gradient(scores, loss.probabilities(scores))
+        return problem.at(scores).gradient()
 
     result = minimize(
-        loss.value,
+        loss,
         np.zeros(size),
         jac=gradient,
         method="SLSQP",
