@@ -330,7 +330,7 @@ class _Traces:
 
 def _trace(left: Array, right: Array) -> float:
     """Trace of a product."""
-    return float(np.sum(left * right.T))
+    return float(np.einsum("ij,ji->", left, right))
 
 
 def _tail(chi: float, df: float) -> float:
