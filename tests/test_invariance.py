@@ -213,3 +213,28 @@ def test_errors_halve_when_rows_quadruple():
         errors.append(anchor.standard_errors_.iloc[0])
     # The realised features and pairs differ; the law is up to a few percent.
     assert_allclose(errors[0] / errors[1], 2.0, rtol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize("seed", [4, 5])
+def test_the_order_of_rows_moves_nothing_beside_item_effects(seed):
+    """Small deviations, ties and groups: EM must not amplify rounding."""
+    item_sd = (0.0, 0.1)[seed % 2]
+    data = simulate_battles(2500, 300, item_sd=item_sd, random_state=seed)
+    rng = np.random.default_rng(seed)
+    n = len(data.y)
+    y = np.where(rng.random(n) < 0.3, 0.5, np.asarray(data.y, float))
+    groups = rng.integers(0, 900, n)
+    order = rng.permutation(n)
+    fits = []
+    for rows in (np.arange(n), order):
+        fold = groups[rows] % 4
+        plan = [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)
+        ]
+        anchor = AnchorPipeline(cv=plan, item_effects="random")
+        fits.append(anchor.fit(data.X.iloc[rows], y[rows], groups=groups[rows]))
+    one, other = fits
+    assert_allclose(one.item_covariance_, other.item_covariance_, atol=1e-10)
+    assert_allclose(one.scores_, other.scores_, atol=1e-10)
+    assert_allclose(one.standard_errors_, other.standard_errors_, atol=1e-10)

@@ -73,7 +73,7 @@ def fit_covariance(
     conservative: bool = False,
     choose: bool = True,
     tol: float = 1e-3,
-    max_iter: int = 50,
+    max_iter: int = 200,
 ) -> tuple[Array, Shrinkage, bool]:
     """Covariance of the deviations between judges, of highest marginal likelihood.
 
@@ -104,7 +104,7 @@ def fit_covariance(
     """
     n_judges = len(covariance)
     converged = False
-    for step in range(30):
+    for step in range(200):
         before = covariance
         evidence = likelihood.evidence(covariance)
         covariance = _em(evidence, covariance, shrinkage, conservative, tol, max_iter)

@@ -69,7 +69,7 @@ def estimate_item_covariance(
     calibrator: JudgeCalibrator,
     *,
     conservative: bool = False,
-    tol: float = 1e-3,
+    tol: float = 1e-10,
 ) -> ItemCovariance:
     """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
 
@@ -83,7 +83,8 @@ def estimate_item_covariance(
         Divides by one less than the number of historical models, which keeps the
         covariance away from zero.
     tol : float
-        Relative change of the covariance at which the steps stop.
+        Relative change of the covariance at which the steps of EM stop. Long steps
+        amplify rounding: only near their limit is it the same in any order of rows.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def estimate_item_covariance(
         covariance *= turned
         change = np.abs(covariance - before).max()
         # A tenth of a variance is far below its sampling error with so few items.
-        if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
+        if settled and change <= 0.1 * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
     n_free = (n_historical - 2.0) * known.free_share(covariance, found)
