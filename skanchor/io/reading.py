@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from skanchor.comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
+from skanchor.io._format import Format
 from skanchor.io._source import Source
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
@@ -211,29 +212,15 @@ def _read_file(
 ) -> pd.DataFrame:
     known = format_of(source, request.file_format)
     where = source.label
-    try:
-        raw = known.read(source, request.encoding)
-        raw.columns = [str(name).strip() for name in raw.columns]
-        if raw.columns.has_duplicates:
-            twice = raw.columns[raw.columns.duplicated()].tolist()
-            raise ValueError(f"the columns {twice} occur more than once.")
-        request.seen.update(raw.columns)
+    raw = _load(source, known, request.encoding)
+    request.seen.update(raw.columns)
+    with located(where):
         raw = renamed(raw, request.columns)
-        with located(where):
-            reader = request.reader(raw)
-            if reader is None:
-                table = _as_table(raw, request, from_text=known.is_text)
-            else:
-                table = _of_tool(raw, reader, request)
-    except BattlesError:
-        raise
-    # A damaged gzip file ends in EOFError or OSError.
-    except (ValueError, TypeError, OSError, EOFError, pa.ArrowException) as error:
-        cause = " ".join(str(error).split()) or type(error).__name__
-        advice = Advice(Remedy.TELL_ENCODING) if _is_of_encoding(error) else ()
-        raise BattlesError(
-            f"{where}: not readable as {known.name}: {cause}", advice=advice
-        ) from error
+        reader = request.reader(raw)
+        if reader is None:
+            table = _as_table(raw, request, from_text=known.is_text)
+        else:
+            table = _of_tool(raw, reader, request)
     request.formats[source.path] = "table" if reader is None else reader.name
     if "judge" not in table and (
         judge is not None or several or (reader is not None and reader.needs_judge)
@@ -243,6 +230,24 @@ def _read_file(
     if reader is not None or request.drop_invalid:
         table = drop_failed(table, where)
     return table
+
+
+def _load(source: Source, known: Format, encoding: str | None) -> pd.DataFrame:
+    """The raw table of a file, blanks around names of columns dropped."""
+    try:
+        raw = known.read(source, encoding)
+        raw.columns = [str(name).strip() for name in raw.columns]
+        if raw.columns.has_duplicates:
+            twice = raw.columns[raw.columns.duplicated()].tolist()
+            raise ValueError(f"the columns {twice} occur more than once.")
+    # A damaged gzip file ends in EOFError or OSError.
+    except (ValueError, TypeError, OSError, EOFError, pa.ArrowException) as error:
+        cause = " ".join(str(error).split()) or type(error).__name__
+        raise BattlesError(
+            f"{source.label}: not readable as {known.name}: {cause}",
+            advice=Advice(Remedy.TELL_ENCODING) if _is_of_encoding(error) else (),
+        ) from error
+    return raw
 
 
 def _is_of_encoding(error: Exception) -> bool:
@@ -255,7 +260,10 @@ def _as_table(raw: pd.DataFrame, request: _Request, *, from_text: bool) -> pd.Da
     if request.format == "auto":
         require_battles(raw)
     ids = {column_called(raw.columns, name) or name for name in request.ids}
-    table = typed(raw, ids, from_text=from_text)
+    try:
+        table = typed(raw, ids, from_text=from_text)
+    except (TypeError, ValueError) as error:
+        raise BattlesError(f"the labels cannot be read: {error}.") from error
     if "winner" in table:
         if request.labels:
             table = relabelled(table, request.labels)
@@ -274,7 +282,13 @@ def _of_tool(raw: pd.DataFrame, reader: Reader, request: _Request) -> pd.DataFra
         )
     request.known_levels.update(reader.levels)
     options = reader.options(request.levels, request.tie_margin)
-    return typed(reader.read(raw, options), request.ids, from_text=False)
+    try:
+        return typed(reader.read(raw, options), request.ids, from_text=False)
+    except KeyError as error:
+        raise BattlesError(
+            f"A file of {reader.name!r} has the column {error.args[0]!r}; this one has "
+            f"{list(raw)[:20]}."
+        ) from error
 
 
 def _judge_of(source: Source, judge: str | None) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.io.tools._cells import battles, doubled
+from skanchor.io.tools._cells import battles, interleaved
 from skanchor.io.tools._grades import GRADES, grade, graded, mirrored
 from skanchor.io.tools._reader import Options, Reader
 
@@ -38,7 +38,7 @@ def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
                 shown_first=shown,
             )
         )
-    return doubled(*tables)
+    return interleaved(*tables)
 
 
 ARENA_HARD = Reader(

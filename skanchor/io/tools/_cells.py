@@ -16,7 +16,8 @@ __all__ = [
     "FAILED",
     "as_numbers",
     "battles",
-    "doubled",
+    "interleaved",
+    "judge_names",
     "labelled",
     "prompt_key",
     "prompt_text",
@@ -66,9 +67,9 @@ def _is_plain(column: pd.Series) -> bool:
     return not any(isinstance(cell, (dict, list, tuple, np.ndarray)) for cell in head)
 
 
-def doubled(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """Both games of each battle, one below the other."""
-    both = pd.concat([first, second])
+def interleaved(*tables: pd.DataFrame) -> pd.DataFrame:
+    """All games, or all raters, of each battle, one below the other."""
+    both = pd.concat(tables)
     return both.sort_index(kind="stable").reset_index(drop=True)
 
 
@@ -145,6 +146,12 @@ def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.
             + (f"; it must be one of {sorted(allowed)}." if allowed else ", no number.")
         )
     return numbers.mask(failed)
+
+
+def judge_names(column: pd.Series) -> pd.Series:
+    """Judges; of a list of judge and prompt the first."""
+    listed = (list, tuple, np.ndarray)
+    return column.map(lambda named: named[0] if isinstance(named, listed) else named)
 
 
 # ------------------------------------------------------------------------------ texts

@@ -6,7 +6,13 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.io.tools._cells import battles, doubled, labelled, response_text
+from skanchor.io.tools._cells import (
+    battles,
+    interleaved,
+    judge_names,
+    labelled,
+    response_text,
+)
 from skanchor.io.tools._reader import Options, Reader
 
 __all__ = ["MT_BENCH", "MT_BENCH_PAIRS"]
@@ -73,9 +79,6 @@ MT_BENCH = Reader(
 
 
 def _read_pairs(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    judge = raw["judge"].map(
-        lambda named: named[0] if isinstance(named, (list, tuple)) else named
-    )
     labels = {"model_1": "model_a", "model_2": "model_b", "tie": "tie"}
     games_of = [name for name in raw.columns if name.startswith(("g1_", "g2_"))]
     used = ["question_id", "model_1", "model_2", *games_of]
@@ -86,13 +89,13 @@ def _read_pairs(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
             prompt_id=raw["question_id"],
             model_a=raw["model_1"],
             model_b=raw["model_2"],
-            judge=judge,
+            judge=judge_names(raw["judge"]),
             winner=labelled(raw[f"{game}_winner"], labels),
             shown_first=shown,
         )
         for game, shown in (("g1", "model_a"), ("g2", "model_b"))
     ]
-    return doubled(*games)
+    return interleaved(*games)
 
 
 MT_BENCH_PAIRS = Reader(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io.tools._cells import battles, doubled, labelled
+from skanchor.io.tools._cells import battles, interleaved, labelled
 from skanchor.io.tools._reader import Options, Reader
 
 __all__ = ["PANDALM"]
@@ -50,7 +50,7 @@ def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         )
         for rater in raters
     ]
-    return doubled(*tables)
+    return interleaved(*tables)
 
 
 def _sides(keys: Iterable[str]) -> list[tuple[str, str]]:

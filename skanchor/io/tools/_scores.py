@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io.tools._cells import as_numbers, battles
+from skanchor.io.tools._cells import as_numbers, battles, judge_names
 from skanchor.io.tools._reader import Options, Reader
 
 __all__ = ["MT_BENCH_SCORES", "SCORES"]
@@ -30,9 +30,7 @@ def _read(
     rest = [n for n in ("judge", "turn", "category", "language") if n in raw]
     table = raw[[prompt, "model", "score", *rest]].rename(columns={prompt: "prompt_id"})
     if "judge" in table:
-        table["judge"] = table["judge"].map(
-            lambda named: named[0] if isinstance(named, (list, tuple)) else named
-        )
+        table["judge"] = judge_names(table["judge"])
     text = next((name for name in ("response", "output") if name in raw), None)
     if text:
         table["response"] = raw[text]
