@@ -1,5 +1,6 @@
 """Battles tables: read at the door, encoded once, and then gaining columns."""
 
+from skanchor.comparisons.agreement import warn_of_contradicting_judges
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.grouping import join_groups
 from skanchor.comparisons.judge_rows import JudgeRows
@@ -28,4 +29,5 @@ __all__ = [
     "label_list",
     "split_battles",
     "usable_features",
+    "warn_of_contradicting_judges",
 ]
