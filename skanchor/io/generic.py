@@ -117,19 +117,19 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     BattlesError
         If none of the labels occurs, or labels would become numbers beside others.
     """
-    meant = {_plain(label): value for label, value in labels.items()}
+    meant = {_key(label): value for label, value in labels.items()}
     codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
-    if not any(_plain(label) in meant for label in found):
+    if not any(_key(label) in meant for label in found):
         raise BattlesError(
             f"None of the labels {list(labels)} occurs in column 'winner', which holds "
             f"{[str(label) for label in found[:10]]}."
         )
-    values = pd.Series([meant.get(_plain(label), label) for label in found] + [None])
+    values = pd.Series([meant.get(_key(label), label) for label in found] + [None])
     winner = values.iloc[codes].set_axis(table.index)
     return table.assign(winner=winner.infer_objects())
 
 
-def _plain(label: Any) -> str:
+def _key(label: Any) -> str:
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return str(label).strip().casefold()

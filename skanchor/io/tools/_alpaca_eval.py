@@ -11,7 +11,7 @@ from skanchor.io.tools._reader import Options, Reader
 __all__ = ["ALPACA_EVAL"]
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_alpaca_eval(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     preference = as_numbers(raw["preference"])
     # Old files write a tie as 0.
     preference = preference.mask(preference == 0.0, 1.5)
@@ -53,6 +53,6 @@ ALPACA_EVAL = Reader(
     assumes="`preference` is 1 where output_1 wins, 2 where output_2 does, soft in "
     "between; 0 is a tie of old files; the order shown was not saved; the text of the "
     "instruction names the prompt.",
-    read=_read,
+    read=_read_alpaca_eval,
     needs_judge=True,
 )

@@ -19,7 +19,7 @@ def _verdict(games: Any, number: int) -> str | None:
     return grade(games[number].get("score"))
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_arena_hard(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     prompt = "uid" if "uid" in raw else "question_id"
     tables = []
     # Rows name the model first, game 0 showed the baseline first, game 1 the model.
@@ -48,7 +48,7 @@ ARENA_HARD = Reader(
     assumes="In game 1 A is the baseline, in game 2 the model; each game is a row; a "
     "game without a verdict is left out, the other one stays; `>>` is a level, not a "
     "number of votes.",
-    read=_read,
+    read=_read_arena_hard,
     levels=GRADES,
     needs_judge=True,
 )

@@ -16,8 +16,8 @@ __all__ = [
     "FAILED",
     "as_numbers",
     "battles",
+    "first_named",
     "interleaved",
-    "judge_names",
     "labelled",
     "prompt_key",
     "prompt_text",
@@ -148,7 +148,7 @@ def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.
     return numbers.mask(failed)
 
 
-def judge_names(column: pd.Series) -> pd.Series:
+def first_named(column: pd.Series) -> pd.Series:
     """Judges; of a list of judge and prompt the first."""
     listed = (list, tuple, np.ndarray)
     return column.map(lambda named: named[0] if isinstance(named, listed) else named)

@@ -27,7 +27,7 @@ def _games(record: dict[Any, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_evalscope(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     rows: dict[str, list[Any]] = {name: [] for name in ("at", *_GAME)}
     for at, record in enumerate(raw.to_dict("records")):
         games = _games(record)
@@ -72,7 +72,7 @@ EVALSCOPE = Reader(
     assumes="Games lie at `score.metadata.battle_result.games`; the first one shows "
     "its `model_a` first, the second the other; reviews of `arena_hard` name no "
     "models: gpt4-0314, then test_model.",
-    read=_read,
+    read=_read_evalscope,
     levels=GRADES,
     needs_judge=True,
 )

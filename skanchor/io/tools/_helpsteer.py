@@ -17,7 +17,7 @@ _LEVELS = {str(grade): (3 - grade) / 6 for grade in _GRADES}
 _MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_helpsteer(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     sides = next((pair for pair in _MODELS if set(pair) <= set(raw)), None)
     if sides is None:
         raise BattlesError(
@@ -50,6 +50,6 @@ HELPSTEER = Reader(
     markers=(frozenset({"overall_preference", "response1", "response2"}),),
     assumes="`overall_preference` goes from -3 (response 1 is much better) to 3; "
     "without `judge` rows are people's; the context's text names the prompt.",
-    read=_read,
+    read=_read_helpsteer,
     levels=_LEVELS,
 )

@@ -11,7 +11,7 @@ from skanchor.io.tools._reader import Options, Reader
 __all__ = ["JUDGE_ARENA"]
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_judge_arena(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     column = next((name for name in ("preference", "pref") if name in raw), None)
     if column is None:
         raise BattlesError(
@@ -72,6 +72,6 @@ JUDGE_ARENA = Reader(
     ),
     assumes="A preference is 0 where A wins, 1 where B does; `model_A` was shown "
     "first; in rows marked `swapped` preferences are about the other order.",
-    read=_read,
+    read=_read_judge_arena,
     needs_judge=True,
 )

@@ -8,8 +8,8 @@ import pandas as pd
 
 from skanchor.io.tools._cells import (
     battles,
+    first_named,
     interleaved,
-    judge_names,
     labelled,
     response_text,
 )
@@ -25,7 +25,7 @@ _WINNERS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie"} | {
 }
 
 
-def _texts(raw: pd.DataFrame) -> dict[str, Any]:
+def _answers(raw: pd.DataFrame) -> dict[str, Any]:
     """Answers up to the turn that is judged."""
     return {
         f"response_{side}": [
@@ -54,7 +54,7 @@ def _read_votes(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         **({} if people.all() else {"inconsistent": flips}),
         # In whichever order people saw them; both orders of a judge are in one row.
         shown_first=None,
-        **_texts(raw),
+        **_answers(raw),
     )
 
 
@@ -89,7 +89,7 @@ def _read_pairs(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
             prompt_id=raw["question_id"],
             model_a=raw["model_1"],
             model_b=raw["model_2"],
-            judge=judge_names(raw["judge"]),
+            judge=first_named(raw["judge"]),
             winner=labelled(raw[f"{game}_winner"], labels),
             shown_first=shown,
         )

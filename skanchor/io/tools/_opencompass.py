@@ -12,7 +12,7 @@ __all__ = ["OPENCOMPASS"]
 _LABELS = {"model_a": "model_a", "model_b": "model_b", "tie": "tie"}
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_opencompass(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     texts = {
         new: raw[old]
         for new, old in (("response_a", "prediction1"), ("response_b", "prediction2"))
@@ -40,6 +40,6 @@ OPENCOMPASS = Reader(
     ),
     assumes="Grades were folded by the tool; `model_a` was shown first; the judge is "
     "not named.",
-    read=_read,
+    read=_read_opencompass,
     needs_judge=True,
 )

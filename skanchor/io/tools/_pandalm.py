@@ -21,7 +21,7 @@ _LABELS = {"0": "tie", "tie": "tie", "1": "model_a", "2": "model_b"} | {
 _RATER = re.compile(r"(?:annotator|label_)\d+")
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_pandalm(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     raters = [name for name in raw.columns if _RATER.fullmatch(name)]
     keys = raw["cmp_key"].unique()
     sides = dict(zip(keys, _sides(keys), strict=True))
@@ -89,5 +89,5 @@ PANDALM = Reader(
     ),
     assumes="0 is a tie, 1 and 2 are the responses; the model left of `_` in `cmp_key` "
     "is response 1; each annotator is a row (`rater`), those of a prompt one group.",
-    read=_read,
+    read=_read_pandalm,
 )

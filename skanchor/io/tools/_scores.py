@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import BattlesError
-from skanchor.io.tools._cells import as_numbers, battles, judge_names
+from skanchor.io.tools._cells import as_numbers, battles, first_named
 from skanchor.io.tools._reader import Options, Reader
 
 __all__ = ["MT_BENCH_SCORES", "SCORES"]
@@ -16,7 +16,7 @@ __all__ = ["MT_BENCH_SCORES", "SCORES"]
 _PROMPTS = ("prompt_id", "question_id", "uid", "instruction_index", "prompt", "id")
 
 
-def _read(
+def _read_scores(
     raw: pd.DataFrame, options: Options, failed: float | None = None
 ) -> pd.DataFrame:
     """Pairs of the scores; the failed score is none."""
@@ -30,7 +30,7 @@ def _read(
     rest = [n for n in ("judge", "turn", "category", "language") if n in raw]
     table = raw[[prompt, "model", "score", *rest]].rename(columns={prompt: "prompt_id"})
     if "judge" in table:
-        table["judge"] = judge_names(table["judge"])
+        table["judge"] = first_named(table["judge"])
     text = next((name for name in ("response", "output") if name in raw), None)
     if text:
         table["response"] = raw[text]
@@ -65,7 +65,7 @@ SCORES = Reader(
     files="Point scores: `model`, `score` and a prompt, also `judge`",
     markers=(),
     assumes=_ASSUMES,
-    read=_read,
+    read=_read_scores,
     needs_judge=True,
 )
 
@@ -74,6 +74,6 @@ MT_BENCH_SCORES = Reader(
     files="FastChat `<judge>_single.jsonl`",
     markers=(frozenset({"question_id", "model", "score", "judge", "judgment"}),),
     assumes=f"A score of -1 has failed. {_ASSUMES}",
-    read=partial(_read, failed=-1.0),
+    read=partial(_read_scores, failed=-1.0),
     needs_judge=True,
 )

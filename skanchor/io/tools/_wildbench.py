@@ -17,7 +17,7 @@ __all__ = ["WILDBENCH"]
 _WON = {1.0: ("A>B", "B>A"), 2.0: ("A>>B", "B>>A")}
 
 
-def _verdict(winner: Any, extent: float, sides: tuple[str, str]) -> str | None:
+def _grade_of(winner: Any, extent: float, sides: tuple[str, str]) -> str | None:
     text = str(winner).strip()
     if text.casefold() == "tie":
         return "A=B"
@@ -33,11 +33,11 @@ def _shown(assignment: Any, sides: tuple[str, str]) -> str | None:
     return ("model_a", "model_b")[sides.index(first)] if first in sides else None
 
 
-def _read(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+def _read_wildbench(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     sides = list(zip(raw["model_A"], raw["model_B"], strict=True))
     extent = as_numbers(raw["extent"], (0, 1, 2))
     verdicts = [
-        _verdict(*cells) for cells in zip(raw["winner"], extent, sides, strict=True)
+        _grade_of(*cells) for cells in zip(raw["winner"], extent, sides, strict=True)
     ]
     columns: dict[str, Any] = {"shown_first": None}
     if "assignment" in raw:
@@ -69,7 +69,7 @@ WILDBENCH = Reader(
     markers=(frozenset({"extent", "model_A", "model_B", "winner", "session_id"}),),
     assumes="`winner` is a model's name, `extent` 1 or 2 how clearly it won; the order "
     "shown is read from `assignment` where that is there, else unknown.",
-    read=_read,
+    read=_read_wildbench,
     levels=GRADES,
     needs_judge=True,
 )
