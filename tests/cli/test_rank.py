@@ -169,6 +169,18 @@ def test_one_file_for_each_judge(run, battles, tmp_path):
     assert run("rank", *moved, *FAST, *flags) == whole
 
 
+def test_published_files_of_a_tool_give_a_leaderboard(run):
+    mirror = os.environ.get("SKANCHOR_DATA_MIRROR")
+    if not mirror:
+        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
+    paths = [f"{mirror}/mt_bench/{name}.jsonl" for name in ("human", "gpt4_pair")]
+    flags = [*FAST, "--new", "claude-v1", "--groups", "prompt_id", "--json"]
+    code, out, _ = run("rank", *paths, *flags)
+    result = json.loads(out)
+    assert (code, len(result["models"])) == (0, 6)
+    assert [judge["judge"] for judge in result["judges"]] == ["gpt4_pair"]
+
+
 def test_standard_input_and_labels(run, battles, tmp_path, monkeypatch):
     sides = {"model_a": "left", "model_b": "right", "tie": "draw"}
     text = pd.read_csv(battles).replace({"winner": sides}).to_csv(index=False)
