@@ -121,6 +121,9 @@ def check_table(options: argparse.Namespace) -> None:
     """Refuse what can be refused before any file is read."""
     if options.demo and options.battles:
         raise BadInputError("give either FILE or --demo, not both")
+    idle = [flag for flag, value in _of_files(options).items() if value]
+    if options.demo and idle:
+        raise BadInputError(f"{idle[0]} goes with a FILE, not with --demo")
     if not options.demo and not options.battles:
         greedy = [name for name in _MANY_VALUES if getattr(options, name)]
         raise BadInputError(
@@ -131,6 +134,18 @@ def check_table(options: argparse.Namespace) -> None:
         raise BadInputError("standard input (-) is given twice")
     _pairs("--columns", options.columns)
     _pairs("--labels", options.labels)
+
+
+def _of_files(options: argparse.Namespace) -> dict[str, Any]:
+    """What says how files are read, by flag."""
+    return {
+        "--from": options.tool != "auto",
+        "--format": options.file_format,
+        "--encoding": options.encoding,
+        "--labels": options.labels,
+        "--judge": options.judge,
+        "--drop-invalid": options.drop_invalid,
+    }
 
 
 def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -170,9 +185,11 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
 def groups_of(X: Any, options: argparse.Namespace) -> Any:
     """Give the groups of dependent rows: none, a column, or several joined."""
     from skanchor.comparisons import join_groups
+    from skanchor.io.generic import column_called
 
     renames = _pairs("--columns", options.columns)
     names = [renames.get(name, name) for name in _group_names(options)]
+    names = [column_called(X.columns, name) or name for name in names]
     if len(names) < 2:
         return names[0] if names else None
     return join_groups(X, names)

@@ -194,7 +194,7 @@ def test_several_columns_of_groups(run, battles, tmp_path):
     frame["Batch"] = frame["prompt_id"]
     frame.to_csv(path := tmp_path / "b.csv", index=False)
     whole = run("rank", path, *FAST, "--groups", "prompt_id")
-    assert run("rank", path, *FAST, "--groups", "prompt_id,Batch") == whole
+    assert run("rank", path, *FAST, "--groups", "prompt_id,batch") == whole
     assert (
         run("rank", path, *FAST, "--groups", "prompt_id", "--groups", "Batch") == whole
     )
@@ -331,7 +331,9 @@ BAD_FLAGS = {
     "rank --demo --new ivory-lynx": "jade-finch",
     "rank --demo --groups topic": "topic",
     "rank --demo --columns left": "OLD=NEW",
-    "rank --demo --labels left": "--labels takes OLD=NEW",
+    "rank --demo --labels left=model_a": "--labels goes with a FILE",
+    "rank --demo --from arena_hard": "--from goes with a FILE",
+    "rank x.csv --labels left": "--labels takes OLD=NEW",
     "rank - -": "twice",
     "rank --demo --human x --judges y": "not allowed with",
     "rank --demo --drop-judges nobody": "nobody",
