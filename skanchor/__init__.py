@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from skanchor.btl import BTLRegressor
     from skanchor.comparisons import Comparisons, split_battles
     from skanchor.folds import SourceKFold
+    from skanchor.io import read_battles
     from skanchor.judges import JudgeCalibrator
     from skanchor.riesz import RieszDebiaser
 
@@ -21,6 +22,7 @@ __all__ = [
     "JudgeCalibrator",
     "RieszDebiaser",
     "SourceKFold",
+    "read_battles",
     "split_battles",
 ]
 
@@ -34,6 +36,7 @@ _HOMES = {
     "JudgeCalibrator": "judges",
     "RieszDebiaser": "riesz",
     "SourceKFold": "folds",
+    "read_battles": "io",
     "split_battles": "comparisons",
 }
 _MODULES = (

@@ -24,7 +24,11 @@ from skanchor.arrivals import ArrivalScorer
 from skanchor.assembly import Inference, TreatmentResults
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, fit_stages
-from skanchor.comparisons import Comparisons, decide_roles
+from skanchor.comparisons import (
+    Comparisons,
+    decide_roles,
+    warn_of_contradicting_judges,
+)
 from skanchor.diagnostics import item_effects_check, judge_table
 from skanchor.folds import make_plans
 from skanchor.judges import JudgeCalibrator
@@ -237,6 +241,7 @@ class AnchorPipeline(RankingEstimator):
         )
         battles = decide_roles(sample.X, sample.weight, self.new_models)
         check_ranking(battles, self.new_models)
+        warn_of_contradicting_judges(battles, sample.y, sample.weight)
         everyone = sample.with_battles(battles)
         bounded = leave_out_separated(everyone, btl)
         return everyone, leave_out_little_history(leave_out_judges(bounded))

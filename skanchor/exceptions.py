@@ -53,6 +53,19 @@ class Remedy(Enum):
     RENAME_COLUMNS = (
         "Rename columns with split_battles(table, columns={{given: standard}})."
     )
+    NAME_COLUMNS = (
+        "Rename columns with read_battles(path, columns={{given: standard}}), name the "
+        "tool with format=..., or read the file as it is with format='table'."
+    )
+    TELL_FORMAT = "Tell which it is with read_battles(path, format=...)."
+    TELL_ENCODING = (
+        "If the text is in another encoding, tell it with read_battles(path, "
+        "encoding='latin-1')."
+    )
+    DROP_INVALID = (
+        "Drop those battles, or leave out failed verdicts with read_battles(path, "
+        "drop_invalid=True)."
+    )
     LABEL_HUMANS = (
         "Human rows carry the label 'human'; split_battles(table, human=...) gives it "
         "to another label."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_output(options: argparse.Namespace) -> None:
-    """Refuse a file that could not be written once the work is done."""
+def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
+    """Refuse a file that could not be written once the work is done, or is read."""
     if options.output is None:
         return
     suffix = _suffix(options)
@@ -62,6 +63,12 @@ def check_output(options: argparse.Namespace) -> None:
         raise BadInputError(f"{options.output}: is a directory")
     if not folder.is_dir():
         raise BadInputError(f"{options.output}: there is no directory {folder}")
+    for path in inputs:
+        if os.path.exists(path) and os.path.exists(options.output):
+            if os.path.samefile(path, options.output):
+                raise BadInputError(
+                    f"--output {options.output} is a file of battles that is read"
+                )
 
 
 def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:

@@ -4,52 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
 from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.output import add_output, check_output, deliver
+from skanchor.cli.table import add_table, check_table, groups_of, load_battles
 
 __all__ = ["RANK"]
 
 
 # ---------------------------------------------------------------------------- flags
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_table(parser)
+    add_table(parser)
     _add_method(parser)
     add_output(parser)
-
-
-def _add_table(parser: argparse.ArgumentParser) -> None:
-    """Add what the rows are and who takes which part in them."""
-    parser.add_argument(
-        "battles",
-        nargs="?",
-        metavar="BATTLES",
-        help="table of battles: .csv, .tsv, .jsonl (each also .gz) or .parquet",
-    )
-    parser.add_argument(
-        "--demo", action="store_true", help="use the bundled (simulated) table instead"
-    )
-    new = parser.add_mutually_exclusive_group()
-    new.add_argument(
-        "--new",
-        nargs="+",
-        action="extend",
-        metavar="MODEL",
-        help="new models (default: those without human rows)",
-    )
-    new.add_argument(
-        "--no-new",
-        action="store_true",
-        help="take no model as new: rank the models by their human rows",
-    )
-    parser.add_argument(
-        "--human",
-        nargs="+",
-        action="extend",
-        metavar="LABEL",
-        help="what marks the human rows in column judge (default: human)",
-    )
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:
@@ -65,18 +32,13 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--groups",
-        metavar="COLUMN",
-        help="column whose equal values mark dependent rows, such as prompt_id",
+        action="append",
+        metavar="COLUMN,...",
+        help="column whose equal values mark dependent rows, such as prompt_id; of "
+        "several, rows that share a value in any of them",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the folds (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--columns",
-        action="append",
-        default=[],
-        metavar="OLD=NEW,...",
-        help="rename columns of the table, as in left=model_a,right=model_b",
     )
     parser.add_argument(
         "--position-effect",
@@ -99,13 +61,10 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
 # ------------------------------------------------------------------------------ run
 def _rank(options: argparse.Namespace) -> None:
     _check(options)
-    renames = _renames(options.columns)
-    table = _load(options, renames)
+    X, y = load_battles(options)
 
-    from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
-    from skanchor.comparisons import HUMAN
+    from skanchor import AnchorPipeline, JudgeCalibrator
 
-    X, y = split_battles(table, columns=renames, human=options.human or HUMAN)
     pipeline = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=options.position_effect),
         cv=options.folds,
@@ -115,24 +74,13 @@ def _rank(options: argparse.Namespace) -> None:
         random_state=options.seed,
         verbose=int(sys.stderr.isatty()),
     )
-    groups = renames.get(options.groups, options.groups)
-    pipeline.fit(X, y, groups=groups)
+    pipeline.fit(X, y, groups=groups_of(X, options))
     deliver(pipeline, options)
 
 
 def _check(options: argparse.Namespace) -> None:
     """Refuse what can be refused before any work."""
-    if options.demo and options.battles is not None:
-        raise BadInputError("give either BATTLES or --demo, not both")
-    if not options.demo and options.battles is None:
-        raise BadInputError(
-            "give a file of BATTLES, or --demo"
-            + "".join(
-                f" (BATTLES goes before --{flag})"
-                for flag in ("new", "human")
-                if getattr(options, flag)
-            )
-        )
+    check_table(options)
     if not 0.0 < options.level < 1.0:
         raise BadInputError(
             f"--level must lie strictly between 0 and 1, got {options.level:g}"
@@ -143,35 +91,7 @@ def _check(options: argparse.Namespace) -> None:
         raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
     if options.jobs == 0:
         raise BadInputError("--jobs must not be 0; use -1 for all cores")
-    check_output(options)
-
-
-def _renames(given: list[str]) -> dict[str, str]:
-    renames: dict[str, str] = {}
-    for pair in ",".join(given).split(",") if given else []:
-        old, equals, new = (part.strip() for part in pair.partition("="))
-        if not (old and equals and new):
-            raise BadInputError(f"--columns takes OLD=NEW,..., got {pair!r}")
-        if old in renames or new in renames.values():
-            raise BadInputError(f"--columns has {old if old in renames else new} twice")
-        renames[old] = new
-    return renames
-
-
-def _load(options: argparse.Namespace, renames: dict[str, str]) -> Any:
-    if options.demo:
-        from skanchor.datasets import load_demo
-
-        demo: Any = load_demo()
-        return demo.frame
-    from skanchor.io import read_battles
-
-    labels = ("model_a", "model_b", "judge", "prompt_id")
-    ids = [old for old, new in renames.items() if new in labels]
-    if options.groups is not None:
-        ids += [options.groups]
-        ids += [old for old, new in renames.items() if new == options.groups]
-    return read_battles(options.battles, ids=ids)
+    check_output(options, inputs=options.battles)
 
 
 RANK = Command(

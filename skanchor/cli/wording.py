@@ -16,6 +16,13 @@ TERMS = {
 
 ADVICE = {
     Remedy.RENAME_COLUMNS: "Rename columns with --columns given=standard.",
+    Remedy.NAME_COLUMNS: "Rename columns with --columns given=standard, or name the "
+    "tool with --from.",
+    Remedy.TELL_FORMAT: "Tell which it is with --from.",
+    Remedy.TELL_ENCODING: "If the text is in another encoding, tell it with --encoding "
+    "latin-1.",
+    Remedy.DROP_INVALID: "Drop those battles, or leave out failed verdicts with "
+    "--drop-invalid.",
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
     "another label.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "

@@ -1,13 +1,16 @@
 """Battles tables: read at the door, encoded once, and then gaining columns."""
 
+from skanchor.comparisons.agreement import warn_of_contradicting_judges
 from skanchor.comparisons.encoded import Comparisons
+from skanchor.comparisons.grouping import join_groups
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import align, constant, is_constant, label_list
 from skanchor.comparisons.outcomes import Outcomes
 from skanchor.comparisons.pairs import FeaturePairs
+from skanchor.comparisons.people import HUMAN
 from skanchor.comparisons.roles import count_rows, decide_roles, usable_features
 from skanchor.comparisons.rows import EncodedRows
-from skanchor.comparisons.table import HUMAN, as_frame, split_battles
+from skanchor.comparisons.table import as_frame, split_battles
 
 __all__ = [
     "HUMAN",
@@ -22,7 +25,9 @@ __all__ = [
     "count_rows",
     "decide_roles",
     "is_constant",
+    "join_groups",
     "label_list",
     "split_battles",
     "usable_features",
+    "warn_of_contradicting_judges",
 ]

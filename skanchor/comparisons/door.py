@@ -18,8 +18,9 @@ from skanchor.comparisons.labels import (
     merge_labels,
     to_numpy,
 )
+from skanchor.comparisons.people import HUMAN
 from skanchor.comparisons.rows import EncodedRows
-from skanchor.comparisons.table import HUMAN, as_frame, require_columns
+from skanchor.comparisons.table import as_frame, require_columns
 from skanchor.exceptions import BattlesError
 
 __all__ = ["has_standard_names", "is_named", "read_rows"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import constant, to_numpy
-from skanchor.comparisons.table import HUMAN
+from skanchor.comparisons.people import HUMAN
 from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
@@ -134,7 +134,7 @@ def _copies(
         np.where(turned, -X.order, X.order),
         np.where(turned, 1.0 - y, y),
     ]
-    for name in ("prompt_id", "rater"):
+    for name in ("prompt_id", "rater", "turn"):
         if name in frame.columns:
             columns.append(pd.factorize(to_numpy(frame[name]))[0])
     # Null prompts are not one prompt.

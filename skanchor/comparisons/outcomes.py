@@ -158,7 +158,8 @@ def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
     if missing.any():
         raise BattlesError(
             f"y has {missing.sum()} missing outcomes, the first in row "
-            f"{int(np.argmax(missing))}; drop those battles."
+            f"{int(np.argmax(missing))}.",
+            advice=Advice(Remedy.DROP_INVALID),
         )
 
 

@@ -6,16 +6,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import narwhals.stable.v2 as nw
-import pandas as pd
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
+from skanchor.comparisons.people import (
+    HUMAN,
+    drop_judges,
+    human_labels,
+    listed,
+    mark_people,
+)
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["HUMAN", "as_frame", "require_columns", "split_battles"]
-
-HUMAN = "human"
-"""Label of the rows that carry human votes in the ``judge`` column."""
+__all__ = ["as_frame", "require_columns", "split_battles"]
 
 
 def split_battles(
@@ -23,6 +26,8 @@ def split_battles(
     *,
     columns: dict[str, str] | None = None,
     human: Any = HUMAN,
+    judges: Any = None,
+    without: Any = None,
     outcome: str = "winner",
 ) -> tuple[Any, Any]:
     """Split a table of battles into ``X`` and ``y``, renaming its columns.
@@ -35,7 +40,14 @@ def split_battles(
         Renames, from the table's name to the standard one, such as
         ``{"left": "model_a", "verdict": "winner"}``.
     human : label or list of labels, default="human"
-        What marks the human rows in the judge column; it becomes ``"human"``.
+        What marks the human rows in the judge column; it becomes ``"human"``. A text
+        may be a pattern, such as ``"expert_*"``. Of several labels each becomes the
+        ``rater`` of its rows, unless the table has that column.
+    judges : label or list of labels, optional
+        In place of ``human``: the labels, or patterns, that are judges'. All others are
+        people's.
+    without : label or list of labels, optional
+        Judges, or patterns of them, whose rows are left out.
     outcome : str, default="winner"
         Standard name of the outcome column.
 
@@ -73,32 +85,16 @@ def split_battles(
     frame = frame.drop([name for name in frame.columns if name in taken])
     frame = frame.rename(renames)
     require_columns(frame.columns, [outcome, "model_a", "model_b"])
-    labels = list(human) if pd.api.types.is_list_like(human) else [human]
-    if labels != [HUMAN]:
-        frame = _with_human(frame, labels)
+    given = listed(human) != [HUMAN]
+    if judges is not None and given:
+        raise BattlesError("Give either the human labels or the judges, not both.")
+    if without is not None or judges is not None or given:
+        require_columns(frame.columns, ["judge"])
+    if without is not None:
+        frame = drop_judges(frame, without)
+    if judges is not None or given:
+        frame = mark_people(frame, human_labels(frame, human, judges))
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
-
-
-def _with_human(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:
-    """Give the rows of these judges the standard human label."""
-    require_columns(frame.columns, ["judge"])
-    judges = frame["judge"].unique().to_list()
-    absent = [label for label in labels if label not in judges]
-    if absent or not labels:
-        raise BattlesError(
-            f"No row of column 'judge' holds the human labels {absent}; it holds "
-            f"{judges[:10]}."
-        )
-    if HUMAN in judges and HUMAN not in labels:
-        raise BattlesError(
-            f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; name it "
-            "among them, or rename that judge first."
-        )
-    return frame.with_columns(
-        judge=nw.when(nw.col("judge").is_in(labels))
-        .then(nw.lit(HUMAN))
-        .otherwise(nw.col("judge").cast(nw.String))
-    )
 
 
 def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:

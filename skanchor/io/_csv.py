@@ -1,34 +1,50 @@
-"""Text separated by commas or tabs."""
+"""Text separated by commas, tabs, semicolons or bars: the header tells which."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 
+from skanchor.io._encoding import encoding_of
 from skanchor.io._format import Format, to_pandas
+from skanchor.io._source import Source
 
 __all__ = ["CSV", "TSV"]
 
+_DELIMITERS = ",\t;|"
+_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
-def _read_separated(path: Path, delimiter: str) -> pd.DataFrame:
+
+def _read_separated(source: Source, encoding: str | None, usual: str) -> pd.DataFrame:
     from pyarrow import csv
 
-    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    # Everything as text: pyarrow guesses types from the first block of the file.
-    with csv.open_csv(path, parse_options=parse) as head:
-        names = head.schema.names
-    table = csv.read_csv(
-        path,
-        parse_options=parse,
-        convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        ),
+    head = source.head()
+    encoding = encoding_of(head, encoding)
+    parse = csv.ParseOptions(
+        delimiter=_delimiter(head.decode(encoding, "ignore"), usual),
+        newlines_in_values=True,
     )
-    return to_pandas(table)
+    # pyarrow drops the mark of UTF-8 itself.
+    name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
+    read = csv.ReadOptions(encoding=name)
+    # Everything as text: pyarrow guesses types from the first block of the file.
+    with source.open() as file, csv.open_csv(file, read, parse) as opened:
+        names = opened.schema.names
+    text = csv.ConvertOptions(
+        column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+    )
+    with source.open() as file:
+        return to_pandas(csv.read_csv(file, read, parse, text))
 
 
-CSV = Format("CSV", (".csv",), partial(_read_separated, delimiter=","), is_text=True)
-TSV = Format("TSV", (".tsv",), partial(_read_separated, delimiter="\t"), is_text=True)
+def _delimiter(head: str, usual: str) -> str:
+    """The one that the header holds most of; the usual one where it is level."""
+    header = _QUOTED.sub("", head.lstrip("\ufeff\r\n")).partition("\n")[0]
+    return max(usual + _DELIMITERS, key=header.count)
+
+
+CSV = Format("CSV", (".csv",), partial(_read_separated, usual=","), is_text=True)
+TSV = Format("TSV", (".tsv",), partial(_read_separated, usual="\t"), is_text=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+
+from skanchor.io._source import Source
 
 __all__ = ["Format", "to_pandas"]
 
@@ -21,24 +22,30 @@ class Format:
     Attributes
     ----------
     name : str
-        What messages call it.
+        What messages call it, and in lower case without blanks what users do.
     suffixes : tuple of str
         Endings of its files, in lower case, the usual one first.
     read : callable
-        Gives the table of a path. What the file must not hold it refuses with a
-        ValueError, TypeError, OSError, EOFError or pyarrow's exception, in words that
-        can follow "not readable as `name`: ".
-    gzipped : bool, default=True
-        Whether ``.gz`` may stand behind the suffix; `read` unpacks it.
+        Gives the table of a source, whose text is in the encoding given, if any. What
+        the file must not hold it refuses with a ValueError, TypeError, OSError,
+        EOFError or pyarrow's exception, in words that can follow "not readable as
+        `name`: ".
+    packed : bool, default=True
+        Whether its files may be packed, as by gzip.
     is_text : bool, default=False
         Whether `read` gives every cell as text, for `columns.typed` to parse.
     """
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[Path], pd.DataFrame]
-    gzipped: bool = True
+    read: Callable[[Source, str | None], pd.DataFrame]
+    packed: bool = True
     is_text: bool = False
+
+    @property
+    def key(self) -> str:
+        """What users call it."""
+        return self.suffixes[0][1:]
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
+from skanchor.io._encoding import decoded
 from skanchor.io._format import Format
+from skanchor.io._source import Source
 
 __all__ = ["JSON_LINES"]
 
@@ -17,24 +18,20 @@ _DUE = (
     "to_json(path, orient='records', lines=True)."
 )
 
+# Where tools that write one object keep their battles in it.
+_ENVELOPES = ("matches", "battles", "data", "records")
 
-def _read_objects(path: Path) -> pd.DataFrame:
-    if path.suffix.lower() == ".gz":
-        with gzip.open(path, "rb") as file:
-            text = file.read().decode("utf-8-sig")
-    else:
-        text = path.read_text(encoding="utf-8-sig")
-    if text.lstrip().startswith("["):
+
+def _read_objects(source: Source, encoding: str | None) -> pd.DataFrame:
+    with source.open() as file:
+        text = decoded(file.read(), encoding)
+    start = text.lstrip()[:1]
+    if start == "[":
         records = json.loads(text)
     else:
-        records = []
-        # Not splitlines: a string may hold U+2028 and its like.
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                try:
-                    records.append(json.loads(line))
-                except ValueError as error:
-                    raise ValueError(f"line {number}: {error}") from None
+        records = _lines(text, start)
+    if len(records) == 1:
+        records = _opened(records[0])
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
             raise ValueError(
@@ -45,6 +42,42 @@ def _read_objects(path: Path) -> pd.DataFrame:
     ):
         raise ValueError(f"its one object holds a table by columns. {_DUE}")
     return pd.DataFrame.from_records(records)
+
+
+def _lines(text: str, start: str) -> list[Any]:
+    """Records of lines; one object may be spread over many."""
+    records: list[Any] = []
+    n_bad, n_lines, first = 0, 0, ""
+    # Not splitlines: a string may hold U+2028 and its like.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        n_lines += 1
+        try:
+            records.append(json.loads(line))
+        except ValueError as error:
+            if not n_bad:
+                if start == "{" and n_lines == 1:
+                    try:
+                        return [json.loads(text)]
+                    except ValueError:
+                        pass
+                first = f"line {number}: {error}"
+            n_bad += 1
+    if n_bad:
+        count = f" ({n_bad} of {n_lines} lines are no JSON)" if n_lines > 1 else ""
+        raise ValueError(first + count)
+    return records
+
+
+def _opened(record: Any) -> list[Any]:
+    """The battles in an object that holds them all, else the object as one."""
+    if isinstance(record, dict):
+        for name in _ENVELOPES:
+            inner = record.get(name)
+            if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+                return inner
+    return [record]
 
 
 JSON_LINES = Format("JSON Lines", (".jsonl", ".ndjson", ".json"), _read_objects)

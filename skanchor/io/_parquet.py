@@ -1,23 +1,30 @@
-"""Parquet."""
+"""Parquet, and Arrow's own file format Feather."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pandas as pd
 
 from skanchor.io._format import Format, to_pandas
+from skanchor.io._source import Source
 
-__all__ = ["PARQUET"]
+__all__ = ["FEATHER", "PARQUET"]
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(source: Source, encoding: str | None) -> pd.DataFrame:
     from pyarrow import parquet
 
     # Not read_table, which takes columns from the names of folders too.
-    with parquet.ParquetFile(path) as file:
+    with source.open() as opened, parquet.ParquetFile(opened) as file:
         return to_pandas(file.read())
 
 
-# Parquet compresses by itself.
-PARQUET = Format("Parquet", (".parquet", ".pq"), _read_parquet, gzipped=False)
+def _read_feather(source: Source, encoding: str | None) -> pd.DataFrame:
+    from pyarrow import feather
+
+    with source.open() as file:
+        return to_pandas(feather.read_table(file))
+
+
+# Both compress by themselves.
+PARQUET = Format("Parquet", (".parquet", ".pq"), _read_parquet, packed=False)
+FEATHER = Format("Feather", (".feather", ".arrow"), _read_feather, packed=False)

@@ -48,6 +48,9 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
     missing = column == ""
     if is_id:
         return column.mask(missing)
+    whole = _as_numbers(column)
+    if whole is not None:
+        return whole
     missing = column.isin(_MISSING)
     values = column[~missing]
     numbers = pd.to_numeric(values, errors="coerce")
@@ -65,6 +68,26 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
         )
     # In a column of text only shown_first has a word for "unknown".
     return column.mask(missing if name == "shown_first" else column == "")
+
+
+def _as_numbers(column: pd.Series) -> pd.Series | None:
+    """Numbers of a column of text, if Arrow, which is fast, can tell; else None."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    texts = pa.array(column, type=pa.string(), from_pandas=True)
+    missing = compute.is_in(texts, value_set=pa.array(sorted(_MISSING)))
+    texts = compute.if_else(missing, pa.scalar(None, pa.string()), texts)
+    # Arrow reads hexadecimal numbers, too.
+    if compute.any(compute.match_substring(texts, "x", ignore_case=True)).as_py():
+        return None
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            numbers = compute.cast(texts, kind)
+        except pa.ArrowInvalid:
+            continue
+        return pd.Series(numbers.to_numpy(zero_copy_only=False), index=column.index)
+    return None
 
 
 def _as_text(column: pd.Series) -> pd.Series:

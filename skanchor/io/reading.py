@@ -1,76 +1,325 @@
-"""Reading a battles table, whatever its format."""
+"""The one door for battles: files of any known format become one table."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from skanchor.exceptions import BattlesError
+from skanchor.comparisons.outcomes import WINNER_VALUES
+from skanchor.exceptions import Advice, BattlesError, Remedy, located
+from skanchor.io._format import Format
+from skanchor.io._source import Source
 from skanchor.io.columns import typed
+from skanchor.io.generic import (
+    column_called,
+    drop_failed,
+    fail_invalid,
+    relabelled,
+    renamed,
+    require_battles,
+    standard_names,
+)
 from skanchor.io.registry import format_of
+from skanchor.io.tools import Reader, reader_called, recognise
 
 __all__ = ["read_battles"]
 
-_IDS = ("model_a", "model_b", "judge", "prompt_id")
+_IDS = ("model_a", "model_b", "judge", "prompt_id", "rater")
+
+Path = str | os.PathLike[str]
 
 
 def read_battles(
-    path: str | os.PathLike[str], *, ids: Iterable[str] = ()
+    path: Path | Sequence[Path],
+    format: str = "auto",
+    *,
+    file_format: str | None = None,
+    encoding: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    labels: Mapping[Any, Any] | None = None,
+    judge: str | Sequence[str] | None = None,
+    levels: Mapping[str, float] | None = None,
+    tie_margin: float = 0.0,
+    drop_invalid: bool = False,
+    ids: Iterable[str] = (),
 ) -> pd.DataFrame:
-    """Read a battles table from a file, whose suffix gives the format.
+    """Read battles from one file or several, of an evaluation tool or a table.
 
     Parameters
     ----------
-    path : str or path
+    path : str, path or sequence of them
         ``.csv``, ``.tsv`` or ``.jsonl`` (``.ndjson``, ``.json``), each also with
-        ``.gz`` behind it, or ``.parquet`` (``.pq``). Text is UTF-8.
+        ``.gz``, ``.bz2``, ``.zst`` or ``.zip`` behind it, ``.parquet`` (``.pq``) or
+        ``.feather`` (``.arrow``); ``"-"`` is standard input. Several files become one
+        table, in which the name of a file is the judge's where a file names none.
+    format : str, default="auto"
+        Which tool wrote the files, such as ``"alpaca_eval"`` (the page on formats
+        lists all), or ``"table"`` for a table with or without the standard columns.
+        ``"auto"`` recognises tools by their columns, and takes other files as tables
+        that must have the standard columns ``model_a``, ``model_b`` and ``winner``.
+    file_format : str, optional
+        Such as ``"csv"``, where the suffix does not tell it.
+    encoding : str, optional
+        Of text that is neither UTF-8 nor marked as UTF-16, such as ``"latin-1"``.
+    columns : mapping from str to str, optional
+        Renames, from the file's name to the standard one.
+    labels : mapping, optional
+        Outcome labels of tables, from the file's own to ``"model_a"``, ``"model_b"``,
+        ``"tie"``, ``"both_bad"`` or a number in [0, 1].
+    judge : str or sequence of str, optional
+        The judge of files that name none; a sequence gives that of each file.
+        ``"human"`` stands for people.
+    levels : mapping from str to float, optional
+        What graded verdicts are worth, such as ``{"A>B": 1.0, "B>A": 0.0}``: by
+        default ``A>>B``, ``A>B``, ``A=B``, ``B>A``, ``B>>A`` are 1, 0.75, 0.5, 0.25, 0.
+    tie_margin : float, default=0.0
+        Gap up to which two point scores are a tie.
+    drop_invalid : bool, default=False
+        Leave out rows of tables whose outcome is empty, or one such as ``"error"``,
+        ``"N/A"`` or -1. Those of tools are always left out.
     ids : iterable of str, optional
-        Further columns to keep as text, such as a group column or model columns under
-        other names.
+        Further columns to keep as text, such as a group column.
 
     Returns
     -------
     DataFrame
-        The table. ``model_a``, ``model_b``, ``judge`` and ``prompt_id`` are text in
-        every format: a model called "1" or "NA" keeps its name, and only an empty cell
-        or a null is missing. ``winner`` is text too, unless it holds nothing but
-        numbers. Of the other columns of a CSV, those that hold nothing but numbers
-        (or markers of missing ones, such as "NA") are numeric.
+        The battles, fit for `split_battles`. ``model_a``, ``model_b``, ``judge``,
+        ``rater`` and ``prompt_id`` are text in every format: a model called "1" or
+        "NA" keeps its name, and only an empty cell or a null is missing. ``winner`` is
+        text too, unless it holds nothing but numbers. Of the other columns of a CSV,
+        those that hold nothing but numbers (or markers of missing ones, such as "NA")
+        are numeric. Names of standard columns count without their case and blanks
+        around them. ``attrs["formats"]`` tells what each file was taken for.
 
     Raises
     ------
     BattlesError
-        If the format is not known, or the file does not hold what its suffix says.
+        If the format is not known or not clear, or a file does not hold what its
+        suffix says.
     OSError
-        If the file cannot be opened.
+        If a file cannot be opened.
+
+    Warns
+    -----
+    DataWarning
+        Of verdicts that failed and are left out, counted by judge and model.
 
     Examples
     --------
     >>> import tempfile
-    >>> from skanchor.io import read_battles
+    >>> from skanchor import read_battles
     >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-    ...     size = file.write("model_a,model_b,winner,length_a\\n1,NA,model_a,12\\n")
+    ...     size = file.write("left,right,winner\\nowl,elk,left\\n")
     ...     file.flush()
     ...     table = read_battles(file.name)
-    >>> table["model_a"].tolist(), table["length_a"].tolist()
-    (['1'], [12])
+    >>> table.attrs["formats"].popitem()[1]
+    'evalica'
+    >>> table.to_dict("records")
+    [{'model_a': 'owl', 'model_b': 'elk', 'winner': 'model_a'}]
     """
-    path = Path(path)
-    known = format_of(path)
-    # Says what is wrong in the words of the system, before a parser can.
-    with open(path, "rb"):
-        pass
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not paths:
+        raise BattlesError("No file is given to read battles from.")
+    request = _Request(
+        format=format,
+        file_format=file_format,
+        encoding=encoding,
+        columns=dict(columns or {}),
+        labels=dict(labels or {}),
+        levels={str(level): value for level, value in (levels or {}).items()},
+        tie_margin=tie_margin,
+        drop_invalid=drop_invalid,
+        ids={*_IDS, *ids, *(new for old, new in (columns or {}).items() if old in ids)},
+    )
+    judges = _judge_names(judge, len(paths))
+    several = len(paths) > 1
+    tables = [
+        _read_file(Source.of(each), request, name, several)
+        for each, name in zip(paths, judges, strict=True)
+    ]
+    request.refuse_leftovers(judge)
+    table = _joined(tables)
+    table.attrs["formats"] = request.formats
+    return table
+
+
+@dataclass(eq=False)
+class _Request:
+    """What a user asks for, and what of it has come to use while files are read."""
+
+    format: str
+    file_format: str | None
+    encoding: str | None
+    columns: dict[str, str]
+    labels: dict[Any, Any]
+    levels: dict[str, float]
+    tie_margin: float
+    drop_invalid: bool
+    ids: set[str]
+    formats: dict[str, str] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    known_levels: set[str] = field(default_factory=set)
+    judge_used: bool = False
+
+    def reader(self, raw: pd.DataFrame) -> Reader | None:
+        """The tool whose file this is; None for a table."""
+        if self.format == "table":
+            return None
+        if self.format != "auto":
+            return reader_called(self.format)
+        return recognise(raw)
+
+    def refuse_leftovers(self, judge: Any) -> None:
+        """Refuse what was asked for and nothing came of."""
+        absent = [name for name in self.columns if not column_called(self.seen, name)]
+        if absent:
+            raise BattlesError(
+                f"The battles table lacks the columns {absent}; it has "
+                f"{sorted(self.seen)[:20]}.",
+                advice=Advice(Remedy.NAME_COLUMNS),
+            )
+        unknown = [level for level in self.levels if level not in self.known_levels]
+        if unknown:
+            raise BattlesError(
+                f"No file has the graded verdicts {unknown}; those known of its format "
+                f"are {sorted(self.known_levels)}."
+            )
+        if judge is not None and not self.judge_used:
+            raise BattlesError(
+                f"The judge is given as {judge!r}, but the files name their judges."
+            )
+
+
+def _judge_names(judge: Any, n_files: int) -> Sequence[str | None]:
+    """The judge given for each file."""
+    if judge is None or isinstance(judge, str):
+        return [judge] * n_files
+    names = [str(name) for name in judge]
+    if len(names) == 1:
+        return names * n_files
+    if len(names) != n_files:
+        raise BattlesError(f"{len(names)} judges are given for {n_files} files.")
+    return names
+
+
+def _read_file(
+    source: Source, request: _Request, judge: str | None, several: bool
+) -> pd.DataFrame:
+    known = format_of(source, request.file_format)
+    where = source.label
+    raw = _load(source, known, request.encoding)
+    request.seen.update(raw.columns)
+    with located(where):
+        raw = renamed(raw, request.columns)
+        reader = request.reader(raw)
+        if reader is None:
+            table = _as_table(raw, request, from_text=known.is_text)
+        else:
+            table = _of_tool(raw, reader, request)
+    request.formats[source.path] = "table" if reader is None else reader.name
+    if "judge" not in table and (
+        judge is not None or several or (reader is not None and reader.needs_judge)
+    ):
+        table.insert(0, "judge", _judge_of(source, judge))
+        request.judge_used = True
+    if reader is not None or request.drop_invalid:
+        table = drop_failed(table, where)
+    return table
+
+
+def _load(source: Source, known: Format, encoding: str | None) -> pd.DataFrame:
+    """The raw table of a file, blanks around names of columns dropped."""
     try:
-        table = known.read(path)
-        if table.columns.has_duplicates:
-            twice = table.columns[table.columns.duplicated()].tolist()
+        raw = known.read(source, encoding)
+        raw.columns = [str(name).strip() for name in raw.columns]
+        if raw.columns.has_duplicates:
+            twice = raw.columns[raw.columns.duplicated()].tolist()
             raise ValueError(f"the columns {twice} occur more than once.")
-        return typed(table, {*_IDS, *ids}, from_text=known.is_text)
     # A damaged gzip file ends in EOFError or OSError.
     except (ValueError, TypeError, OSError, EOFError, pa.ArrowException) as error:
         cause = " ".join(str(error).split()) or type(error).__name__
-        raise BattlesError(f"{path}: not readable as {known.name}: {cause}") from error
+        raise BattlesError(
+            f"{source.label}: not readable as {known.name}: {cause}",
+            advice=Advice(Remedy.TELL_ENCODING) if _is_of_encoding(error) else (),
+        ) from error
+    return raw
+
+
+def _is_of_encoding(error: Exception) -> bool:
+    return isinstance(error, UnicodeDecodeError) or "UTF8" in str(error)
+
+
+def _as_table(raw: pd.DataFrame, request: _Request, *, from_text: bool) -> pd.DataFrame:
+    """A table in columns of its own."""
+    raw = standard_names(raw)
+    if request.format == "auto":
+        require_battles(raw)
+    ids = {column_called(raw.columns, name) or name for name in request.ids}
+    try:
+        table = typed(raw, ids, from_text=from_text)
+    except (TypeError, ValueError) as error:
+        raise BattlesError(f"the labels cannot be read: {error}.") from error
+    if "winner" in table:
+        if request.labels:
+            table = relabelled(table, request.labels)
+        if request.drop_invalid:
+            table = fail_invalid(table)
+    return table
+
+
+def _of_tool(raw: pd.DataFrame, reader: Reader, request: _Request) -> pd.DataFrame:
+    """A file of a tool."""
+    absent = [marks - set(raw.columns) for marks in reader.markers]
+    if absent and all(absent):
+        raise BattlesError(
+            f"This is no file of {reader.name!r}, which has the columns "
+            f"{sorted(reader.markers[0])}; it has {list(raw)[:20]}."
+        )
+    request.known_levels.update(reader.levels)
+    options = reader.options(request.levels, request.tie_margin)
+    try:
+        return typed(reader.read(raw, options), request.ids, from_text=False)
+    except KeyError as error:
+        raise BattlesError(
+            f"A file of {reader.name!r} has the column {error.args[0]!r}; this one has "
+            f"{list(raw)[:20]}."
+        ) from error
+
+
+def _judge_of(source: Source, judge: str | None) -> str:
+    """Name of the judge of a file that names none."""
+    if judge is None and source.is_stdin:
+        raise BattlesError(f"{source.label} has no column 'judge': name the judge.")
+    return judge if judge is not None else source.stem
+
+
+def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    """One table of all; outcomes are numbers if they are in any of them."""
+    if len(tables) == 1:
+        return tables[0]
+    has_winner = [table for table in tables if "winner" in table]
+    numeric = [pd.api.types.is_numeric_dtype(table["winner"]) for table in has_winner]
+    if any(numeric) and not all(numeric):
+        tables = [_with_numbers(table) for table in tables]
+    whole = pd.concat(tables, ignore_index=True)
+    if "both_bad" in whole:
+        whole["both_bad"] = whole["both_bad"].eq(True)
+    return whole
+
+
+def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    if "winner" not in table or pd.api.types.is_numeric_dtype(table["winner"]):
+        return table
+    numbers = table["winner"].map(WINNER_VALUES)
+    odd = numbers.isna() & table["winner"].notna()
+    if odd.any():
+        raise BattlesError(
+            f"Outcomes of the files cannot be joined: some are numbers, and "
+            f"{table['winner'][odd].unique()[:5].tolist()} are no known labels."
+        )
+    return table.assign(winner=numbers.astype(float))

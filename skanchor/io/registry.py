@@ -5,29 +5,31 @@ Another format is one more module, which defines a `Format`, and its name in `FO
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from skanchor.exceptions import BattlesError
 from skanchor.io._csv import CSV, TSV
 from skanchor.io._format import Format
 from skanchor.io._json_lines import JSON_LINES
-from skanchor.io._parquet import PARQUET
+from skanchor.io._parquet import FEATHER, PARQUET
+from skanchor.io._source import PACKED, Source
 
 __all__ = ["FORMATS", "format_of"]
 
-FORMATS = (CSV, TSV, JSON_LINES, PARQUET)
+FORMATS = (CSV, TSV, JSON_LINES, PARQUET, FEATHER)
 """Every format that `read_battles` reads; a suffix belongs to one of them."""
 
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
+_MAGIC = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"{": JSON_LINES, b"[": JSON_LINES}
 
 
-def format_of(path: Path) -> Format:
-    """Find the format of a file by its suffix.
+def format_of(source: Source, told: str | None = None) -> Format:
+    """Tell the format of a source by its suffix; of standard input by its start.
 
     Parameters
     ----------
-    path : Path
-        The file, which need not exist.
+    source : Source
+        The file.
+    told : str, optional
+        What the user says, such as ``"csv"``, which counts.
 
     Returns
     -------
@@ -37,19 +39,26 @@ def format_of(path: Path) -> Format:
     Raises
     ------
     BattlesError
-        If the suffix is not known.
+        If the suffix, or what the user says, is not known.
     """
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    gzipped = suffixes[-1:] == [".gz"]
-    suffix = suffixes[-2 if gzipped else -1] if len(suffixes) > gzipped else ""
-    known = _BY_SUFFIX.get(suffix)
-    if known is None or (gzipped and not known.gzipped):
+    if told is not None:
+        known = _BY_SUFFIX.get(f".{told.strip().lower().removeprefix('.')}")
+        if known is None:
+            keys = [each.key for each in FORMATS]
+            raise BattlesError(f"Unknown file format {told!r}; known are {keys}.")
+        return known
+    if source.is_stdin:
+        head = source.head(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+        starts = (each for magic, each in _MAGIC.items() if head.startswith(magic))
+        return next(starts, CSV)
+    known = _BY_SUFFIX.get(source.suffix)
+    if known is None or (source.packing and not known.packed):
         plain, packed = (
-            ", ".join(each.suffixes[0] for each in FORMATS if each.gzipped == with_gz)
-            for with_gz in (False, True)
+            ", ".join(each.suffixes[0] for each in FORMATS if each.packed == may)
+            for may in (False, True)
         )
         raise BattlesError(
-            f"{path}: unknown format; known are {packed} (each also with .gz) and "
-            f"{plain}."
+            f"{source.path}: unknown format; known are {packed} (each also with "
+            f"{', '.join(PACKED)}) and {plain}."
         )
     return known

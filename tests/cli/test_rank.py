@@ -1,5 +1,6 @@
 """``skanchor rank``: what it prints, and that bad input costs one line and code 2."""
 
+import io
 import json
 import os
 from functools import partial
@@ -138,6 +139,87 @@ def test_human_rows_under_other_labels(run, battles, tmp_path):
     assert "'human'; --human gives it to another label" in err[0]
 
 
+def test_human_rows_by_a_pattern_or_by_the_judges(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    rows = np.flatnonzero(frame["judge"] == "human")
+    frame.loc[rows, "judge"] = np.where(rows % 2, "expert_7", "expert_8")
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    whole = run("rank", battles, *FAST)
+    assert run("rank", path, *FAST, "--human", "expert_*") == whole
+    assert run("rank", path, *FAST, "--judges", "judge-*") == whole
+    code, out, _ = run(
+        "rank", path, *FAST, "--human", "expert_*", "--drop-judges", "*-beta", "--json"
+    )
+    judges = [judge["judge"] for judge in json.loads(out)["judges"]]
+    assert (code, judges) == (0, ["judge-alpha", "judge-gamma"])
+
+
+def test_one_file_for_each_judge(run, battles, tmp_path):
+    frame, paths = pd.read_csv(battles), []
+    for judge, rows in frame.groupby("judge", sort=False):
+        paths.append(tmp_path / f"{judge}.csv")
+        rows.drop(columns="judge").to_csv(paths[-1], index=False, sep=";")
+    joined = pd.concat(list(dict(list(frame.groupby("judge", sort=False))).values()))
+    joined.to_csv(path := tmp_path / "b.csv", index=False)
+    whole = run("rank", path, *FAST)
+    assert run("rank", *paths, *FAST) == whole
+    names = [path.stem for path in paths]
+    moved = [path.rename(path.with_name(f"{i}.dat")) for i, path in enumerate(paths)]
+    flags = ["--format", "csv", "--judge", *names]
+    assert run("rank", *moved, *FAST, *flags) == whole
+
+
+def test_published_files_of_a_tool_give_a_leaderboard(run):
+    mirror = os.environ.get("SKANCHOR_DATA_MIRROR")
+    if not mirror:
+        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
+    paths = [f"{mirror}/mt_bench/{name}.jsonl" for name in ("human", "gpt4_pair")]
+    flags = [*FAST, "--new", "claude-v1", "--groups", "prompt_id", "--json"]
+    code, out, _ = run("rank", *paths, *flags)
+    result = json.loads(out)
+    assert (code, len(result["models"])) == (0, 6)
+    assert [judge["judge"] for judge in result["judges"]] == ["gpt4_pair"]
+
+
+def test_standard_input_and_labels(run, battles, tmp_path, monkeypatch):
+    sides = {"model_a": "left", "model_b": "right", "tie": "draw"}
+    text = pd.read_csv(battles).replace({"winner": sides}).to_csv(index=False)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    flags = ["--labels", "left=model_a,right=model_b", "--labels", "draw=tie"]
+    assert run("rank", "-", *FAST, *flags) == run("rank", battles, *FAST)
+
+
+def test_several_columns_of_groups(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    frame["Batch"] = frame["prompt_id"]
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    whole = run("rank", path, *FAST, "--groups", "prompt_id")
+    assert run("rank", path, *FAST, "--groups", "prompt_id,batch") == whole
+    assert (
+        run("rank", path, *FAST, "--groups", "prompt_id", "--groups", "Batch") == whole
+    )
+
+
+def test_failed_verdicts_are_dropped_when_asked(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    frame.loc[[3, 5], "winner"] = ["error", None]
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, _, err = run("rank", path, *FAST)
+    assert code == 2
+    code, _, err = run("rank", path, *FAST, "--drop-invalid")
+    assert (code, len(err)) == (0, 1)
+    assert "2 of 4000 rows hold no verdict" in err[0]
+
+
+def test_output_is_never_an_input(run, battles, tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_bytes(battles.read_bytes())
+    code, _, err = run("rank", path, "--output", path)
+    assert (code, len(err)) == (2, 1)
+    assert "is a file of battles that is read" in err[0]
+    assert path.read_bytes() == battles.read_bytes()
+
+
 def test_historical_leaderboard(run, battles, tmp_path):
     frame = pd.read_csv(battles)
     frame = frame[frame["judge"] == "human"]
@@ -233,8 +315,8 @@ BAD_FLAGS = {
     "": "COMMAND",
     "rank": "--demo",
     "rank x.csv --demo": "not both",
-    "rank --new x.csv": "BATTLES goes before --new",
-    "rank --human Human x.csv": "BATTLES goes before --human",
+    "rank --new x.csv": "FILE goes before --new",
+    "rank --human Human x.csv": "FILE goes before --human",
     "rank --demo --human crowd": "crowd",
     "rank --demo --no-new": "ivory-lynx",
     "rank --demo --no-new --new ivory-lynx": "not allowed with",
@@ -249,6 +331,13 @@ BAD_FLAGS = {
     "rank --demo --new ivory-lynx": "jade-finch",
     "rank --demo --groups topic": "topic",
     "rank --demo --columns left": "OLD=NEW",
+    "rank --demo --labels left=model_a": "--labels goes with a FILE",
+    "rank --demo --from arena_hard": "--from goes with a FILE",
+    "rank x.csv --labels left": "--labels takes OLD=NEW",
+    "rank - -": "twice",
+    "rank --demo --human x --judges y": "not allowed with",
+    "rank --demo --drop-judges nobody": "nobody",
+    "rank absent.csv --from lmsys": "absent.csv",
     "rank --demo --columns a=b,a=c": "twice",
     "rank --demo --columns left=model_a": "left",
     "rank --demo --output /absent/folder/x": "no directory",

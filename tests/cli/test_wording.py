@@ -14,7 +14,8 @@ from skanchor.simulation import simulate_battles
 # What Python calls things that the command line calls otherwise.
 PYTHON = re.compile(
     r"new_models|split_battles|n_splits|\bcv\b|BTLRegressor|LinearBias|alpha|mask\("
-    r"|astype|position_effect|disconnected=|an array|sample_weight|pandas"
+    r"|astype|read_battles|drop_invalid|position_effect|disconnected=|an array"
+    r"|sample_weight|pandas"
 )
 NEW, SIDES = "new-model", ("model_a", "model_b")
 RIDGE = Advice(Remedy.SHRINK_BIAS, {"alpha": 0.01})
@@ -83,7 +84,23 @@ def leak():
 
 
 CASES = {
-    Remedy.RENAME_COLUMNS: (lambda: FRAME.rename(columns={"model_a": "left"}), ""),
+    Remedy.RENAME_COLUMNS: (
+        lambda: FRAME.rename(columns={"model_a": "left"}),
+        "--from table",
+    ),
+    Remedy.NAME_COLUMNS: (lambda: FRAME.rename(columns={"model_a": "left"}), ""),
+    Remedy.TELL_FORMAT: (
+        lambda: FRAME.assign(
+            **dict.fromkeys(["generator_1", "generator_2", "preference"], 1),
+            **dict.fromkeys(["cmp_key", "annotator1", "idx"], 1),
+        ),
+        "",
+    ),
+    Remedy.TELL_ENCODING: (lambda: FRAME, "--encoding utf-32"),
+    Remedy.DROP_INVALID: (
+        lambda: FRAME.assign(winner=FRAME["winner"].where(FRAME.index > 5)),
+        "",
+    ),
     Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "crowd"}), ""),
     Remedy.PUT_SIDES_FOR_NAMES: (by_name, ""),
     Remedy.CONVERT_OUTCOMES: (

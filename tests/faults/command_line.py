@@ -12,7 +12,20 @@ for title, where in {
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
+    "A file of no tool that is known, without the standard columns":
+        "io.test_tools::test_unknown_file_says_what_it_comes_near",
+    "A file that could be of two tools":
+        "io.test_tools::test_file_that_looks_like_those_of_two_tools",
+    "Values that a tool does not write":
+        "io.test_tools::test_values_that_a_tool_does_not_write",
+    "Preferences whose orientation nothing tells":
+        "io.test_tools::test_unnamed_numbers_are_never_taken_for_a_tools",
+    "Verdicts that failed": "io.test_tools::test_failed_verdicts_are_counted",
+    "One bad line among many":
+        "io.test_generic::test_bad_line_among_many_is_found_and_counted",
+    "Text in another encoding": "io.test_generic::test_encodings",
     "An output file of a format that is not known": "cli.test_rank::test_bad_flags",
+    "An output file that is read": "cli.test_rank::test_output_is_never_an_input",
     "A terminal too narrow for the leaderboard":
         "reports.test_leaderboard::test_layout_keeps_names_whole",
     "A disk that is full when the result is written":

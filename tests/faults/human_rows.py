@@ -147,8 +147,8 @@ table(
 )
 table(
     "Judges in a column of another name",
-    lambda: FRAME.rename(columns={"judge": "Judge"}),
-    warns=[(DataWarning, r"no column 'judge', so all rows .* \['Judge'\] may be")],
+    lambda: FRAME.rename(columns={"judge": "judges"}),
+    warns=[(DataWarning, r"no column 'judge', so all rows .* \['judges'\] may be")],
     new_models=[NEW],
     flags=("--new", NEW),
 )

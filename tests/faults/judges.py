@@ -134,7 +134,10 @@ table(
     lambda: FRAME.assign(
         winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 1 - FRAME["winner"])
     ),
-    warns=[(WeakJudgeWarning, "negative .* run against the human ranking")],
+    warns=[
+        (WeakJudgeWarning, "negative .* run against the human ranking"),
+        (DataWarning, "'judge-1' sides with people in .* coded the other way round"),
+    ],
     check=same_as_before,
 )
 

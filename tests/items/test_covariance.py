@@ -53,6 +53,7 @@ def test_separated_verdicts_leave_the_covariance_finite():
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.filterwarnings("ignore:.*coded the other way round")
 def test_a_judge_turned_round_deviates_as_before():
     data = small(seed=2, n_judges=4, n_models=8, n_historical=6000, item_corr=0.6)
     X = data.X[["model_a", "model_b", "judge"]]

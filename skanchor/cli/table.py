@@ -1,0 +1,213 @@
+"""The battles that a command works on: the files, their format, and who is who."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from skanchor.cli.command import BadInputError
+
+__all__ = ["add_table", "check_table", "groups_of", "load_battles"]
+
+
+# ---------------------------------------------------------------------------- flags
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add what the rows are and who takes which part in them."""
+    _add_files(parser)
+    _add_roles(parser)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "battles",
+        nargs="*",
+        metavar="FILE",
+        help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
+        ".feather, or - for standard input; several are joined, and name their judges "
+        "where they have no column judge",
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help="use the bundled (simulated) table instead"
+    )
+    parser.add_argument(
+        "--from",
+        dest="tool",
+        default="auto",
+        metavar="FORMAT",
+        help="tool that wrote the files, such as alpaca_eval or arena_hard, or table "
+        "(default: told by their columns)",
+    )
+    parser.add_argument(
+        "--format",
+        dest="file_format",
+        metavar="SUFFIX",
+        help="csv, jsonl, ... where the name of a file does not tell it",
+    )
+    parser.add_argument(
+        "--encoding", help="of text that is neither UTF-8 nor UTF-16, such as latin-1"
+    )
+    parser.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="OLD=NEW,...",
+        help="rename columns of the table, as in left=model_a,right=model_b",
+    )
+    parser.add_argument(
+        "--labels",
+        action="append",
+        default=[],
+        metavar="OLD=NEW,...",
+        help="what outcomes mean, as in left=model_a,right=model_b,draw=tie",
+    )
+    parser.add_argument(
+        "--drop-invalid",
+        action="store_true",
+        help="leave out rows whose verdict is empty or failed, and count them",
+    )
+
+
+def _add_roles(parser: argparse.ArgumentParser) -> None:
+    new = parser.add_mutually_exclusive_group()
+    new.add_argument(
+        "--new",
+        nargs="+",
+        action="extend",
+        metavar="MODEL",
+        help="new models (default: those without human rows)",
+    )
+    new.add_argument(
+        "--no-new",
+        action="store_true",
+        help="take no model as new: rank the models by their human rows",
+    )
+    people = parser.add_mutually_exclusive_group()
+    people.add_argument(
+        "--human",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="what marks the human rows in column judge, also as a pattern such as "
+        "'expert_*' (default: human)",
+    )
+    people.add_argument(
+        "--judges",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="the judges, also as patterns; all other labels are people's",
+    )
+    parser.add_argument(
+        "--drop-judges",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="judges, also as patterns, whose rows are left out",
+    )
+    parser.add_argument(
+        "--judge",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="the judge of files without a column judge, or one for each file",
+    )
+
+
+# ------------------------------------------------------------------------------ use
+_MANY_VALUES = ("new", "human", "judges", "drop_judges", "judge")
+
+
+def check_table(options: argparse.Namespace) -> None:
+    """Refuse what can be refused before any file is read."""
+    if options.demo and options.battles:
+        raise BadInputError("give either FILE or --demo, not both")
+    idle = [flag for flag, value in _of_files(options).items() if value]
+    if options.demo and idle:
+        raise BadInputError(f"{idle[0]} goes with a FILE, not with --demo")
+    if not options.demo and not options.battles:
+        greedy = [name for name in _MANY_VALUES if getattr(options, name)]
+        raise BadInputError(
+            "give a FILE of battles, or --demo"
+            + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)
+        )
+    if options.battles.count("-") > 1:
+        raise BadInputError("standard input (-) is given twice")
+    _pairs("--columns", options.columns)
+    _pairs("--labels", options.labels)
+
+
+def _of_files(options: argparse.Namespace) -> dict[str, Any]:
+    """What says how files are read, by flag."""
+    return {
+        "--from": options.tool != "auto",
+        "--format": options.file_format,
+        "--encoding": options.encoding,
+        "--labels": options.labels,
+        "--judge": options.judge,
+        "--drop-invalid": options.drop_invalid,
+    }
+
+
+def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Read the battles; give the table and its outcomes."""
+    renames = _pairs("--columns", options.columns)
+    if options.demo:
+        from skanchor.datasets import load_demo
+
+        demo: Any = load_demo()
+        table = demo.frame
+    else:
+        from skanchor.io import read_battles
+
+        table = read_battles(
+            options.battles,
+            options.tool,
+            file_format=options.file_format,
+            encoding=options.encoding,
+            columns=renames,
+            labels=_pairs("--labels", options.labels),
+            judge=options.judge,
+            drop_invalid=options.drop_invalid,
+            ids=_group_names(options),
+        )
+
+    from skanchor.comparisons import HUMAN, split_battles
+
+    return split_battles(
+        table,
+        columns=renames if options.demo else None,
+        human=options.human or HUMAN,
+        judges=options.judges,
+        without=options.drop_judges,
+    )
+
+
+def groups_of(X: Any, options: argparse.Namespace) -> Any:
+    """Give the groups of dependent rows: none, a column, or several joined."""
+    from skanchor.comparisons import join_groups
+    from skanchor.io.generic import column_called
+
+    renames = _pairs("--columns", options.columns)
+    names = [renames.get(name, name) for name in _group_names(options)]
+    names = [column_called(X.columns, name) or name for name in names]
+    if len(names) < 2:
+        return names[0] if names else None
+    return join_groups(X, names)
+
+
+def _group_names(options: argparse.Namespace) -> list[str]:
+    given = ",".join(options.groups or []).split(",")
+    return [name.strip() for name in given if name.strip()]
+
+
+def _pairs(flag: str, given: list[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in ",".join(given).split(",") if given else []:
+        old, equals, new = (part.strip() for part in pair.partition("="))
+        if not (old and equals and new):
+            raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
+        twice = flag == "--columns" and new in pairs.values()
+        if old in pairs or twice:
+            raise BadInputError(f"{flag} has {old if old in pairs else new} twice")
+        pairs[old] = new
+    return pairs

@@ -1,0 +1,126 @@
+"""Who is a person: labels of the judge column that mark human rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pandas as pd
+
+from skanchor.exceptions import BattlesError
+
+__all__ = ["HUMAN", "drop_judges", "human_labels", "listed", "mark_people"]
+
+HUMAN = "human"
+"""Label of the rows that carry human votes in the ``judge`` column."""
+
+
+def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]:
+    """List the labels of people.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column ``judge``.
+    human : label or list of labels
+        Labels of people, or patterns of them such as ``"expert_*"``.
+    judges : label, list of labels or None
+        Labels or patterns of the judges that are none; all others are people's.
+
+    Returns
+    -------
+    list of labels
+
+    Raises
+    ------
+    BattlesError
+        If a label occurs in no row, or a judge is called human beside people.
+    """
+    known = [label for label in frame["judge"].unique().to_list() if label is not None]
+    if judges is not None:
+        models = _matching(known, listed(judges), "judges")
+        labels = [label for label in known if label not in models]
+        if not labels:
+            raise BattlesError(
+                f"The judges {models} are all that column 'judge' holds, so no row is "
+                "by a human."
+            )
+        return labels
+    labels = _matching(known, listed(human), "human labels")
+    if HUMAN in known and HUMAN not in labels:
+        raise BattlesError(
+            f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; name it "
+            "among them, or rename that judge first."
+        )
+    return labels
+
+
+def mark_people(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:
+    """Give the rows of people the standard label, their own becoming the rater's.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column ``judge``.
+    labels : list of labels
+        Those of people.
+
+    Returns
+    -------
+    DataFrame
+        With a column ``rater`` where people had several labels and none was there.
+    """
+    is_person = nw.col("judge").is_in(labels)
+    judge = nw.col("judge").cast(nw.String)
+    columns = {"judge": nw.when(is_person).then(nw.lit(HUMAN)).otherwise(judge)}
+    if len(labels) > 1 and "rater" not in frame.columns:
+        columns["rater"] = nw.when(is_person).then(judge)
+    return frame.with_columns(**columns)
+
+
+def drop_judges(frame: nw.DataFrame[Any], judges: Any) -> nw.DataFrame[Any]:
+    """Leave out the rows of some judges.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        With a column ``judge``.
+    judges : label or list of labels
+        Labels, or patterns of them.
+
+    Returns
+    -------
+    DataFrame
+    """
+    known = [label for label in frame["judge"].unique().to_list() if label is not None]
+    dropped = _matching(known, listed(judges), "judges to drop")
+    return frame.filter(~nw.col("judge").is_in(dropped))
+
+
+def listed(labels: Any) -> list[Any]:
+    """Make a list of one label or of several."""
+    return list(labels) if pd.api.types.is_list_like(labels) else [labels]
+
+
+def _matching(known: list[Any], wanted: Iterable[Any], what: str) -> list[Any]:
+    """Labels that are wanted by name or by pattern; refuse what matches none."""
+    wanted = list(wanted)
+    found = {
+        each: [label for label in known if label == each or _matches(label, each)]
+        for each in wanted
+    }
+    absent = [each for each, labels in found.items() if not labels]
+    if absent or not wanted:
+        raise BattlesError(
+            f"No row of column 'judge' holds the {what} {absent}; it holds "
+            f"{known[:10]}."
+        )
+    matched = {label for labels in found.values() for label in labels}
+    return [label for label in known if label in matched]
+
+
+def _matches(label: Any, pattern: Any) -> bool:
+    both_text = isinstance(label, str) and isinstance(pattern, str)
+    return both_text and fnmatchcase(label, pattern)

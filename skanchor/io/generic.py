@@ -1,0 +1,191 @@
+"""Tables in columns of their own: named, outcomes relabelled, failures dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.io.tools import FAILED, nearest
+from skanchor.warning_log import warn
+
+__all__ = [
+    "column_called",
+    "drop_failed",
+    "fail_invalid",
+    "relabelled",
+    "renamed",
+    "require_battles",
+    "standard_names",
+]
+
+_NEEDED = ("model_a", "model_b", "winner")
+_STANDARD = (*_NEEDED, "judge", "prompt_id", "shown_first", "rater")
+
+
+def column_called(names: Iterable[str], wanted: str) -> str | None:
+    """Find a column by its name, its case and blanks around it aside.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The columns.
+    wanted : str
+        What to look for; an exact match counts more.
+
+    Returns
+    -------
+    str or None
+        None if there is no such column, or more than one.
+    """
+    names = list(names)
+    if wanted in names:
+        return wanted
+    key = wanted.strip().casefold()
+    alike = [name for name in names if name.strip().casefold() == key]
+    return alike[0] if len(alike) == 1 else None
+
+
+def renamed(raw: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Rename the columns that are there; a column that has the new name gives way.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+    columns : mapping from str to str
+        From the table's name to the new one.
+
+    Returns
+    -------
+    DataFrame
+    """
+    found = {column_called(raw.columns, old): new for old, new in columns.items()}
+    found.pop(None, None)
+    taken = set(found.values()) - set(found)
+    kept = [name for name in raw.columns if name not in taken]
+    return raw[kept].rename(columns=found)
+
+
+def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
+    """Give standard columns and sides of features their exact names."""
+    names: dict[str, str] = {}
+    for wanted in _STANDARD:
+        found = column_called(raw.columns, wanted)
+        if found is not None:
+            names[found] = wanted
+    for name in raw.columns:
+        if name not in names and name.endswith(("_A", "_B")):
+            lower = name[:-1] + name[-1].lower()
+            if lower not in raw.columns:
+                names[name] = lower
+    return raw.rename(columns=names)
+
+
+def require_battles(table: pd.DataFrame) -> None:
+    """Refuse a table of an unknown format: say what was seen, and what comes near."""
+    missing = [name for name in _NEEDED if name not in table]
+    if not missing:
+        return
+    near = nearest(table)
+    raise BattlesError(
+        f"The format is not known: the file has the columns {list(table)[:20]} and "
+        f"lacks {missing}"
+        + (f"; it comes near to {', '.join(near)}." if near else "."),
+        advice=Advice(Remedy.NAME_COLUMNS),
+    )
+
+
+def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
+    """Translate outcome labels; case and blanks aside, where that is clear.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With its outcomes in ``winner``.
+    labels : mapping
+        From the table's labels to the standard ones, or to numbers in [0, 1].
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    BattlesError
+        If none of the labels occurs, or labels would become numbers beside others.
+    """
+    meant = {_key(label): value for label, value in labels.items()}
+    codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
+    if not any(_key(label) in meant for label in found):
+        raise BattlesError(
+            f"None of the labels {list(labels)} occurs in column 'winner', which holds "
+            f"{[str(label) for label in found[:10]]}."
+        )
+    values = pd.Series([meant.get(_key(label), label) for label in found] + [None])
+    winner = values.iloc[codes].set_axis(table.index)
+    return table.assign(winner=winner.infer_objects())
+
+
+def _key(label: Any) -> str:
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(label).strip().casefold()
+
+
+def fail_invalid(table: pd.DataFrame) -> pd.DataFrame:
+    """Make null the outcomes that say that a verdict failed."""
+    outcome = table["winner"]
+    texts = outcome.astype("str").str.strip().str.casefold()
+    failed = texts.isin({*FAILED, "-1", "-1.0"})
+    winner = outcome.mask(failed)
+    # One word among numbers had made them text.
+    numbers = pd.to_numeric(winner, errors="coerce")
+    return table.assign(winner=numbers if (numbers.notna() | failed).all() else winner)
+
+
+def drop_failed(table: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Leave out rows without a verdict, and warn of how many each judge has.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Battles whose failed verdicts have a null ``winner``.
+    where : str
+        What messages call the file.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    BattlesError
+        If there is no verdict at all.
+    """
+    failed = table["winner"].isna()
+    if not failed.any():
+        return table
+    if failed.all():
+        raise BattlesError(f"{where}: none of its {len(table)} rows holds a verdict.")
+    lost = table[failed]
+    models = pd.concat([lost["model_a"], lost["model_b"]])
+    counts = [f"by model {_counts(models)}"]
+    if "judge" in lost:
+        counts.insert(0, f"by judge {_counts(lost['judge'])}")
+    warn(
+        DataWarning(
+            f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left "
+            f"out: {'; '.join(counts)}."
+        ),
+        stacklevel=5,
+    )
+    return table[~failed].reset_index(drop=True)
+
+
+def _counts(labels: pd.Series) -> str:
+    counts = labels.value_counts()
+    listed = ", ".join(f"{label!r} {n}" for label, n in counts.head(5).items())
+    return listed + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")
