@@ -150,6 +150,7 @@ class AnchorPipeline(RankingEstimator):
     True
     """
 
+    result_: AnchorResult
     _stands_for: ClassVar = {
         "btl": lambda value: BTLRegressor(),
         "calibrator": lambda value: JudgeCalibrator(),
@@ -312,6 +313,7 @@ class AnchorPipeline(RankingEstimator):
             lower_bound=chain.debiaser.system_.lower_bound(X),
             plug_in=plug_in,
             fold_plan=self.fold_plan_,
+            inputs=sample.inputs,
         )
         diagnostics = diagnose(
             sample.with_battles(X),
@@ -339,6 +341,7 @@ class AnchorPipeline(RankingEstimator):
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
             fold_plan=self.fold_plan_,
+            inputs=full.sample.inputs,
         )
 
     # ------------------------------------------------------------------------- results

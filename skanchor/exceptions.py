@@ -53,6 +53,10 @@ class Remedy(Enum):
     RENAME_COLUMNS = (
         "Rename columns with split_battles(table, columns={{given: standard}})."
     )
+    CHOOSE_FEATURES = (
+        "Drop them, or ask for those that are features: split_battles(table, "
+        "features=[...])."
+    )
     LABEL_HUMANS = (
         "Human rows carry the label 'human'; split_battles(table, human=...) gives it "
         "to another label."

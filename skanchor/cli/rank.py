@@ -50,6 +50,16 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         metavar="LABEL",
         help="what marks the human rows in column judge (default: human)",
     )
+    features = parser.add_mutually_exclusive_group()
+    features.add_argument(
+        "--features",
+        metavar="NAME,...",
+        help="response features to use, as in length for columns length_a and length_b "
+        "(default: all pairs of numbers, but those that may hold the outcome)",
+    )
+    features.add_argument(
+        "--drop-features", metavar="NAME,...", help="response features not to use"
+    )
 
 
 def _add_method(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +115,13 @@ def _rank(options: argparse.Namespace) -> None:
     from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
     from skanchor.comparisons import HUMAN
 
-    X, y = split_battles(table, columns=renames, human=options.human or HUMAN)
+    X, y = split_battles(
+        table,
+        columns=renames,
+        human=options.human or HUMAN,
+        features=_names(options.features),
+        drop_features=_names(options.drop_features),
+    )
     pipeline = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=options.position_effect),
         cv=options.folds,
@@ -156,6 +172,12 @@ def _renames(given: list[str]) -> dict[str, str]:
             raise BadInputError(f"--columns has {old if old in renames else new} twice")
         renames[old] = new
     return renames
+
+
+def _names(given: str | None) -> list[str] | None:
+    if given is None:
+        return None
+    return [name for part in given.split(",") if (name := part.strip())]
 
 
 def _load(options: argparse.Namespace, renames: dict[str, str]) -> Any:

@@ -16,6 +16,8 @@ TERMS = {
 
 ADVICE = {
     Remedy.RENAME_COLUMNS: "Rename columns with --columns given=standard.",
+    Remedy.CHOOSE_FEATURES: "Drop them with --drop-features, or ask for those that are "
+    "features with --features.",
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
     "another label.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "

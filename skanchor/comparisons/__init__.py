@@ -1,6 +1,7 @@
 """Battles tables: read at the door, encoded once, and then gaining columns."""
 
 from skanchor.comparisons.encoded import Comparisons
+from skanchor.comparisons.inputs import Inputs
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import align, constant, is_constant, label_list
 from skanchor.comparisons.outcomes import Outcomes
@@ -14,6 +15,7 @@ __all__ = [
     "Comparisons",
     "EncodedRows",
     "FeaturePairs",
+    "Inputs",
     "JudgeRows",
     "Outcomes",
     "align",

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor.comparisons.features import as_float, feature_blocks, feature_names
+from skanchor.comparisons.features import as_float, feature_blocks, feature_stems
 from skanchor.comparisons.labels import (
     argsort_labels,
     code_labels,
@@ -18,6 +18,7 @@ from skanchor.comparisons.labels import (
     to_numpy,
 )
 from skanchor.comparisons.rows import EncodedRows
+from skanchor.comparisons.suspects import feature_label
 from skanchor.comparisons.table import HUMAN, as_frame, require_columns
 from skanchor.exceptions import BattlesError
 
@@ -67,7 +68,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
         columns = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
         return _from_columns(columns, tuple(map(str, names)))
     require_columns(names, ["model_a", "model_b"])
-    features = feature_names(frame)
+    stems = feature_stems(frame)
     models, (left, right) = merge_labels(
         [code_labels(frame[name], name) for name in ("model_a", "model_b")]
     )
@@ -82,8 +83,8 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
         right,
         judge.astype(np.intp, copy=False),
         order,
-        *feature_blocks(frame, features),
-        feature_names=features,
+        *feature_blocks(frame, stems),
+        feature_names=tuple(feature_label(stem) or stem for stem in stems),
     )
 
 

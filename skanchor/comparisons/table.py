@@ -10,6 +10,7 @@ import pandas as pd
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
+from skanchor.comparisons.choice import choose_features
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
 __all__ = ["HUMAN", "as_frame", "require_columns", "split_battles"]
@@ -24,6 +25,8 @@ def split_battles(
     columns: dict[str, str] | None = None,
     human: Any = HUMAN,
     outcome: str = "winner",
+    features: Iterable[str] | None = None,
+    drop_features: Iterable[str] | None = None,
 ) -> tuple[Any, Any]:
     """Split a table of battles into ``X`` and ``y``, renaming its columns.
 
@@ -38,6 +41,13 @@ def split_battles(
         What marks the human rows in the judge column; it becomes ``"human"``.
     outcome : str, default="winner"
         Standard name of the outcome column.
+    features : list of str, optional
+        Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
+        numbers are dropped. None means all but those whose names smell of the outcome
+        (``score``, ``rating``, ``votes``, ids, ...). Such a pair, asked for here, is
+        renamed to ``feature_<name>``, under which every estimator takes it.
+    drop_features : list of str, optional
+        Names of the feature pairs not to use, in place of `features`.
 
     Returns
     -------
@@ -49,7 +59,7 @@ def split_battles(
     Raises
     ------
     BattlesError
-        If a column or a human label is missing.
+        If a column, a feature pair or a human label is missing.
 
     Examples
     --------
@@ -76,6 +86,7 @@ def split_battles(
     labels = list(human) if pd.api.types.is_list_like(human) else [human]
     if labels != [HUMAN]:
         frame = _with_human(frame, labels)
+    frame = choose_features(frame, features, drop_features)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
 
 

@@ -84,6 +84,7 @@ def leak():
 
 CASES = {
     Remedy.RENAME_COLUMNS: (lambda: FRAME.rename(columns={"model_a": "left"}), ""),
+    Remedy.CHOOSE_FEATURES: (lambda: FRAME.assign(votes_a=1, votes_b=2), ""),
     Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "crowd"}), ""),
     Remedy.PUT_SIDES_FOR_NAMES: (by_name, ""),
     Remedy.CONVERT_OUTCOMES: (
