@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,11 +21,11 @@ from skanchor.admission import (
     leave_out_separated,
 )
 from skanchor.arrivals import ArrivalScorer
+from skanchor.assembly import Inference, TreatmentResults
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, fit_stages
-from skanchor.comparisons import Comparisons, count_rows, decide_roles
-from skanchor.diagnostics import ItemCheck, diagnose, item_effects_check, judge_table
-from skanchor.engine import CrossFit, FullFit, cross_fit
+from skanchor.comparisons import Comparisons, decide_roles
+from skanchor.diagnostics import item_effects_check, judge_table
 from skanchor.folds import make_plans
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
@@ -34,7 +33,6 @@ from skanchor.results import AnchorResult
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
 from skanchor.treatments import choose_treatments, leaves_items_out
-from skanchor.warning_log import WarningLog
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
@@ -75,10 +73,9 @@ class AnchorPipeline(RankingEstimator):
         that is estimated on the historical rows; ``"conservative"`` keeps that
         covariance away from zero; an array of shape (n_judges, n_judges), in the order
         of ``judges_``, gives it in squared judge logits. ``"none"``, or None, leaves
-        them out, which is the interval of the paper. ``"auto"`` computes ``"random"``
-        and ``"none"``, and reports the former when a score test on the historical
-        verdicts sees deviations, the latter otherwise or with fewer than five
-        historical models.
+        them out, which is the interval of the paper. ``"auto"`` is ``"random"``
+        when a score test on the historical verdicts sees deviations, and ``"none"``
+        otherwise or with fewer than five historical models; ``results_`` has both.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -106,8 +103,9 @@ class AnchorPipeline(RankingEstimator):
         Covariance of the item effects, in squared judge logits.
     item_effects_ : {"none", "random", "conservative", "given"}
         The treatment that is reported.
-    results_ : dict
-        Result by treatment; two of them with ``item_effects="auto"``.
+    results_ : mapping
+        Result by treatment; two of them with ``item_effects="auto"``. The one that is
+        not reported is computed when it is first asked for.
     result_ : AnchorResult
         The one reported: all of the above, frozen, with ``diagnostics``.
     fold_plan_ : list of lists of (train, test)
@@ -214,29 +212,26 @@ class AnchorPipeline(RankingEstimator):
             self.cv, self.n_repeats, admitted, self.random_state
         )
         plugged = fit_stages(stages, admitted)
-        fitted = admitted.with_battles(plugged.X)
-        check = item_effects_check(fitted, plugged.btl, plugged.calibrator)
-        treatments = choose_treatments(
-            self.item_effects, fitted, plugged.calibrator, check
+        check = item_effects_check(
+            admitted.with_battles(plugged.X), plugged.btl, plugged.calibrator
         )
-        full = FullFit.of(stages, admitted, plugged, treatments)
-        self._keep(full)
-        if stages.debiaser is None:
-            plug_in = self._plug_in_result(full)
-            self.results_ = {treatments.reported: plug_in}
-        else:
-            found = cross_fit(full, self.fold_plan_, self.n_jobs, self.verbose)
-            self.results_ = {
-                name: self._assemble(full, name, found, check) for name in full.chains
-            }
-        self.result_ = self.results_[self.item_effects_]
+        treatments = choose_treatments(self.item_effects, admitted.X, check)
+        self._inference = Inference(
+            stages, everyone, admitted, plugged, check, treatments, self.fold_plan_,
+            self.n_jobs, self.verbose,
+        )  # fmt: skip
+        full = self._inference.fit(treatments.reported)
+        self.result_ = self._inference.result(full)
+        self._known_results: dict[str, AnchorResult] = {}
+        self.item_effects_ = treatments.reported
+        self.item_covariance_ = None if full.items is None else full.items.covariance
+        self._keep(full.chain)
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
+        scores = self.result_.all_scores.reindex(admitted.X.models)
         self._judge_table = judge_table(
-            admitted, self.result_.all_scores.to_numpy(np.float64), self.calibrator_
+            admitted, scores.to_numpy(np.float64), self.calibrator_
         )
-        if len(everyone.X.models) > len(admitted.X.models):
-            self._add_separated(everyone, stages.btl)
 
     def _admit(self, sample: Sample, btl: BTLRegressor) -> tuple[Sample, Sample]:
         """Rows in their roles, all of them and those that are fitted."""
@@ -258,93 +253,23 @@ class AnchorPipeline(RankingEstimator):
             None if passthrough else self._part("debiaser"),
         )
 
-    def _keep(self, full: FullFit) -> None:
-        """Store the chain of the treatment that is reported."""
-        reported = full.treatments.reported
-        chain, items = full.chains[reported], full.treatments.covariances[reported]
+    def _keep(self, chain: Chain) -> None:
+        """Store the chain that is reported."""
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
         self.comparisons_ = chain.X
-        self.models_, self.judges_ = chain.X.models, chain.X.judges
+        self.models_, self.judges_ = self.result_.models, chain.X.judges
         self.new_models_ = chain.X.models[chain.X.is_new]
         self.features_ = np.array(chain.X.feature_names, dtype=object)
-        self.item_effects_ = reported
-        self.item_covariance_ = None if items is None else items.covariance
-
-    def _add_separated(self, everyone: Sample, btl: BTLRegressor) -> None:
-        """Put the models that were left out on the board again."""
-        with WarningLog():
-            # They have been told of.
-            human_fit = clone(btl).fit_sample(everyone)
-        counts = count_rows(everyone.X, everyone.weight)
-        self.models_ = everyone.X.models
-        self.results_ = {
-            name: result.extended(everyone.X, human_fit.scores_, *counts)
-            for name, result in self.results_.items()
-        }
-        self.result_ = self.results_[self.item_effects_]
-
-    def _assemble(
-        self, full: FullFit, treatment: str, found: CrossFit, check: ItemCheck
-    ) -> AnchorResult:
-        """Turn the repeats of one treatment into a result."""
-        repeats = found.repeats[treatment]
-        chain = full.chains[treatment]
-        items = full.treatments.covariances[treatment]
-        X, sample = chain.X, full.sample
-        assert chain.debiaser is not None
-
-        def stacked(name: str) -> Any:
-            return np.array([getattr(repeat, name) for repeat in repeats])
-
-        plug_in = stacked("plug_in")
-        reported = treatment == full.treatments.reported
-        result = AnchorResult(
-            X.models,
-            X.is_new,
-            stacked("estimate"),
-            stacked("covariance"),
-            stacked("undetermined").any(axis=0) | chain.unbounded,
-            *count_rows(sample.X, sample.weight),
-            None if items is None else stacked("item_part"),
-            np.inf if items is None else items.df,
-            influence=found.influence if reported else np.empty((0, len(X.models))),
-            parts=stacked("parts"),
-            lower_bound=chain.debiaser.system_.lower_bound(X),
-            plug_in=plug_in,
-            fold_plan=self.fold_plan_,
-            inputs=sample.inputs,
-        )
-        diagnostics = diagnose(
-            sample.with_battles(X),
-            chain.debiaser.system_,
-            result,
-            np.median(plug_in, axis=0),
-            stacked("largest").max(axis=0),
-            check,
-        )
-        return replace(result, diagnostics=diagnostics)
-
-    def _plug_in_result(self, full: FullFit) -> AnchorResult:
-        chain: Chain = full.chains[full.treatments.reported]
-        X, n_models = chain.X, len(chain.X.models)
-        scores = chain.scores[None]
-        return AnchorResult(
-            X.models,
-            X.is_new,
-            scores,
-            np.full((1, n_models, n_models), np.nan),
-            np.zeros(n_models, dtype=bool),
-            *count_rows(X, full.sample.weight),
-            influence=np.zeros((len(X), n_models)),
-            parts=np.full((1, 4, n_models), np.nan),
-            lower_bound=np.full(n_models, np.nan),
-            plug_in=scores,
-            fold_plan=self.fold_plan_,
-            inputs=full.sample.inputs,
-        )
 
     # ------------------------------------------------------------------------- results
+    @property
+    def results_(self) -> Mapping[str, AnchorResult]:
+        """Results by treatment; what is not reported is computed when asked for."""
+        result, inference = self._result(), self._inference
+        self._known_results[self.item_effects_] = result
+        return TreatmentResults(inference, self._known_results)
+
     @property
     def variance_(self) -> pd.DataFrame:
         """Human, judge, cross and item parts of the variance, and its lower bound."""
@@ -416,7 +341,6 @@ class AnchorPipeline(RankingEstimator):
         if result.diagnostics is not None:
             told = replace(result.diagnostics, coverage=coverage, covered=covered)
             self.result_ = replace(result, diagnostics=told)
-            self.results_[self.item_effects_] = self.result_
         return float(coverage)
 
     # ---------------------------------------------------------------- scikit-learn side

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor.arrivals import ArrivalScorer
+from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import Advice, BattlesError, Remedy, SkanchorWarning
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 __all__ = ["Chain", "Stages", "complete", "fit_stages"]
 
@@ -136,6 +138,8 @@ def complete(
     if stages.debiaser is not None:
         debiaser = clone(stages.debiaser)
         debiaser.learner = calibrator.follow(debiaser.learner)
+        if start is None:
+            _warn_of_narrow_weights(calibrator, debiaser)
         debiaser.fit_sample(sample.with_battles(X), seed_offset=seed_offset)
     return replace(plugged, calibrator=calibrator, X=X, debiaser=debiaser)
 
@@ -157,4 +161,24 @@ def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
             f"{sorted(loose, key=str)[:5]} have no limit on one side (they never won, "
             "or never lost).",
             advice=advice,
+        )
+
+
+def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:
+    """Warn where the bias may curve and the weights' functions may not."""
+    narrow = [
+        judge
+        for judge, learner in calibrator.biases_.items()
+        if not hasattr(learner, "span")
+        and hasattr(learner_for(debiaser.learner, judge), "span")
+    ]
+    if narrow:
+        warn(
+            SkanchorWarning(
+                f"The bias of judges {narrow[:5]} has a flexible learner, but the "
+                "Riesz weights have one that is linear in fixed columns: the "
+                "correction then misses what is between the two, and intervals may be "
+                "too short. "
+                "Set the debiaser's learner to 'calibrator', or leave debiaser at None."
+            )
         )

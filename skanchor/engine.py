@@ -16,7 +16,6 @@ from skanchor.folds import FoldPlan, stream_plan, training_weights
 from skanchor.items import ItemCovariance
 from skanchor.judges import WEAK_SENSITIVITY
 from skanchor.sample import Sample
-from skanchor.treatments import Treatments
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = ["CrossFit", "FullFit", "Repeat", "cross_fit"]
@@ -32,7 +31,7 @@ _STEP = 4096
 
 @dataclass(frozen=True, slots=True)
 class FullFit:
-    """The fit of all rows, which every fold starts from.
+    """The fit of all rows under one treatment, which every fold starts from.
 
     Attributes
     ----------
@@ -42,33 +41,34 @@ class FullFit:
         Rows whose roles are decided.
     plugged : Chain
         The plug-in.
-    treatments : Treatments
-        Treatments of the item effects.
-    chains : dict
-        The complete chain by treatment.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
+    chain : Chain
+        The complete chain.
     """
 
     stages: Stages
     sample: Sample
     plugged: Chain
-    treatments: Treatments
-    chains: dict[str, Chain]
+    items: ItemCovariance | None
+    chain: Chain
 
     @classmethod
     def of(
-        cls, stages: Stages, sample: Sample, plugged: Chain, treatments: Treatments
+        cls,
+        stages: Stages,
+        sample: Sample,
+        plugged: Chain,
+        items: ItemCovariance | None,
     ) -> FullFit:
-        """Complete the plug-in under every treatment."""
-        chains = {
-            name: complete(stages, plugged, sample, items)
-            for name, items in treatments.covariances.items()
-        }
-        return cls(stages, sample, plugged, treatments, chains)
+        """Complete the plug-in."""
+        chain = complete(stages, plugged, sample, items)
+        return cls(stages, sample, plugged, items, chain)
 
 
 @dataclass(frozen=True, slots=True)
 class FoldFit:
-    """What a fold hands back for one treatment of the item effects.
+    """What a fold hands back.
 
     Attributes
     ----------
@@ -107,17 +107,17 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class CrossFit:
-    """The repeats of every treatment, and the influence values of the one reported.
+    """The repeats of a cross-fit, and the influence values.
 
     Attributes
     ----------
-    repeats : dict
-        List of :class:`Repeat` by treatment.
+    repeats : list of Repeat
+        What each repeat adds up to.
     influence : ndarray of shape (n_rows, n_models)
         Influence of each row on each score, the mean over repeats.
     """
 
-    repeats: dict[str, list[Repeat]]
+    repeats: list[Repeat]
     influence: Array
 
 
@@ -141,7 +141,6 @@ def cross_fit(
     -------
     CrossFit
     """
-    sample, treatments = full.sample, full.treatments
     seed_offset = count(1)
     jobs = [
         (full, number, next(seed_offset), train, test)
@@ -150,30 +149,25 @@ def cross_fit(
     ]
     done = stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
     by_fold: dict[int, list[Warning]] = {}
-    repeats: dict[str, list[Repeat]] = {name: [] for name in treatments.covariances}
-    influence: Array | None = None
+    repeats: list[Repeat] = []
+    mean: Array | None = None
     for plan in plans:
-        collected = {
-            name: _Collected.of(sample, kept=name == treatments.reported)
-            for name in treatments.covariances
-        }
+        influence = np.zeros((len(full.sample), len(full.sample.X.models)))
+        folds: list[FoldFit] = []
         for number, (_, test) in enumerate(plan):
-            found, warnings_of_fold = next(done)
+            fold, terms, warnings_of_fold = next(done)
             by_fold.setdefault(number, []).extend(warnings_of_fold)
-            for name, (fold, terms) in found.items():
-                collected[name].add(fold, terms, test)
-        for name, items in treatments.covariances.items():
-            repeats[name].append(collected[name].sum_up(full.chains[name], items))
-        share = collected[treatments.reported].influence
-        assert share is not None
-        share /= len(plans)
-        influence = share if influence is None else influence + share
+            folds.append(fold)
+            influence[test] = terms
+        repeats.append(_sum_up(full, folds, influence))
+        influence /= len(plans)
+        mean = influence if mean is None else mean + influence
     warn_of_folds(by_fold)
-    for repeat in repeats[treatments.reported]:
+    for repeat in repeats:
         if repeat.instability is not None:
             warn(repeat.instability)
-    assert influence is not None
-    return CrossFit(repeats, influence)
+    assert mean is not None
+    return CrossFit(repeats, mean)
 
 
 def _fit_fold(
@@ -182,96 +176,78 @@ def _fit_fold(
     seed_offset: int,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-) -> tuple[dict[str, tuple[FoldFit, Array]], list[Warning]]:
+) -> tuple[FoldFit, Array, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
     ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds:
     learners that draw at random draw anew in each, and the cross-fit averages them.
     """
-    sample, found = full.sample, {}
+    sample = full.sample
     with located(f"Fold {number}"), WarningLog() as log:
         training = sample.weighted(training_weights(sample, train))
         plugged = fit_stages(full.stages, training, full.plugged, seed_offset)
-        for name, items in full.treatments.covariances.items():
-            chain = complete(
-                full.stages, plugged, training, items, full.chains[name], seed_offset
-            )
-            assert chain.debiaser is not None
-            terms = chain.debiaser.influence_of_rows(chain.X, sample.y, test)
-            if not np.isfinite(terms).all():
-                row = int(test[np.argmin(np.isfinite(terms).all(axis=1))])
-                raise ValueError(
-                    f"The influence of row {row} is not finite: check what the "
-                    "learners return."
-                )
-            slopes, system = chain.X.sensitivities, chain.debiaser.system_
-            fold = FoldFit(
-                chain.scores,
-                np.empty(0) if slopes is None else slopes,
-                system.prior_score(chain.X),
-                system.item_covariance(),
-                chain.debiaser.undetermined_,
-            )
-            found[name] = fold, terms * sample.weight[test, None]
-    return found, log.found
-
-
-class _Collected:
-    """What the folds of one repeat hand back for one treatment.
-
-    Values by row are kept for what is reported, and where groups may span folds; else
-    they are summed as they come.
-    """
-
-    def __init__(self, sample: Sample, influence: Array | None, sums: InfluenceSums):
-        self.sample, self.influence, self.sums = sample, influence, sums
-        self.folds: list[FoldFit] = []
-
-    @classmethod
-    def of(cls, sample: Sample, *, kept: bool) -> _Collected:
-        size = len(sample.X.models)
-        by_row = kept or sample.groups is not None
-        influence = np.zeros((len(sample), size)) if by_row else None
-        return cls(sample, influence, InfluenceSums.of(size))
-
-    def add(self, fold: FoldFit, terms: Array, test: NDArray[np.intp]) -> None:
-        """Add a fold, with the influence of its test rows."""
-        self.folds.append(fold)
-        if self.influence is None:
-            self.sums.add(terms, self.sample.X.is_human[test], None)
-        else:
-            self.influence[test] = terms
-
-    def sum_up(self, full: Chain, items: ItemCovariance | None) -> Repeat:
-        """Sum up one cross-fit."""
-        X, folds, sums = self.sample.X, self.folds, self.sums
-        if self.influence is not None:
-            sums.add(self.influence, X.is_human, self.sample.groups)
-        plug_in = np.mean([fold.scores for fold in folds], axis=0)
-        prior = np.mean([fold.prior_score for fold in folds], axis=0)
-        inflation = 1.0 if items is None else items.inflation
-        item_part = inflation * np.mean(
-            [fold.item_covariance for fold in folds], axis=0
+        chain = complete(
+            full.stages, plugged, training, full.items, full.chain, seed_offset
         )
-        step = sums.total + prior
-        unstable = _unstable(full, folds, step, np.diag(sums.sampling))
-        undetermined = np.any([fold.undetermined for fold in folds], axis=0)
-        return Repeat(
-            plug_in,
-            # No number is better than one that cannot be believed.
-            np.where(unstable, full.scores, plug_in + step),
-            sums.sampling + item_part,
-            item_part,
-            np.vstack([sums.parts, np.diag(item_part)]),
-            sums.largest,
-            undetermined | unstable,
-            _instability(X, full, folds, unstable) if unstable.any() else None,
+        assert chain.debiaser is not None
+        terms = chain.debiaser.influence_of_rows(chain.X, sample.y, test)
+        if not np.isfinite(terms).all():
+            row = int(test[np.argmin(np.isfinite(terms).all(axis=1))])
+            raise ValueError(
+                f"The influence of row {row} is not finite: check what the "
+                "learners return."
+            )
+        terms *= sample.weight[test, None]
+        slopes, system = chain.X.sensitivities, chain.debiaser.system_
+        fold = FoldFit(
+            chain.scores,
+            np.empty(0) if slopes is None else slopes,
+            system.prior_score(chain.X),
+            system.item_covariance(),
+            chain.debiaser.undetermined_,
         )
+    return fold, terms, log.found
 
 
-@dataclass(slots=True)
+def _sum_up(full: FullFit, folds: list[FoldFit], influence: Array) -> Repeat:
+    """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2)."""
+    X, chain = full.sample.X, full.chain
+    sums = InfluenceSums.of(influence, X.is_human, full.sample.groups)
+    plug_in = np.mean([fold.scores for fold in folds], axis=0)
+    prior = np.mean([fold.prior_score for fold in folds], axis=0)
+    inflation = 1.0 if full.items is None else full.items.inflation
+    item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
+    step = sums.total + prior
+    unstable = _unstable(chain, folds, step, np.diag(sums.sampling))
+    undetermined = np.any([fold.undetermined for fold in folds], axis=0)
+    return Repeat(
+        plug_in,
+        # No number is better than one that cannot be believed.
+        np.where(unstable, chain.scores, plug_in + step),
+        sums.sampling + item_part,
+        item_part,
+        np.vstack([sums.parts, np.diag(item_part)]),
+        sums.largest,
+        undetermined | unstable,
+        _instability(X, chain, folds, unstable) if unstable.any() else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class InfluenceSums:
-    """Sums over the influence values of one repeat."""
+    """Sums over the influence values of one repeat.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_models,)
+        The correction.
+    sampling : ndarray of shape (n_models, n_models)
+        Sampling covariance.
+    parts : ndarray of shape (3, n_models)
+        Its human, judge and cross parts.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row, in size.
+    """
 
     total: Array
     sampling: Array
@@ -279,28 +255,19 @@ class InfluenceSums:
     largest: Array
 
     @classmethod
-    def of(cls, size: int) -> InfluenceSums:
-        """Empty sums for ``size`` scores."""
-        return cls(
-            np.zeros(size), np.zeros((size, size)), np.zeros((3, size)), np.zeros(size)
-        )
-
-    def add(
-        self,
+    def of(
+        cls,
         influence: Array,
         is_human: NDArray[np.bool_],
         groups: NDArray[np.intp] | None,
-    ) -> None:
-        """Add rows; a group must come whole."""
+    ) -> InfluenceSums:
+        """Sum rows, or whole groups."""
         sampling, parts = _covariance(influence, is_human, groups)
-        self.total += influence.sum(axis=0)
-        self.sampling += sampling
-        self.parts += parts
         low, high = (
             influence.min(axis=0, initial=0.0),
             influence.max(axis=0, initial=0.0),
         )
-        self.largest = np.maximum(self.largest, np.maximum(high, -low))
+        return cls(influence.sum(axis=0), sampling, parts, np.maximum(high, -low))
 
 
 def _unstable(

@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import label_list
@@ -51,7 +53,9 @@ def leave_one_model_out(
     estimator : estimator
         Anything with ``fit``, ``scores_`` and, where it has them,
         ``standard_errors_``, ``conf_int`` and ``rank_sets``; or, without ``scores_``,
-        with ``ranks_``. What it lacks is missing from the table.
+        with ``ranks_``. What it lacks is missing from the table. A scikit-learn
+        ``Pipeline`` may end in one: its transformers are fitted anew with each model
+        left out.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -121,7 +125,8 @@ def leave_one_model_out(
         )
     with_votes = np.append([m in known for m in battles.models.tolist()], False)
     rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
-    jobs = [(estimator, sample, rows, model, human, level) for model in models]
+    table = X if isinstance(estimator, Pipeline) else None
+    jobs = [(estimator, table, sample, rows, model, human, level) for model in models]
     done = run_plan(
         _place, jobs, n_jobs=n_jobs, verbose=verbose, description="models left out"
     )
@@ -130,6 +135,7 @@ def leave_one_model_out(
 
 def _place(
     estimator: Any,
+    table: Any,
     sample: Sample,
     rows: NDArray[np.bool_],
     model: Any,
@@ -139,17 +145,25 @@ def _place(
     X = sample.X
     code = X.models.tolist().index(model)
     involved = (X.left == code) | (X.right == code)
-    left = sample[np.flatnonzero(rows & ~(X.is_human & involved))]
+    at = np.flatnonzero(rows & ~(X.is_human & involved))
+    left = sample[at]
+    # A pipeline's transformers read the table itself, and its last step the rest.
+    battles = left.X.as_preferences() if table is None else _safe_indexing(table, at)
+    step = "" if table is None else f"{estimator.steps[-1][0]}__"
     fitted = clone(estimator)
-    if "new_models" in fitted.get_params():
-        fitted.set_params(new_models=[model])
-    extra = {} if left.groups is None else {"groups": left.groups}
+    if f"{step}new_models" in fitted.get_params():
+        fitted.set_params(**{f"{step}new_models": [model]})
+    extra: dict[str, Any] = {f"{step}sample_weight": left.weight}
+    if left.groups is not None:
+        extra[f"{step}groups"] = left.groups
     others = human.scores_.drop(model)
     with warnings.catch_warnings(), located(f"Leaving out model {model!r}"):
         # What a diagnostic suspects, the table returned here shows.
         warnings.simplefilter("ignore", DiagnosticWarning)
         # Outcomes go in as preferences, whatever their labels were.
-        fitted.fit(left.X.as_preferences(), left.y, sample_weight=left.weight, **extra)
+        fitted.fit(battles, left.y, **extra)
+    if table is not None:
+        fitted = fitted[-1]
     with WarningLog():
         # What it warns of, the fit above has warned of.
         reference = BTLRegressor().fit_sample(replace(left, groups=None))

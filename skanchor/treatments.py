@@ -33,14 +33,45 @@ class Treatments:
 
     Attributes
     ----------
-    covariances : dict
-        Covariance of the item effects by treatment; None where they are left out.
+    names : tuple of str
+        Those that there is a result for, once it is asked for.
     reported : str
         The treatment to report.
+    given : ndarray of shape (n_judges, n_judges) or None
+        Covariance that the user gave.
     """
 
-    covariances: dict[str, ItemCovariance | None]
+    names: tuple[str, ...]
     reported: str
+    given: Array | None = None
+
+    def covariance(
+        self, name: str, sample: Sample, calibrator: JudgeCalibrator
+    ) -> ItemCovariance | None:
+        """Covariance of the item effects; None where they are left out.
+
+        Parameters
+        ----------
+        name : str
+            One of ``names``.
+        sample : Sample
+            Rows that carry the plug-in of all rows.
+        calibrator : JudgeCalibrator
+            Fitted on them.
+
+        Returns
+        -------
+        ItemCovariance or None
+        """
+        if name == "none":
+            return None
+        if self.given is not None:
+            return ItemCovariance(self.given)
+        found = estimate_item_covariance(
+            sample, calibrator, conservative=name == "conservative"
+        )
+        _warn_of(found, int((~sample.X.is_new).sum()))
+        return found
 
 
 def leaves_items_out(item_effects: Any) -> bool:
@@ -51,7 +82,7 @@ def leaves_items_out(item_effects: Any) -> bool:
 
 
 def choose_treatments(
-    item_effects: Any, sample: Sample, calibrator: JudgeCalibrator, check: ItemCheck
+    item_effects: Any, X: Comparisons, check: ItemCheck
 ) -> Treatments:
     """Choose treatments as a user asks for them.
 
@@ -59,10 +90,8 @@ def choose_treatments(
     ----------
     item_effects : str, array or None
         As in :class:`skanchor.AnchorPipeline`.
-    sample : Sample
-        Rows that carry the plug-in of all rows.
-    calibrator : JudgeCalibrator
-        Fitted on them.
+    X : Comparisons
+        Rows whose roles are decided.
     check : ItemCheck
         Whether their verdicts deviate by model.
 
@@ -70,19 +99,19 @@ def choose_treatments(
     -------
     Treatments
     """
-    X = sample.X
     if isinstance(item_effects, str) and item_effects not in NAMES:
         raise ValueError(
             "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
             f"array, got {item_effects!r}."
         )
     if leaves_items_out(item_effects) or not len(X.judges):
-        return Treatments({"none": None}, "none")
+        return Treatments(("none",), "none")
     if not isinstance(item_effects, str):
-        given = ItemCovariance(_given_covariance(item_effects, X))
-        return Treatments({"given": given}, "given")
+        return Treatments(("given",), "given", _given_covariance(item_effects, X))
+    if item_effects != "auto":
+        return Treatments((item_effects,), item_effects)
     n_historical = int((~X.is_new).sum())
-    if item_effects == "auto" and n_historical < MIN_HISTORICAL:
+    if n_historical < MIN_HISTORICAL:
         warn(
             SkanchorWarning(
                 f"{n_historical} historical models are too few to learn how judges "
@@ -90,18 +119,8 @@ def choose_treatments(
                 "and may be too short."
             )
         )
-        return Treatments({"none": None}, "none")
-    found = estimate_item_covariance(
-        sample, calibrator, conservative=item_effects == "conservative"
-    )
-    if item_effects != "auto":
-        chosen = Treatments({item_effects: found}, item_effects)
-    else:
-        reported = "random" if check.detected else "none"
-        chosen = Treatments({"none": None, "random": found}, reported)
-    if chosen.reported != "none":
-        _warn_of(found, n_historical)
-    return chosen
+        return Treatments(("none",), "none")
+    return Treatments(("none", "random"), "random" if check.detected else "none")
 
 
 def _warn_of(found: ItemCovariance, n_historical: int) -> None:

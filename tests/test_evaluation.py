@@ -2,10 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
 from skanchor.baselines import BASELINES, JointBTL
@@ -40,6 +43,32 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
         assert row["true_rank"] == 1 + (others > human.scores_[model]).sum()
     assert coverage(table.true_score, table.low, table.high) == table.covered.mean()
     assert (table.rank_low <= table.rank_high).all()
+
+
+@pytest.mark.parametrize("to", [lambda X: X, pl.from_pandas], ids=["pandas", "polars"])
+def test_a_pipeline_is_taken_as_a_whole(data, to):
+    """Its transformers see the table, without the votes of the model left out."""
+    seen = []
+
+    def remember(X):
+        seen.append(X)
+        return X
+
+    weight = np.tile([1.0, 2.0, 0.0], len(data.y))[: len(data.y)]
+    options = {
+        "models": ["model-01"],
+        "groups": np.arange(len(data.y)) // 2,
+        "sample_weight": weight,
+    }
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    alone = leave_one_model_out(anchor, data.X, data.y, **options)
+    steps = [("features", FunctionTransformer(remember)), ("method", anchor)]
+    whole = leave_one_model_out(Pipeline(steps), to(data.X), data.y, **options)
+    pd.testing.assert_frame_equal(alone, whole)
+    table = seen[0] if to is pl.from_pandas else pl.from_pandas(seen[0])
+    votes = table.filter(pl.col("judge") == "human")
+    assert "model-01" not in set(votes["model_a"]) | set(votes["model_b"])
+    assert "model-01" in set(table["model_a"]) | set(table["model_b"])
 
 
 @pytest.mark.parametrize("df", [np.inf, 5.0])

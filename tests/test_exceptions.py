@@ -8,8 +8,6 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning as ScikitLearnWarning
 
 from skanchor import exceptions
-from skanchor.base import located
-from skanchor.chain import merge_notices
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -19,7 +17,9 @@ from skanchor.exceptions import (
     Remedy,
     SkanchorWarning,
     Term,
+    located,
 )
+from skanchor.warning_log import WarningLog, warn_of_folds
 
 RIDGE = Advice(Remedy.SHRINK_BIAS, {"alpha": 0.5})
 KINDS = [
@@ -72,12 +72,14 @@ def test_location_goes_before_the_statement():
 
 
 def test_merged_warnings_keep_their_advice():
-    notice = DataWarning("Odd.", advice=RIDGE)
-    (merged,) = merge_notices({0: [notice], 2: [notice]}, [])
+    found = DataWarning("Odd.", advice=RIDGE)
+    with WarningLog() as log:
+        warn_of_folds({0: [found], 2: [found]})
+    (merged,) = log.found
     assert type(merged) is DataWarning
     assert merged.statement == "In folds [0, 2], not on all rows: Odd."
     assert merged.advice == (RIDGE,)
-    assert notice.statement == "Odd."
+    assert found.statement == "Odd."
 
 
 def _refuse():

@@ -358,6 +358,7 @@ class TestAuto:
         )
         assert half["learned"] > t_quantile(0.95, most)[0] - 1e-9 > 2.0
 
+    @pytest.mark.filterwarnings("ignore:.*has a flexible learner")
     @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
     @pytest.mark.parametrize(
         "learner",
@@ -388,6 +389,7 @@ class TestAuto:
         assert p[0] < 0.05
         assert 0.5 < p[1] / p[0] < 2.0
 
+    @pytest.mark.filterwarnings("ignore:.*has a flexible learner")
     def test_a_last_stage_is_as_good_as_a_span(self):
         class Staged(Wrapped):
             def last_stage(self, pairs, weight):

@@ -197,23 +197,21 @@ print(f"{new}, by people: {human[new] - human.drop(new).mean():.3f}")
 # ---------------------------
 # Held-out log loss selects the nuisance parts: what describes the judge's verdicts. It
 # is no measure of the error of the new score. ``leave_one_model_out`` is: each model
-# with votes plays the new one, here for the best candidate of each method. It takes the
-# method itself, on the table that the transformer has made. ``compatible`` is the share
-# of models whose score and human score agree within their errors. With four models to
-# learn from, intervals leave out that a judge likes or dislikes single models, as a
-# warning says, and are too short.
+# with votes plays the new one, here for the best candidate of each method, the
+# transformer included. ``compatible`` is the share of models whose score and human
+# score agree within their errors. With four models to learn from, intervals leave out
+# that a judge likes or dislikes single models, as a warning says, and are too short.
 from sklearn.base import clone
 
 from skanchor.evaluation import leave_one_model_out
 from skanchor.metrics import rmse
 
-made = best["features"].transform(X)
 method_of = found["param_method"].map(lambda method: type(method).__name__)
 rows = {}
 for name, candidates in found.groupby(method_of):
     chosen = candidates.loc[candidates["mean_test_score"].idxmax()]
-    method = clone(best).set_params(**chosen["params"])["method"]
-    report = leave_one_model_out(method, made, y, groups="prompt_id")
+    candidate = clone(best).set_params(**chosen["params"])
+    report = leave_one_model_out(candidate, X, y, groups="prompt_id")
     rows[name] = {
         "held-out score": chosen["mean_test_score"],
         "RMSE of scores": rmse(report["true_score"], report["score"]),

@@ -159,7 +159,13 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     return gram
 
 
-def judge_block(cut: ItemRows, delta: Array, weight: Array, learner: Any) -> JudgeBlock:
+def judge_block(
+    cut: ItemRows,
+    delta: Array,
+    weight: Array,
+    learner: Any,
+    historical: Array | None = None,
+) -> JudgeBlock:
     """Aggregate one judge's rows, projected on the span of its learner.
 
     The judge's part of the quadratic form of eq:direct-riesz-objective-v2, with the
@@ -176,6 +182,9 @@ def judge_block(cut: ItemRows, delta: Array, weight: Array, learner: Any) -> Jud
     learner : BiasLearner or None
         Learner with a span, whose feature map is fitted; None where there are no
         features.
+    historical : ndarray of shape (n,), optional
+        The same weight, zero but for historical rows, on which a ridge is scaled; None
+        takes all rows.
 
     Returns
     -------
@@ -190,9 +199,8 @@ def judge_block(cut: ItemRows, delta: Array, weight: Array, learner: Any) -> Jud
     gram = local_gram(cut, Columns(*blocks, span), weight)
     head, tail = slice(n_items + 2), slice(n_items + 2, None)
     inner = gram[tail, tail].copy()
-    inner[np.diag_indices(len(inner))] += weight.sum() * learner.ridge(
-        cut.pairs, weight
-    )
+    ridge = learner.ridge(cut.pairs, weight if historical is None else historical)
+    inner[np.diag_indices(len(inner))] += weight.sum() * ridge
     coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
     projected = gram[head, head] - gram[head, tail] @ coef
     return JudgeBlock(projected, projected, learner, coef)

@@ -91,8 +91,13 @@ def project_judges(
         own: Any = clone(learner_for(learner, judge))
         own.set_params(loss="squared")
         if hasattr(own, "span"):
-            own.fit_span(cut.pairs, curvature[cut.rows])
-            blocks[m] = judge_block(cut, delta[cut.rows], curvature[cut.rows], own)
+            # The columns are those of the bias, whatever the arrivals look like.
+            known = np.where(X.involves_new[cut.rows], 0.0, curvature[cut.rows])
+            known = known if known.any() else curvature[cut.rows]
+            own.fit_span(cut.pairs, known)
+            blocks[m] = judge_block(
+                cut, delta[cut.rows], curvature[cut.rows], own, known
+            )
             continue
         rows = cut.rows[used]
         columns = gradient_columns(cut, delta[cut.rows])[used]

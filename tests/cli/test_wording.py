@@ -8,7 +8,7 @@ import pytest
 from skanchor.cli import wording
 from skanchor.cli.wording import ADVICE, TERMS, worded
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
-from skanchor.judges import JudgeCalibrator
+from skanchor.judges import JudgeWarnings
 from skanchor.simulation import simulate_battles
 
 # What Python calls things that the command line calls otherwise.
@@ -140,7 +140,7 @@ def test_advice_is_in_the_words_of_the_command_line(
     make, flags = CASES[kind]
     if kind is Remedy.SHRINK_BIAS:
         # Rows that keep a fit from settling without separating it are hard to find.
-        monkeypatch.setattr(JudgeCalibrator, "_separating", lambda *args: "")
+        monkeypatch.setattr(JudgeWarnings, "separating", lambda *args: "")
     path = tmp_path / "battles.jsonl"
     make().to_json(path, orient="records", lines=True, double_precision=15)
     flags = ["--folds", "4", "--item-effects", "none", *flags.split()]

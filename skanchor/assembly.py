@@ -1,0 +1,167 @@
+"""From the fit of all rows to results, one for each treatment of the item effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skanchor.chain import Chain, Stages
+from skanchor.comparisons import count_rows
+from skanchor.diagnostics import ItemCheck, diagnose
+from skanchor.engine import FullFit, cross_fit
+from skanchor.folds import FoldPlan
+from skanchor.results import AnchorResult
+from skanchor.sample import Sample
+from skanchor.treatments import Treatments
+from skanchor.warning_log import WarningLog
+
+__all__ = ["Inference", "TreatmentResults"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What the result under any treatment is made from.
+
+    Attributes
+    ----------
+    stages : Stages
+        Unfitted.
+    everyone, admitted : Sample
+        All rows in their roles, and those that are fitted: models whose scores have no
+        limit are on the board, but take no part.
+    plugged : Chain
+        The plug-in of the rows that are fitted.
+    check : ItemCheck
+        Whether verdicts deviate by model.
+    treatments : Treatments
+        Treatments of the item effects.
+    fold_plan : list of FoldPlan
+        Folds of each repeat.
+    n_jobs, verbose
+        As in :class:`skanchor.AnchorPipeline`.
+    """
+
+    stages: Stages
+    everyone: Sample
+    admitted: Sample
+    plugged: Chain
+    check: ItemCheck
+    treatments: Treatments
+    fold_plan: list[FoldPlan]
+    n_jobs: int | None
+    verbose: int
+
+    def fit(self, treatment: str) -> FullFit:
+        """Fit all rows under a treatment."""
+        fitted = self.admitted.with_battles(self.plugged.X)
+        items = self.treatments.covariance(treatment, fitted, self.plugged.calibrator)
+        return FullFit.of(self.stages, self.admitted, self.plugged, items)
+
+    def result(self, full: FullFit) -> AnchorResult:
+        """Cross-fit, and assemble the result."""
+        if full.chain.debiaser is None:
+            result = self._plug_in(full)
+        else:
+            result = self._cross_fit(full)
+        everyone = self.everyone
+        if len(everyone.X.models) == len(full.sample.X.models):
+            return result
+        # Models that were left out are put on the board again.
+        with WarningLog():
+            # What it warns of, the admission has warned of.
+            human_fit = clone(self.stages.btl).fit_sample(everyone)
+        counts = count_rows(everyone.X, everyone.weight)
+        return result.extended(everyone.X, human_fit.scores_, *counts)
+
+    def _cross_fit(self, full: FullFit) -> AnchorResult:
+        found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
+        chain, items = full.chain, full.items
+        X, debiaser = chain.X, chain.debiaser
+        assert debiaser is not None
+
+        def stacked(name: str) -> Any:
+            return np.array([getattr(repeat, name) for repeat in found.repeats])
+
+        plug_in = stacked("plug_in")
+        result = AnchorResult(
+            X.models,
+            X.is_new,
+            stacked("estimate"),
+            stacked("covariance"),
+            stacked("undetermined").any(axis=0) | chain.unbounded,
+            *count_rows(X, full.sample.weight),
+            None if items is None else stacked("item_part"),
+            np.inf if items is None else items.df,
+            influence=found.influence,
+            parts=stacked("parts"),
+            lower_bound=debiaser.system_.lower_bound(X),
+            plug_in=plug_in,
+            fold_plan=self.fold_plan,
+            inputs=full.sample.inputs,
+        )
+        diagnostics = diagnose(
+            full.sample.with_battles(X),
+            debiaser.system_,
+            result,
+            np.median(plug_in, axis=0),
+            stacked("largest").max(axis=0),
+            self.check,
+        )
+        return replace(result, diagnostics=diagnostics)
+
+    def _plug_in(self, full: FullFit) -> AnchorResult:
+        X, n_models = full.chain.X, len(full.chain.X.models)
+        scores = full.chain.scores[None]
+        return AnchorResult(
+            X.models,
+            X.is_new,
+            scores,
+            np.full((1, n_models, n_models), np.nan),
+            np.zeros(n_models, dtype=bool),
+            *count_rows(X, full.sample.weight),
+            influence=np.zeros((len(X), n_models)),
+            parts=np.full((1, 4, n_models), np.nan),
+            lower_bound=np.full(n_models, np.nan),
+            plug_in=scores,
+            fold_plan=self.fold_plan,
+            inputs=full.sample.inputs,
+        )
+
+
+class TreatmentResults(Mapping[str, AnchorResult]):
+    """Results by treatment; one that is not reported is computed when asked for.
+
+    Parameters
+    ----------
+    inference : Inference
+        What results are made from.
+    known : dict
+        Results that are there already, to which others are added.
+    """
+
+    def __init__(self, inference: Inference, known: dict[str, AnchorResult]):
+        self._inference, self._known = inference, known
+
+    def __getitem__(self, name: str) -> AnchorResult:
+        if name not in self._inference.treatments.names:
+            raise KeyError(name)
+        if name not in self._known:
+            with WarningLog() as log:
+                full = self._inference.fit(name)
+                self._known[name] = self._inference.result(full)
+            log.issue()
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inference.treatments.names)
+
+    def __len__(self) -> int:
+        return len(self._inference.treatments.names)
+
+    def __repr__(self) -> str:
+        known = {name: self._known.get(name, "not computed yet") for name in self}
+        return f"{type(self).__name__}({known!r})"

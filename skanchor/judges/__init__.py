@@ -1,0 +1,12 @@
+"""Calibration of each judge against the human scores."""
+
+from skanchor.judges._calibrator import POSITION_BOUND, JudgeCalibrator, NoJudges
+from skanchor.judges._warnings import WEAK_SENSITIVITY, JudgeWarnings
+
+__all__ = [
+    "POSITION_BOUND",
+    "WEAK_SENSITIVITY",
+    "JudgeCalibrator",
+    "JudgeWarnings",
+    "NoJudges",
+]
