@@ -42,6 +42,7 @@ _MODULES = (
     "datasets",
     "evaluation",
     "exceptions",
+    "features",
     "metrics",
     "simulation",
 )

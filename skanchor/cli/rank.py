@@ -8,6 +8,7 @@ from typing import Any
 
 from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.output import add_output, check_output, deliver
+from skanchor.cli.texts import with_text_features
 
 __all__ = ["RANK"]
 
@@ -49,6 +50,12 @@ def _add_table(parser: argparse.ArgumentParser) -> None:
         action="extend",
         metavar="LABEL",
         help="what marks the human rows in column judge (default: human)",
+    )
+    parser.add_argument(
+        "--text-columns",
+        metavar="A,B",
+        help="columns with the texts of the two responses, as in response_a,response_b:"
+        " what they look like makes the features",
     )
     features = parser.add_mutually_exclusive_group()
     features.add_argument(
@@ -110,7 +117,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
 def _rank(options: argparse.Namespace) -> None:
     _check(options)
     renames = _renames(options.columns)
-    table = _load(options, renames)
+    table = with_text_features(_load(options, renames), options.text_columns)
 
     from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
     from skanchor.comparisons import HUMAN

@@ -316,3 +316,17 @@ def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
     assert (code, len(err)) == (2, 1)
     assert "x.txt: No space left" in err[0]
     assert os.listdir(tmp_path) == []
+
+
+def test_text_columns(run, battles, tmp_path):
+    frame = pd.read_csv(battles).drop(columns=["markdown_a", "markdown_b"])
+    for side in "ab":
+        words = (frame.pop(f"length_{side}") * 20 + 100).clip(lower=0).round()
+        frame[f"text {side}"] = ["so **it** is! " * int(n) for n in words]
+    frame.to_json(path := tmp_path / "b.jsonl", orient="records", lines=True)
+    flags = ["--features", "words", "--text-columns"]
+    code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
+    assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
+    for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
+        code, _, err = run("rank", path, *flags, given)
+        assert code == 2 and cause in err[0]
