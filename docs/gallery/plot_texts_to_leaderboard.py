@@ -91,7 +91,7 @@ for name, found in [("corrected", result), ("not corrected", plain.result_)]:
 # ------------------------
 # ``EmbeddingFeatures`` gives the components of an embedding in place of counts: built
 # in is TF-IDF with a truncated SVD, and a model of sentence-transformers can be given
-# as ``encoder``. Both transformers leave the texts in the table where ``keep_text=True``,
+# as ``encoder``. Both transformers leave the texts in the table if ``keep_text=True``,
 # so that one can follow the other.
 from skanchor.features import EmbeddingFeatures
 
