@@ -1,4 +1,4 @@
-"""Admission of battles to a ranking: roles, judges with history, nothing unplaced.
+"""Admission of battles to a ranking: roles decided, what cannot be used left out.
 
 Every method that ranks new models, pipeline and competitors alike, comes by this road.
 """
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, decide_roles, usable_features
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
@@ -27,7 +27,6 @@ __all__ = [
     "leave_out_separated",
 ]
 
-Array = NDArray[np.float64]
 
 FEW_GROUPS = 30
 """Groups below which a variance between groups is not trusted."""
@@ -130,7 +129,7 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         trial = clone(btl).fit_sample(sample)
     graph = trial.connectivity_
     if not graph.is_separated or trial.alpha > 0.0:
-        # The chain will find, and tell, the same.
+        # The chain will find the same, and warn of it.
         return sample
     for found in log.found:
         warn(found)
@@ -155,7 +154,7 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
 
 
 def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
-    """Refuse weights that drown in rounding; warn of odd ones, and of few groups.
+    """Refuse weights of too wide a range; warn of odd ones, and of few groups.
 
     Parameters
     ----------
@@ -224,7 +223,7 @@ def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
 
 
 def _scaled(weight: Array) -> Array:
-    """Refuse weights whose ratios drown in rounding; bring extreme ones near one."""
+    """Refuse weights of too wide a range; scale extreme ones to a maximum of one."""
     unit = weight.max()
     scaled = weight / unit
     lost = (weight > 0) & (scaled < np.finfo(float).eps)

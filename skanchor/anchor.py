@@ -1,4 +1,4 @@
-"""The cross-fitted chain as an estimator."""
+"""``AnchorPipeline``: the cross-fitted chain of stages as one estimator."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._typing import Array
 from skanchor.admission import (
     check_ranking,
     check_weights_and_groups,
@@ -35,8 +35,6 @@ from skanchor.sample import Sample
 from skanchor.treatments import choose_treatments, leaves_items_out
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
-
-Array = NDArray[np.float64]
 
 
 class AnchorPipeline(RankingEstimator):
@@ -131,10 +129,10 @@ class AnchorPipeline(RankingEstimator):
     something where item effects are estimated: a weight stands for as many equal rows.
 
     Historical models whose human score has no finite value (they never won, or never
-    lost) take no part: they keep an infinite error. Folds are dealt anew where a
-    training set would lose what ties a model to the others. A score that one
-    corrective step cannot reach is told by an ``InstabilityWarning``; it keeps the
-    plug-in, with an infinite error.
+    lost) take no part: they keep an infinite error. Folds are assigned again where a
+    training set would lose what ties a model to the others. An
+    ``InstabilityWarning`` names scores that one corrective step cannot reach; they
+    keep the plug-in, with an infinite error.
 
     Examples
     --------
@@ -339,8 +337,8 @@ class AnchorPipeline(RankingEstimator):
         )  # fmt: skip
         coverage, covered = table[["compatible", "covered"]].mean().tolist()
         if result.diagnostics is not None:
-            told = replace(result.diagnostics, coverage=coverage, covered=covered)
-            self.result_ = replace(result, diagnostics=told)
+            checked = replace(result.diagnostics, coverage=coverage, covered=covered)
+            self.result_ = replace(result, diagnostics=checked)
         return float(coverage)
 
     # ---------------------------------------------------------------- scikit-learn side

@@ -1,4 +1,4 @@
-"""Scores of the new models, read off the comparisons that involve them."""
+"""Scores of the new models from the comparisons that involve them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from skanchor._checks import check_bounds
 from skanchor._numerics.arrivals import ArrivalRows
 from skanchor._numerics.logistic import fit_logistic
+from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, usable_features
 from skanchor.exceptions import BattlesError, BoundWarning
@@ -19,8 +20,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["ArrivalScorer"]
-
-Array = NDArray[np.float64]
 
 
 class ArrivalScorer(ComparisonEstimator):

@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from skanchor._numerics.logistic import log_loss_terms
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import BattlesError, DataWarning
@@ -26,8 +27,6 @@ from skanchor.sample import Sample, check_weight
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ComparisonEstimator"]
-
-Array = NDArray[np.float64]
 
 
 class ComparisonEstimator(ClassifierMixin, BaseEstimator):
@@ -51,8 +50,9 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of nested estimators included.
 
-        Setting a nested parameter of a part that is None or a string first replaces
-        it by the estimator it stands for, the one that ``fit`` would use.
+        Setting a nested parameter of a part that is None or a string, or is set to
+        one in the same call, first replaces it by the estimator it stands for, the one
+        that ``fit`` would use.
 
         Parameters
         ----------
@@ -63,16 +63,20 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        for name in params:
+        for name in list(params):
             part, nested, _ = name.partition("__")
-            if nested and part in self._stands_for and part not in params:
-                setattr(self, part, self._part(part))
+            if nested and part in self._stands_for:
+                params[part] = self._standing_for(
+                    part, params.get(part, getattr(self, part))
+                )
         super().set_params(**params)
         return self
 
     def _part(self, name: str) -> Any:
-        """Estimator that a parameter gives or, being None or a string, stands for."""
-        value = getattr(self, name)
+        """Estimator in a parameter, or the one that its None or string stands for."""
+        return self._standing_for(name, getattr(self, name))
+
+    def _standing_for(self, name: str, value: Any) -> Any:
         if value is None or isinstance(value, str):
             return self._stands_for[name](value)
         return value
@@ -136,8 +140,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         start : estimator, optional
             The same estimator fitted on nearly the same rows: where to start from.
         seed_offset : int, default=0
-            Number of the training set. Learners that draw at random draw anew for each
-            but number zero, which keeps their own seeds.
+            Number of the training set, from which learners with a ``random_state``
+            derive their seeds; zero keeps the seeds as they are.
 
         Returns
         -------

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._checks import check_level
-from skanchor._numerics.btl import PairCounts, fit_scores, laplacian
+from skanchor._numerics.btl import PairCounts, fit_scores, laplacian_inverse
 from skanchor._numerics.graph import Connectivity, describe_connectivity
-from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
+from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
@@ -24,6 +24,7 @@ from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     ConvergenceWarning,
+    DataWarning,
     DisconnectedError,
     Remedy,
     SeparationWarning,
@@ -33,7 +34,9 @@ from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
 
-Array = NDArray[np.float64]
+
+LEAST_NOISE = 1e-26
+"""Variance of outcomes, in that of votes, below which it is rounding."""
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -168,6 +171,17 @@ class BTLRegressor(ComparisonEstimator):
             )
         elif self.covariance == "sandwich":
             meat = counts.meat(scores)
+        if meat is not None:
+            expected = counts.expected_meat(scores)
+            if np.trace(meat) <= LEAST_NOISE * np.trace(expected):
+                meat = expected
+                warn(
+                    DataWarning(
+                        "Human rows show no noise: every outcome is what the scores "
+                        "predict. The errors are those that independent votes would "
+                        "have."
+                    )
+                )
         self.covariance_ = self._covariance(counts, scores, meat)
         if meat is None:
             self.covariance_ /= unit
@@ -306,42 +320,35 @@ class BTLRegressor(ComparisonEstimator):
             flags |= np.array([m not in anchored for m in self.models_.tolist()])
         return flags
 
+    def _inverse(self, counts: PairCounts, scores: Array) -> Array:
+        """Inverse information of the scores that have a limit, zero for the others.
+
+        Between separate groups of models there is no information: each is centred on
+        its own.
+        """
+        free = np.flatnonzero(~self.unbounded_)
+        place = np.full(len(scores), -1)
+        place[free] = np.arange(len(free))
+        parts = [place[self._place(part)] for part in self.connectivity_.components]
+        inverse = np.zeros((len(scores), len(scores)))
+        # Games against unbounded models say nothing.
+        inverse[np.ix_(free, free)] = laplacian_inverse(
+            counts.among(free).information(scores[free]),
+            [part[part >= 0] for part in parts if (part >= 0).any()],
+            self.alpha * counts.weight.sum(),
+        )
+        return inverse
+
     def _covariance(
         self, counts: PairCounts, scores: Array, meat: Array | None
     ) -> Array:
-        free = ~self.unbounded_
-        size = len(scores)
-        covariance = np.zeros((size, size))
-        covariance[~free, ~free] = np.inf
-        if free.sum() < 2:
-            return covariance
-        box = np.ix_(free, free)
-        basis = zero_sum_basis(int(free.sum()))
-        bread = counts.information(scores)
-        bread[np.diag_indices(size)] += self.alpha * counts.weight.sum()
-        reduced = bread[box]
-        if not free.all():
-            # Games against unbounded models say nothing.
-            p = counts.probabilities(scores)
-            inner = (counts.weight * p * (1.0 - p))[box]
-            reduced = laplacian(inner) + self.alpha * counts.weight.sum() * np.eye(
-                len(inner)
-            )
-        inverse = basis @ SymmetricSolver.factorise(basis.T @ reduced @ basis).inverse()
-        inverse = inverse @ basis.T
-        if not self.connectivity_.is_connected:
-            # Between separate components there is no information, and any generalised
-            # inverse is right up to the centring of each.
-            centre = np.eye(size)
-            for part in self.connectivity_.components:
-                at = self._place(part)
-                at = at[free[at]]
-                centre[np.ix_(at, at)] -= 1.0 / max(len(at), 1)
-            inverse = centre[box] @ inverse @ centre[box]
-        if meat is None:
-            covariance[box] = inverse
-        else:
-            covariance[box] = inverse @ meat[box] @ inverse
+        """Sandwich, or the inverse information without ``meat``.
+
+        Infinite where a score has no limit.
+        """
+        inverse = self._inverse(counts, scores)
+        covariance = inverse if meat is None else inverse @ meat @ inverse
+        covariance[self.unbounded_, self.unbounded_] = np.inf
         return covariance
 
     @property

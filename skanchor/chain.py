@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._typing import Array
 from skanchor.arrivals import ArrivalScorer
 from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
@@ -21,8 +22,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["Chain", "Stages", "complete", "fit_stages"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

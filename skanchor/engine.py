@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._typing import Array
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.comparisons import Comparisons
-from skanchor.exceptions import Advice, InstabilityWarning, Remedy, located
+from skanchor.exceptions import (
+    Advice,
+    DataWarning,
+    InstabilityWarning,
+    Remedy,
+    located,
+)
 from skanchor.folds import FoldPlan, stream_plan, training_weights
 from skanchor.items import ItemCovariance
 from skanchor.judges import WEAK_SENSITIVITY
@@ -20,10 +27,12 @@ from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = ["CrossFit", "FullFit", "Repeat", "cross_fit"]
 
-Array = NDArray[np.float64]
 
 FAR = 3.0
 """Logits beyond which one corrective step from the plug-in is not believed."""
+
+LEAST_NOISE = 1e-20
+"""Sampling variance, in that of independent votes, below which it is rounding."""
 
 _STEP = 4096
 """Rows of a step in sums over influence values."""
@@ -80,6 +89,8 @@ class FoldFit:
         Correction by the prior of the item effects.
     item_covariance : ndarray of shape (n_models, n_models)
         Variance that the item effects leave.
+    expected : ndarray of shape (n_models, n_models)
+        Sampling variance if outcomes are independent votes.
     undetermined : ndarray of shape (n_models,)
         Scores that the training rows do not determine.
     """
@@ -88,6 +99,7 @@ class FoldFit:
     sensitivities: Array
     prior_score: Array
     item_covariance: Array
+    expected: Array
     undetermined: NDArray[np.bool_]
 
 
@@ -179,8 +191,8 @@ def _fit_fold(
 ) -> tuple[FoldFit, Array, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
-    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds:
-    learners that draw at random draw anew in each, and the cross-fit averages them.
+    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds,
+    by which learners have another seed in each, and the cross-fit averages them.
     """
     sample = full.sample
     with located(f"Fold {number}"), WarningLog() as log:
@@ -204,6 +216,7 @@ def _fit_fold(
             np.empty(0) if slopes is None else slopes,
             system.prior_score(chain.X),
             system.item_covariance(),
+            system.expected_covariance(),
             chain.debiaser.undetermined_,
         )
     return fold, terms, log.found
@@ -213,6 +226,15 @@ def _sum_up(full: FullFit, folds: list[FoldFit], influence: Array) -> Repeat:
     """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2)."""
     X, chain = full.sample.X, full.chain
     sums = InfluenceSums.of(influence, X.is_human, full.sample.groups)
+    expected = np.mean([fold.expected for fold in folds], axis=0)
+    if (np.diag(sums.sampling) <= LEAST_NOISE * np.diag(expected)).any():
+        warn(
+            DataWarning(
+                "The outcomes show no noise: each is what the fit predicts. The errors "
+                "are those that independent votes would have."
+            )
+        )
+        sums = replace(sums, sampling=expected)
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
     inflation = 1.0 if full.items is None else full.items.inflation
@@ -311,7 +333,10 @@ def _instability(
 def _covariance(
     influence: Array, is_human: NDArray[np.bool_], groups: NDArray[np.intp] | None
 ) -> tuple[Array, Array]:
-    """Covariance of the scores and its human, judge and cross parts."""
+    """Covariance of the scores and its human, judge and cross parts.
+
+    The summed squares of influence, by group (eq:feasible-anchor-variance-v2).
+    """
     size = influence.shape[1]
     human, judge, cross = np.zeros((3, size, size))
     if groups is not None:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from skanchor._typing import Array
+
 __all__ = [
     "combine_repeats",
     "holm_adjust",
@@ -15,8 +17,6 @@ __all__ = [
     "t_distribution",
     "t_quantile",
 ]
-
-Array = NDArray[np.float64]
 
 
 def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:

@@ -1,15 +1,16 @@
-"""What is measured of predictions, scores, intervals and ranks."""
+"""Metrics of predictions, scores, intervals and ranks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._numerics.logistic import log_loss_terms
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 
 __all__ = [
@@ -72,8 +73,8 @@ def insertion_rank(score: float, historical_scores: ArrayLike) -> int:
     >>> insertion_rank(0.5, [1.0, 0.0, -1.0])
     2
     """
-    _finite("score", score)
-    others = _finite("historical_scores", historical_scores)
+    _finite_numbers("score", score)
+    others = _finite_numbers("historical_scores", historical_scores)
     return 1 + int(np.sum(others > score))
 
 
@@ -171,7 +172,7 @@ def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
     0.5
     """
     check_consistent_length(true, low, high)
-    true = _finite("true", true)
+    true = _finite_numbers("true", true)
     low, high = _limits(low, high)
     return float(np.mean((low <= true) & (true <= high)))
 
@@ -223,7 +224,7 @@ def rank_set_size(low: ArrayLike, high: ArrayLike) -> float:
     return float(np.mean(high - low + 1))
 
 
-def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
+def _finite_numbers(name: str, values: ArrayLike) -> Array:
     """Numbers without NaN, which would make any of the measures silently wrong."""
     result = np.asarray(values, dtype=np.float64)
     if not np.isfinite(result).all():
@@ -234,16 +235,12 @@ def _finite(name: str, values: ArrayLike) -> NDArray[np.float64]:
     return result
 
 
-def _pair(
-    first: str, a: ArrayLike, second: str, b: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pair(first: str, a: ArrayLike, second: str, b: ArrayLike) -> tuple[Array, Array]:
     check_consistent_length(a, b)
-    return _finite(first, a), _finite(second, b)
+    return _finite_numbers(first, a), _finite_numbers(second, b)
 
 
-def _limits(
-    low: ArrayLike, high: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _limits(low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
     lower, upper = (np.asarray(x, dtype=np.float64) for x in (low, high))
     bad = ~(lower <= upper)
     if bad.any():
@@ -255,9 +252,7 @@ def _limits(
     return lower, upper
 
 
-def _judge_rows(
-    estimator: Any, X: Any, y: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _judge_rows(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
     encoded = Comparisons.from_battles(X)
     outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
     rows = np.flatnonzero(~encoded.is_human)

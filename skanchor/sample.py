@@ -10,13 +10,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
 from skanchor.comparisons.oddities import warn_of_odd_rows
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
 __all__ = ["Sample", "check_weight", "resolve_groups"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics import ItemCheck
 from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
@@ -19,7 +19,6 @@ from skanchor.warning_log import warn
 
 __all__ = ["Treatments", "choose_treatments", "leaves_items_out"]
 
-Array = NDArray[np.float64]
 
 FEWEST_FREE = 2.0
 """Models' worth of deviations below which features have taken too many."""
@@ -84,7 +83,7 @@ def leaves_items_out(item_effects: Any) -> bool:
 def choose_treatments(
     item_effects: Any, X: Comparisons, check: ItemCheck
 ) -> Treatments:
-    """Choose treatments as a user asks for them.
+    """Choose the treatments that ``item_effects`` asks for.
 
     Parameters
     ----------

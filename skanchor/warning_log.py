@@ -72,7 +72,7 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
 
 
 def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
-    """Warn of what folds warn of, in so far as the open log does not hold it.
+    """Warn of what folds have warned of and the open log does not hold yet.
 
     Parameters
     ----------

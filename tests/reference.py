@@ -163,3 +163,81 @@ class Dense:
             residual = self.y - expit(self.eta(v))
             influence[test] = a[test] * residual[test, None]
         return plug + influence.sum(axis=0), influence.T @ influence, influence
+
+
+class DenseItems(Dense):
+    """The dense reference with standardised item effects as further parameters."""
+
+    def __init__(self, *args, covariance, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.root = np.linalg.cholesky(covariance)
+        n = len(self.models)
+        judge = np.flatnonzero(self.m >= 0)
+        self.U = np.zeros((len(self.y), len(self.judges) * n))
+        for q in range(len(self.judges)):
+            factor = self.root[self.m[judge], q]
+            self.U[judge, q * n + self.a[judge]] += factor
+            self.U[judge, q * n + self.b[judge]] -= factor
+
+    def solve(self, weight):
+        """Two-step fit with the prior; parameters (v of Dense, item effects)."""
+        v = self.two_step(weight)
+        n_v = len(v)
+        full = np.concatenate([v, np.zeros(self.U.shape[1])])
+        index = np.arange(len(full))
+        G, n_s = int(self.is_new.sum()), self.sizes[0]
+        new = np.zeros(len(full), bool)
+        new[n_v:] = np.tile(self.is_new, len(self.judges))
+        historical = (index >= n_s) & ~new
+        arrival = new | (index < G)
+        for rows, free in (
+            ((self.m >= 0) & ~self.arrival, historical),
+            (self.arrival, arrival),
+        ):
+            full = self._penalised(full, weight * rows, free, n_v)
+        return full
+
+    def _penalised(self, full, weight, free, n_v):
+        full = full.copy()
+
+        def loss(x):
+            full[free] = x
+            e = self.eta(full[:n_v]) + self.U @ full[n_v:]
+            r = weight * (expit(e) - self.y)
+            g = np.concatenate([self.gradient(full[:n_v]).T @ r, self.U.T @ r])
+            g[n_v:] += full[n_v:]
+            value = np.sum(weight * (np.logaddexp(0, e) - self.y * e))
+            return value + 0.5 * full[n_v:] @ full[n_v:], g[free]
+
+        full[free] = minimize(
+            loss, full[free], jac=True, method="BFGS",
+            options={"gtol": 1e-7, "maxiter": 5000},
+        ).x  # fmt: skip
+        return full
+
+    def anchor(self, plan):
+        source, n = self.sources(), len(self.y)
+        influence = np.zeros((n, len(self.models)))
+        total, items = 0.0, 0.0
+        for train, test in plan:
+            weight = np.zeros(n)
+            for q in np.unique(source):
+                kept = train[source[train] == q]
+                weight[kept] = np.sum(source == q) / len(kept)
+            full = self.solve(weight)
+            n_v = sum(self.sizes)
+            eta = self.eta(full[:n_v]) + self.U @ full[n_v:]
+            g = np.hstack([self.gradient(full[:n_v]), self.U])
+            p = expit(eta)
+            Q = g.T @ (g * (weight * p * (1 - p))[:, None])
+            R = np.diag(np.r_[np.zeros(n_v), np.ones(self.U.shape[1])])
+            L = np.vstack(
+                [self.targets(), np.zeros((self.U.shape[1], len(self.models)))]
+            )
+            W = np.linalg.pinv(Q + R, hermitian=True) @ L
+            influence[test] = (g @ W)[test] * (self.y - p)[test, None]
+            K = len(plan)
+            total = total + self.S @ full[: self.sizes[0]] / K
+            total = total - (R @ np.r_[np.zeros(n_v), full[n_v:]]) @ W / K
+            items = items + W[n_v:].T @ W[n_v:] / K
+        return total + influence.sum(0), influence.T @ influence, items

@@ -25,7 +25,7 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
-from skanchor.bias import LinearBias
+from skanchor.bias import BoostedBias, LinearBias
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
@@ -290,7 +290,7 @@ def test_repeats_combine_by_medians():
     mean = np.mean([one.influence_ for one in each], axis=0)
     assert_allclose(anchor.influence_, mean, atol=1e-12)
     seeded = SourceKFold(3, random_state=0)
-    with pytest.raises(ValueError, match="deals the same folds each time"):
+    with pytest.raises(ValueError, match="gives the same folds each time"):
         AnchorPipeline(cv=seeded, n_repeats=2).fit(data.X, data.y)
 
 
@@ -428,6 +428,15 @@ def test_grid_search_over_a_nested_parameter():
     assert search.best_params_["calibrator__bias__alpha"] < 10.0
     direct = AnchorPipeline().set_params(calibrator__bias__alpha=1)
     assert direct.calibrator.bias.alpha == 1
+
+
+def test_a_part_may_be_named_beside_its_parameters():
+    named = {"calibrator__bias": "boosted", "calibrator__bias__max_rounds": 7}
+    learner = AnchorPipeline().set_params(**named).calibrator.bias
+    assert isinstance(learner, BoostedBias) and learner.max_rounds == 7
+    anchor = AnchorPipeline()
+    anchor.set_params(calibrator=None, calibrator__position_effect=True)
+    assert anchor.calibrator.position_effect
 
 
 def test_life_cycle():

@@ -1,5 +1,7 @@
 """BTL scores and covariances against dense formulas, laws, and separation."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -522,3 +524,52 @@ def test_self_comparisons_alone_score_no_model():
     ):
         btl = BTLRegressor(disconnected="warn").fit(X, [0, 1])
     assert len(btl.scores_) == 0 and btl.score(X, [0, 1]) == 0.0
+
+
+# ------------------------------------------------------------- outcomes without noise
+@pytest.mark.parametrize("what", ["ties", "probabilities"])
+def test_outcomes_without_noise_have_the_errors_of_votes(what):
+    """No error is ever 0 or NaN in silence."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(4, size=400)
+    b = (a + rng.integers(1, 4, size=400)) % 4
+    theta = np.array([0.6, 0.1, -0.2, -0.5]) if what == "probabilities" else np.zeros(4)
+    p = expit(theta[a] - theta[b])
+    X = pd.DataFrame({"model_a": np.array(list("wxyz"))[a],
+                      "model_b": np.array(list("wxyz"))[b]})  # fmt: skip
+    with pytest.warns(DataWarning, match="show no noise"):
+        btl = BTLRegressor().fit(X, p)
+    fisher = BTLRegressor(covariance="fisher").fit(X, p)
+    assert_allclose(btl.scores_, theta, atol=1e-9)
+    assert_allclose(btl.covariance_, fisher.covariance_, rtol=1e-8)
+    with pytest.warns(DataWarning, match="show no noise"):
+        grouped = BTLRegressor().fit(X, p, groups=np.arange(400) // 2)
+    assert_allclose(grouped.covariance_, fisher.covariance_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [1e-8, 1e-5, 1e-2])
+def test_the_error_of_probabilities_is_that_of_their_noise(noise):
+    """The sandwich of y close to p is not lost in rounding."""
+    rng = np.random.default_rng(1)
+    a = rng.integers(4, size=2000)
+    b = (a + rng.integers(1, 4, size=2000)) % 4
+    theta = np.array([0.6, 0.1, -0.2, -0.5])
+    eta = theta[a] - theta[b] + noise * rng.normal(size=2000)
+    X = pd.DataFrame({"model_a": np.array(list("wxyz"))[a],
+                      "model_b": np.array(list("wxyz"))[b]})  # fmt: skip
+    btl = BTLRegressor().fit(X, expit(eta))
+    # By least squares of the logits, whose weights hardly differ.
+    design = np.eye(4)[a] - np.eye(4)[b]
+    error = noise * np.sqrt(np.diag(np.linalg.pinv(design.T @ design)))
+    assert_allclose(btl.standard_errors_, error, rtol=0.1)
+    assert (np.abs(btl.scores_ - theta) < 5 * error).all()
+
+
+@pytest.mark.parametrize("y", [0.7, 0.5])
+def test_equal_outcomes_of_all_rows_have_errors(y):
+    X = pd.DataFrame({"model_a": list("xxyyz") * 4, "model_b": list("yzzxx") * 4})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        btl = BTLRegressor().fit(X, np.full(len(X), y))
+    assert (btl.standard_errors_ > 1e-3).all()
+    assert np.isfinite(btl.covariance_).all()

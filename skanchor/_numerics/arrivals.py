@@ -11,10 +11,10 @@ from scipy.optimize import least_squares
 from scipy.special import expit
 
 from skanchor._numerics.batched import newton
+from skanchor._typing import Array
 
 __all__ = ["SCORE_BOUND", "ArrivalRows"]
 
-Array = NDArray[np.float64]
 
 SCORE_BOUND = 15.0
 """Bound on the absolute score of a new model, in logits."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from skanchor._numerics.linalg import solve_zero_sum
+from skanchor._numerics.linalg import SymmetricSolver, solve_zero_sum
 from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._typing import Array
 
-__all__ = ["PairCounts", "fit_scores", "laplacian", "pair_sums"]
+__all__ = [
+    "PairCounts",
+    "fit_scores",
+    "laplacian",
+    "laplacian_inverse",
+    "pair_sums",
+]
 
-# Change of the differences of scores up to which a Newton step needs no check.
-_SAFE_MOVE = 0.5
+# Length of a Newton step, in logits, beyond which it says separation, not distance.
+_LONGEST_STEP = 20.0
 
 # Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
 # in all, so that it is exact.
@@ -24,13 +33,13 @@ _PACKED, _MOST = 2.0**26, 1 << 25
 
 def pair_sums(
     left: NDArray[np.intp], right: NDArray[np.intp], values: NDArray, size: int
-) -> NDArray[np.float64]:
+) -> Array:
     """Sum ``values`` by ordered pair into a (size, size) matrix."""
     sums = np.bincount(left * size + right, values, size * size)
     return sums.reshape(size, size).astype(np.float64, copy=False)
 
 
-def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def laplacian(pair_weight: Array) -> Array:
     """Sum of weight (e_a - e_b)(e_a - e_b)' over ordered pairs (a, b).
 
     Parameters
@@ -42,35 +51,78 @@ def laplacian(pair_weight: NDArray[np.float64]) -> NDArray[np.float64]:
     -------
     ndarray of shape (n_models, n_models)
     """
-    symmetric = pair_weight + pair_weight.T
-    return np.diag(symmetric.sum(axis=1)) - symmetric
+    result: Array = -(pair_weight + pair_weight.T)
+    result.flat[:: len(result) + 1] -= result.sum(axis=1)
+    return result
+
+
+def laplacian_inverse(
+    information: Array, parts: Sequence[NDArray[np.intp]], ridge: float = 0.0
+) -> Array:
+    """Inverse of a Laplacian on the vectors that sum to zero in each part.
+
+    Models that hang on the others by little weight keep their accuracy: a Laplacian
+    without the row of its heaviest model has small entries only where it has a small
+    diagonal.
+
+    Parameters
+    ----------
+    information : ndarray of shape (n_models, n_models)
+        The Laplacian.
+    parts : sequence of ndarrays
+        Models of each connected part.
+    ridge : float
+        Added to the diagonal.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+    """
+    result = np.zeros_like(information)
+    for part in parts:
+        inner = information[np.ix_(part, part)]
+        inner = inner + ridge * np.eye(len(part))
+        kept = np.arange(len(part))
+        if not ridge:
+            kept = np.delete(kept, np.argmax(inner.diagonal()))
+        inverse = np.zeros_like(inner)
+        box = np.ix_(kept, kept)
+        inverse[box] = SymmetricSolver.factorise(inner[box]).inverse()
+        centre = np.eye(len(part)) - 1.0 / len(part)
+        result[np.ix_(part, part)] = centre @ inverse @ centre
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """All that BTL and its covariance need of the rows, by ordered pair of models.
 
-    Rows follow eq:human-model-new.
-
     Attributes
     ----------
     weight, first : ndarray of shape (n_models, n_models)
         Sum of weights, and of weights times outcomes, of rows (a, b).
-    squares : tuple of three ndarrays of shape (n_models, n_models)
-        Sums of squared weights times 1, y and y squared, for the sandwich.
+    squared : ndarray of shape (n_models, n_models)
+        Sum of squared weights w.
+    mean : ndarray of shape (n_models, n_models)
+        Mean outcome m of each pair, by squared weight.
+    spread : ndarray of shape (n_models, n_models)
+        Sum of ``w^2 (y - m)^2``. About its own mean, so that a sandwich of outcomes
+        that lie close to their probabilities is not lost in rounding.
     """
 
-    weight: NDArray[np.float64]
-    first: NDArray[np.float64]
-    squares: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    weight: Array
+    first: Array
+    squared: Array
+    mean: Array
+    spread: Array
 
     @classmethod
     def from_rows(
         cls,
         left: NDArray[np.intp],
         right: NDArray[np.intp],
-        y: NDArray[np.float64],
-        weight: NDArray[np.float64],
+        y: Array,
+        weight: Array,
         size: int,
     ) -> PairCounts:
         """Aggregate rows; those of a model against itself count for nothing.
@@ -78,48 +130,67 @@ class PairCounts:
         A weight of size one holds for every row.
         """
         equal = weight.size == 1
-        totals = np.zeros((3 if equal else 5, size * size))
+        totals, exact = np.zeros((3 if equal else 5, size * size)), True
         for start in range(0, len(left), _MOST):
             part = slice(start, start + _MOST)
             if equal:
-                totals += _count(left[part], right[part], y[part], size)
+                sums, halves = _count(left[part], right[part], y[part], size)
             else:
-                totals += _weigh(left[part], right[part], y[part], weight[part], size)
+                sums, halves = _weigh(
+                    left[part], right[part], y[part], weight[part], size
+                )
+            totals += sums
+            exact = exact and halves
         if equal:
             unit = float(weight[0])
             totals = np.vstack([unit * totals[:2], unit**2 * totals])
-        tables = totals.reshape(5, size, size)
+        total, first, squared, won, won_squared = totals
+        mean = np.divide(won, squared, out=np.zeros_like(won), where=squared > 0)
+        if exact:
+            spread = np.maximum(won_squared - mean * won, 0.0)
+        else:
+            spread = np.zeros(size * size)
+            for rows in _steps(len(left), size):
+                pair = left[rows] * size + right[rows]
+                w = weight if equal else weight[rows]
+                rest = w * (y[rows] - mean.take(pair))
+                spread += np.bincount(pair, rest * rest, size * size)
+        tables = [
+            table.reshape(size, size) for table in (total, first, squared, mean, spread)
+        ]
         diagonal = np.arange(size)
-        tables[:, diagonal, diagonal] = 0.0
-        return cls(tables[0], tables[1], (tables[2], tables[3], tables[4]))
+        for table in tables:
+            table[diagonal, diagonal] = 0.0
+        return cls(*tables)
 
     @property
-    def wins(self) -> NDArray[np.float64]:
+    def wins(self) -> Array:
         """(Half) wins of the row model over the column model."""
         return self.first + (self.weight - self.first).T
 
     def among(self, models: NDArray[np.intp]) -> PairCounts:
         """Counts between some of the models."""
         box = np.ix_(models, models)
-        one, y, y2 = self.squares
-        return PairCounts(
-            self.weight[box], self.first[box], (one[box], y[box], y2[box])
-        )
+        return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
 
-    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def probabilities(self, scores: Array) -> Array:
         """P(row model beats column model)."""
         return sigmoid(scores[:, None] - scores[None, :])
 
-    def information(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def information(self, scores: Array) -> Array:
         """Fisher information of the scores, a Laplacian of shape (K, K)."""
         p = self.probabilities(scores)
         return laplacian(self.weight * p * (1.0 - p))
 
-    def meat(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def meat(self, scores: Array) -> Array:
         """Sum of outer products of the weighted score vectors of the rows."""
+        gap = self.mean - self.probabilities(scores)
+        return laplacian(self.spread + self.squared * gap**2)
+
+    def expected_meat(self, scores: Array) -> Array:
+        """The same sum as independent votes would have it."""
         p = self.probabilities(scores)
-        one, y, y2 = self.squares
-        return laplacian(y2 - 2.0 * p * y + p * p * one)
+        return laplacian(self.squared * p * (1.0 - p))
 
 
 def _steps(n_rows: int, size: int) -> Iterator[slice]:
@@ -129,14 +200,16 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
 
 
 def _count(
-    left: NDArray[np.intp], right: NDArray[np.intp], y: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
-    """Sums of 1, y and y squared by pair."""
-    tied, both = np.zeros((3, size * size)), np.zeros(size * size)
+    left: NDArray[np.intp], right: NDArray[np.intp], y: Array, size: int
+) -> tuple[Array, bool]:
+    """Sums of 1, y and y squared by pair, and whether they are exact."""
+    tied, both, exact = np.zeros((3, size * size)), np.zeros(size * size), True
     for rows in _steps(len(left), size):
         pair, won = left[rows] * size, y[rows]
         pair += right[rows]
-        if ((won > 0.0) & (won < 1.0)).any():
+        between = (won > 0.0) & (won < 1.0)
+        if between.any():
+            exact = exact and bool((won[between] == 0.5).all())
             for total, term in zip(tied, (None, won, won * won), strict=True):
                 total += np.bincount(pair, term, size * size)
         else:
@@ -145,36 +218,40 @@ def _count(
             packed += 1.0
             both += np.bincount(pair, packed, size * size)
     wins = np.floor(both / _PACKED)
-    return tied + np.array([both - _PACKED * wins, wins, wins])
+    return tied + np.array([both - _PACKED * wins, wins, wins]), exact
 
 
 def _weigh(
     left: NDArray[np.intp],
     right: NDArray[np.intp],
-    y: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    y: Array,
+    weight: Array,
     size: int,
-) -> NDArray[np.float64]:
-    """Sums by pair of w, w y, and of squared w times 1, y and y squared."""
-    totals = np.zeros((5, size * size))
+) -> tuple[Array, bool]:
+    """Sums by pair of w, w y, and of squared w times 1, y and y squared.
+
+    And whether outcomes are wins, losses and ties alone, of which no sum is the worse.
+    """
+    totals, exact = np.zeros((5, size * size)), True
     for rows in _steps(len(left), size):
         pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
         square = w * w
+        exact = exact and bool((2.0 * won % 1.0 == 0.0).all())
         terms = (w, w * won, square, square * won, square * won * won)
         for total, term in zip(totals, terms, strict=True):
             total += np.bincount(pair, term, size * size)
-    return totals
+    return totals, exact
 
 
 def fit_scores(
-    wins: NDArray[np.float64],
+    wins: Array,
     *,
     alpha: float = 0.0,
     bound: float = np.inf,
-    start: NDArray[np.float64] | None = None,
+    start: Array | None = None,
     tol: float = 1e-10,
     max_iter: int = 100,
-) -> tuple[NDArray[np.float64], bool, int]:
+) -> tuple[Array, bool, int]:
     """Zero-sum scores that maximise the BTL likelihood of a win matrix.
 
     Solves eq:human-estimation-v2 by Newton's method on the zero-sum vectors, with step
@@ -204,32 +281,54 @@ def fit_scores(
     size = len(wins)
     if wins.sum() == 0 or size < 2:
         return np.zeros(size), True, 0
-    loss = _BTLLoss.of(wins, alpha)
-    scores = np.zeros(size) if start is None else start - start.mean()
-    value: float | None = None
-    converged = False
-    n_iter = 0
-    while n_iter < max_iter:
-        n_iter += 1
-        p = loss.probabilities(scores)
-        slope = loss.gradient(scores, p)
-        if np.abs(slope).max() <= tol:
-            converged = True
-            break
-        step = -solve_zero_sum(loss.curvature(p), slope)
-        if np.ptp(step) <= _SAFE_MOVE:
-            # The curvature changes by less than a factor of exp(1/2), so that the
-            # whole step lowers the loss: no need to look.
-            scores, value = scores + step, None
-            continue
-        if value is None:
-            value = loss.value(scores)
-        scores, value = _halve_until_lower(loss, scores, value, step, slope)
-        if np.abs(scores).max() > 2.0 * bound:
-            break
+    problem = _BTLLoss.of(wins, alpha, bound)
+    first = np.zeros(size) if start is None else start - start.mean()
+    found = minimise(problem, first, Tolerance(gradient=tol), max_iter=max_iter)
+    scores, converged = found.coef, found.converged
     if np.abs(scores).max() > bound:
-        scores, converged = _fit_within(loss, bound)
-    return scores, converged, n_iter
+        scores, converged = _fit_within(problem)
+    return scores, converged, found.n_iter
+
+
+@dataclass(slots=True)
+class _ScorePoint:
+    """Scores; the rest is computed once it is asked for."""
+
+    problem: _BTLLoss
+    coef: Array
+    change: float
+    is_cut: ClassVar[bool] = False
+    _loss: float | None = None
+    _means: tuple[Array, Array] | None = None
+
+    def loss(self) -> float:
+        """Loss."""
+        if self._loss is None:
+            scores, problem = self.coef, self.problem
+            # Each unordered pair appears twice in the matrix of log(1 + e^-d).
+            losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
+            ridge = 0.5 * problem.alpha * scores @ scores
+            self._loss = float((problem.wins * losses).sum() + ridge)
+        return self._loss
+
+    def gradient(self) -> Array:
+        """Gradient."""
+        scores, problem = self.coef, self.problem
+        p = sigmoid(scores[:, None] - scores[None, :])
+        expected = problem.games * p
+        self._means = p, expected
+        slope: Array = expected.sum(axis=1) - problem.won
+        slope += problem.alpha * scores
+        return slope
+
+    def hessian(self) -> Array:
+        """Second derivative; takes the means that the gradient has left."""
+        assert self._means is not None
+        p, expected = self._means
+        self._means = None
+        second = laplacian(expected * (1.0 - p) / 2.0)
+        second.flat[:: len(second) + 1] += self.problem.alpha
+        return second
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,70 +338,45 @@ class _BTLLoss:
     ``wins`` and ``games`` are shares of all games by pair, ``won`` of each model.
     """
 
-    wins: NDArray[np.float64]
-    games: NDArray[np.float64]
-    won: NDArray[np.float64]
+    wins: Array
+    games: Array
+    won: Array
     alpha: float
+    bound: float
 
     @classmethod
-    def of(cls, wins: NDArray[np.float64], alpha: float) -> _BTLLoss:
+    def of(cls, wins: Array, alpha: float, bound: float) -> _BTLLoss:
         wins = wins / wins.sum()
-        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha)
+        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha, bound)
 
-    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(row model beats column model)."""
-        return sigmoid(scores[:, None] - scores[None, :])
+    def at(self, coef: Array, since: _ScorePoint | None = None) -> _ScorePoint:
+        """Point at these scores."""
+        change = 0.0 if since is None else float(np.ptp(coef - since.coef))
+        return _ScorePoint(self, coef, change)
 
-    def value(self, scores: NDArray[np.float64]) -> float:
-        """Loss."""
-        # Each unordered pair appears twice in the matrix of log(1 + e^-d).
-        losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
-        return float((self.wins * losses).sum() + 0.5 * self.alpha * scores @ scores)
+    def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
+        """Zero-sum step."""
+        step = -solve_zero_sum(curvature.hessian, gradient)
+        longest = np.abs(step).max()
+        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
 
-    def gradient(
-        self, scores: NDArray[np.float64], p: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Gradient at scores of the given probabilities."""
-        slope: NDArray[np.float64] = (
-            (self.games * p).sum(axis=1) - self.won + self.alpha * scores
-        )
-        return slope
-
-    def curvature(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Second derivative at the given probabilities."""
-        second = laplacian(self.games * p * (1.0 - p) / 2.0)
-        second[np.diag_indices(len(second))] += self.alpha
-        return second
+    def diverges(self, point: _ScorePoint, decrement: float) -> bool:
+        """Whether the scores are so far beyond the bound that they stay there."""
+        return bool(np.abs(point.coef).max() > 2.0 * self.bound)
 
 
-def _halve_until_lower(
-    loss: _BTLLoss,
-    scores: NDArray[np.float64],
-    value: float,
-    step: NDArray[np.float64],
-    slope: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], float]:
-    """Scores and loss after the step, halved until the loss falls enough."""
-    # Beyond twenty logits a step says separation, not distance.
-    length = min(1.0, 20.0 / max(np.abs(step).max(), 1e-300))
-    while length > 1e-10:
-        trial = scores + length * step
-        trial_value = loss.value(trial)
-        if trial_value <= value + 1e-4 * length * slope @ step + 1e-15:
-            break
-        length /= 2.0
-    return trial, trial_value
+def _fit_within(problem: _BTLLoss) -> tuple[Array, bool]:
+    """Scores of least loss within the bound, by a general solver."""
+    size, bound = len(problem.won), problem.bound
 
+    def loss(scores: Array) -> float:
+        return problem.at(scores).loss()
 
-def _fit_within(loss: _BTLLoss, bound: float) -> tuple[NDArray[np.float64], bool]:
-    """Scores of least loss within bounds, by a general solver."""
-    size = len(loss.won)
-
-    def gradient(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return loss.gradient(scores, loss.probabilities(scores))
+    def gradient(scores: Array) -> Array:
+        return problem.at(scores).gradient()
 
     result = minimize(
-        loss.value,
+        loss,
         np.zeros(size),
         jac=gradient,
         method="SLSQP",

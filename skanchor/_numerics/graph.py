@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
+from skanchor._typing import Array
+
 __all__ = ["Connectivity", "count_components", "describe_connectivity"]
 
 
@@ -58,9 +60,7 @@ class Connectivity:
         return f"no model of {apart} is both beaten by and beating the others"
 
 
-def describe_connectivity(
-    wins: NDArray[np.float64], labels: NDArray[Any]
-) -> Connectivity:
+def describe_connectivity(wins: Array, labels: NDArray[Any]) -> Connectivity:
     """Describe the graph of ``wins[i, j]``, the (half) wins of i over j."""
     graph = csr_array((wins > 0).astype(np.int8))
     groups = []

@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver
+from skanchor._typing import Array
 
 __all__ = [
     "ItemRows",
@@ -29,8 +30,6 @@ __all__ = [
     "local_gram",
     "selectors",
 ]
-
-Array = NDArray[np.float64]
 
 
 class ItemRows(Protocol):

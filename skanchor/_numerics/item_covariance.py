@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.shrinkage import Shrinkage, choose_shrinkage, shrink
+from skanchor._typing import Array
 
 __all__ = [
     "PRIOR_ITEMS",
@@ -25,7 +26,6 @@ __all__ = [
     "inflation",
 ]
 
-Array = NDArray[np.float64]
 
 PRIOR_ITEMS = 0.5
 """Items that the prior of the common variance is worth: log-F with as many degrees of
@@ -39,7 +39,7 @@ LONGEST = 16.0
 """Longest extrapolation of two EM steps."""
 
 N_DRAWS = 400
-"""Draws behind the inflation factor."""
+"""Monte Carlo draws behind the inflation factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def fit_covariance(
         if choose and n_judges > 1 and step < 5:
             shrinkage = choose_shrinkage(evidence, covariance, likelihood.sensitivities)
         change = np.abs(covariance - before).max()
-        # A percent of a variance is far below what so few items tell of it.
+        # A percent of a variance is far below its sampling error with so few items.
         if change <= 10 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
@@ -195,8 +195,8 @@ def inflation(
 ) -> tuple[float, float]:
     """What learning the covariance adds to the variance it implies.
 
-    Weights that are best for an estimated covariance look better than they are. Draws
-    of that estimate, shrunk in the same way, tell by how much.
+    Weights that are best for an estimated covariance look better than they are. By how
+    much, a simulation of that estimate, shrunk in the same way, shows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the data say of the deviations of each item, apart from their prior.
+"""The likelihood of the deviations of each item, apart from their prior.
 
 After scores, sensitivities and biases are profiled out, the likelihood of the
 deviations u (judges by items) is Gaussian with a given information matrix. Its items
@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import SymmetricSolver, mix_judges
+from skanchor._typing import Array
 
 __all__ = ["FLOOR", "ItemEvidence", "shown_share"]
 
-Array = NDArray[np.float64]
 
 FLOOR = 1e-8
 """Least eigenvalue of the covariance, in squared logits: far below any sampling error,
@@ -26,7 +25,7 @@ and enough to keep every item's posterior invertible."""
 
 @dataclass(frozen=True, slots=True)
 class ItemEvidence:
-    """What the data say of each item's deviations, the other items taken as random.
+    """Likelihood of each item's deviations, those of other items integrated out.
 
     The likelihood of item i's deviations is ``exp(q'u - u'Qu/2)``.
 

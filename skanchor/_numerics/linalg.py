@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf, dtrtri
+
+from skanchor._typing import Array
 
 __all__ = [
     "Columns",
@@ -30,7 +31,7 @@ class Columns:
         The blocks, from left to right.
     """
 
-    def __init__(self, *blocks: NDArray[np.float64]):
+    def __init__(self, *blocks: Array):
         stops = np.cumsum([block.shape[1] for block in blocks]).tolist()
         starts = [0, *stops[:-1]]
         self._blocks = [
@@ -41,11 +42,11 @@ class Columns:
         self.shape = len(blocks[0]), stops[-1]
 
     @classmethod
-    def of(cls, design: NDArray[np.float64] | Columns) -> Columns:
+    def of(cls, design: Array | Columns) -> Columns:
         """Take columns as they are, and an array as one block."""
         return design if isinstance(design, Columns) else cls(design)
 
-    def dot(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def dot(self, coef: Array) -> Array:
         """Linear combination of the columns, of shape (n_rows,)."""
         total = np.zeros(self.shape[0])
         for block, at in self._blocks:
@@ -53,14 +54,14 @@ class Columns:
             total += block.dot(coef[at])
         return total
 
-    def sums(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, weight: Array) -> Array:
         """Weighted sum of each column, of shape (n_columns,)."""
         result = np.empty(self.shape[1])
         for block, at in self._blocks:
             result[at] = weight @ block
         return result
 
-    def scaled(self, factor: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scaled(self, factor: Array) -> Array:
         """One array of the columns with each row times its factor."""
         result = np.empty(self.shape, order="F")
         for block, at in self._blocks:
@@ -82,10 +83,10 @@ class SymmetricSolver:
         ``root @ root.T`` is the pseudo-inverse.
     """
 
-    root: NDArray[np.float64]
+    root: Array
 
     @classmethod
-    def factorise(cls, matrix: NDArray[np.float64]) -> SymmetricSolver:
+    def factorise(cls, matrix: Array) -> SymmetricSolver:
         """Factorise ``matrix`` of shape (n, n)."""
         # Rounding may leave a zero on the diagonal just below it.
         scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
@@ -104,32 +105,30 @@ class SymmetricSolver:
         """Rank found."""
         return self.root.shape[1]
 
-    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    def solve(self, right: Array) -> Array:
         """Solve for one or several right-hand sides."""
         return self.root @ (self.root.T @ right)
 
-    def inverse(self) -> NDArray[np.float64]:
+    def inverse(self) -> Array:
         """Pseudo-inverse."""
         return self.root @ self.root.T
 
 
-def _full_rank_root(unit: NDArray[np.float64]) -> NDArray[np.float64] | None:
+def _full_rank_root(unit: Array) -> Array | None:
     """Root of the inverse of a matrix of unit diagonal, None where rank is in doubt."""
     if not len(unit):
         return unit
     lower, failed = dpotrf(unit, lower=1)
     if failed:
         return None
-    root: NDArray[np.float64] = dtrtri(lower, lower=1)[0].T
+    root: Array = dtrtri(lower, lower=1)[0].T
     # The largest eigenvalue is at most the trace, the smallest at least one over that
     # of the inverse.
     certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
     return root if certain else None
 
 
-def solve_zero_sum(
-    matrix: NDArray[np.float64], right: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def solve_zero_sum(matrix: Array, right: Array) -> Array:
     """Zero-sum solution of a semi-definite system whose null space holds the ones.
 
     Any of them where the null space is larger.
@@ -150,15 +149,13 @@ def solve_zero_sum(
     return basis @ solver.solve(basis.T @ right)
 
 
-def covariance_factor(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+def covariance_factor(covariance: Array) -> Array:
     """Square root L with L L' equal to a positive semi-definite covariance."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def mix_judges(
-    matrix: NDArray[np.float64], factor: NDArray[np.float64], n_items: int
-) -> NDArray[np.float64]:
+def mix_judges(matrix: Array, factor: Array, n_items: int) -> Array:
     """Change the last parameters u of a symmetric matrix to v with u = L v.
 
     Parameters
@@ -187,7 +184,7 @@ def mix_judges(
     return mixed
 
 
-def zero_sum_basis(n: int) -> NDArray[np.float64]:
+def zero_sum_basis(n: int) -> Array:
     """Orthonormal basis of the vectors of length ``n`` that sum to zero.
 
     Parameters

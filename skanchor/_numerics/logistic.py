@@ -1,4 +1,4 @@
-"""Logistic regression by damped Newton steps, without an intercept."""
+"""Logistic regression without an intercept, as a problem of damped Newton steps."""
 
 from __future__ import annotations
 
@@ -8,20 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
+from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._typing import Array
 
-__all__ = ["SAFE_MOVE", "LogisticFit", "fit_logistic", "log_loss_terms", "sigmoid"]
+__all__ = ["LogisticFit", "fit_logistic", "log_loss_terms", "sigmoid"]
 
-Array = NDArray[np.float64]
-
-SAFE_MOVE = 0.5
-"""Change of the logits up to which a Newton step needs no check of the loss."""
 
 _STALE_MOVE = 0.003
 """Change of the logits up to which the Hessian is kept: it changes by no larger a
 share."""
-
-_SHORT_MOVE = 0.1
-"""Longest move, in logits, of a step that ends in convergence."""
 
 _FLAT_LOGIT, _FLAT_LOSS = 30.0, 1e-9
 """Logit beyond which the likelihood is flat to rounding, and the gain in mean loss
@@ -114,51 +109,65 @@ def fit_logistic(
     -------
     LogisticFit
     """
-    problem = _PenalisedLoss.of(design, y, weight, penalty, (lower, upper))
-    point = problem.point(start, offset)
-    curvature = _Curvature(hessian)
-    converged, n_iter = False, 0
-    while n_iter < max_iter:
-        n_iter += 1
-        mean = sigmoid(point.eta)
-        expected = problem.weight * mean
-        gradient = problem.gradient(point, expected)
-        if curvature.is_stale:
-            curvature.renew(problem.hessian(mean, expected))
-        step = curvature.step(gradient, problem.free(point, gradient))
-        decrement = -float(gradient @ step)
-        trial, change, whole = _line_search(problem, point, gradient, step)
-        if curvature.is_inherited and change > _SHORT_MOVE:
-            # The other fit was not near enough to lend its Hessian.
-            curvature.forget()
-            continue
-        point = trial
-        curvature.age(change)
-        if change > _SHORT_MOVE:
-            # Under separation the loss is flat while logits still move by one.
-            if decrement <= _FLAT_LOSS and problem.largest(point.eta) > _FLAT_LOGIT:
-                break
-            continue
-        # A step leaves an error of its own length times the share by which the
-        # curvature has changed since the Hessian was computed.
-        share = min(curvature.drift, 1.0) if whole else 1.0
-        if np.sqrt(max(decrement, 0.0)) * share <= tol:
-            converged = True
-            break
-    hessian = curvature.hessian
+    problem = _PenalisedLoss.of(design, y, weight, offset, penalty, (lower, upper))
+    found = minimise(
+        problem,
+        np.zeros(problem.columns.shape[1]) if start is None else start,
+        Tolerance(error=tol, drift=_STALE_MOVE),
+        hessian=hessian,
+        max_iter=max_iter,
+    )
+    coef, hessian = found.coef, found.hessian
     if hessian is None:
         hessian = np.diag(problem.penalty)
-    at_bound = (point.coef <= problem.lower) | (point.coef >= problem.upper)
-    return LogisticFit(point.coef, converged, at_bound, n_iter, hessian)
+    at_bound = (coef <= problem.lower) | (coef >= problem.upper)
+    return LogisticFit(coef, found.converged, at_bound, found.n_iter, hessian)
 
 
 @dataclass(slots=True)
-class _Point:
-    """Coefficients, their logits, and their loss once it has been asked for."""
+class _LogisticPoint:
+    """Coefficients and their logits; the rest is computed once it is asked for."""
 
+    problem: _PenalisedLoss
     coef: Array
     eta: Array
-    loss: float | None = None
+    change: float = 0.0
+    is_cut: bool = False
+    _loss: float | None = None
+    _gradient: Array | None = None
+    _means: tuple[Array, Array] | None = None
+
+    def loss(self) -> float:
+        """Loss."""
+        if self._loss is None:
+            problem = self.problem
+            smooth = problem.weight @ np.logaddexp(0.0, self.eta)
+            smooth -= problem.weighted_y @ self.eta
+            ridge = 0.5 * np.sum(problem.penalty * self.coef**2)
+            self._loss = float(smooth + ridge)
+        return self._loss
+
+    def gradient(self) -> Array:
+        """Gradient."""
+        if self._gradient is None:
+            problem, mean = self.problem, sigmoid(self.eta)
+            expected = problem.weight * mean
+            self._means = mean, expected
+            self._gradient = problem.columns.sums(expected) - problem.target
+            self._gradient += problem.penalty * self.coef
+        return self._gradient
+
+    def hessian(self) -> Array:
+        """Second derivative; takes the means that the gradient has left."""
+        assert self._means is not None
+        mean, expected = self._means
+        self._means = None
+        expected *= np.subtract(1.0, mean, out=mean)
+        # The product of a matrix with itself costs half of another one.
+        scaled = self.problem.columns.scaled(np.sqrt(expected, out=expected))
+        hessian: Array = scaled.T @ scaled
+        hessian.flat[:: len(hessian) + 1] += self.problem.penalty
+        return hessian
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +183,7 @@ class _PenalisedLoss:
     weighted_y: Array
     target: Array
     counted: Array
+    offset: Array | None
     penalty: Array
     lower: Array
     upper: Array
@@ -184,6 +194,7 @@ class _PenalisedLoss:
         design: Array | Columns,
         y: Array,
         weight: Array,
+        offset: Array | None,
         penalty: Array | None,
         bounds: tuple[Array | None, Array | None],
     ) -> _PenalisedLoss:
@@ -198,143 +209,47 @@ class _PenalisedLoss:
             weighted_y,
             columns.sums(weighted_y),
             (weight > 0).astype(np.float64),
+            offset,
             np.zeros(n_columns) if penalty is None else penalty,
             np.full(n_columns, -np.inf) if lower is None else lower,
             np.full(n_columns, np.inf) if upper is None else upper,
         )
 
-    def point(self, start: Array | None, offset: Array | None) -> _Point:
-        """Where to start: at zero, or at the given coefficients within the bounds."""
-        n_columns = self.columns.shape[1]
-        coef = np.zeros(n_columns) if start is None else self.within(start)
-        eta = self.columns.dot(coef)
-        if offset is not None:
-            eta += offset
-        return _Point(coef, eta)
-
-    def within(self, coef: Array) -> Array:
-        """Coefficients moved back to the bounds that they have left."""
+    def at(self, coef: Array, since: _LogisticPoint | None = None) -> _LogisticPoint:
+        """Point at the coefficients, moved back to the bounds that they have left."""
         # Several times faster than np.clip, which counts where rows are few.
         inside: Array = np.minimum(np.maximum(coef, self.lower), self.upper)
-        return inside
+        if since is None:
+            eta = self.columns.dot(inside)
+            if self.offset is not None:
+                eta += self.offset
+            return _LogisticPoint(self, inside, eta)
+        eta = self.columns.dot(inside - since.coef)
+        change = self._largest(eta)
+        eta += since.eta
+        return _LogisticPoint(self, inside, eta, change, bool((inside != coef).any()))
 
-    def value(self, point: _Point) -> float:
-        """Loss at a point."""
-        if point.loss is None:
-            smooth = self.weight @ np.logaddexp(0.0, point.eta)
-            smooth -= self.weighted_y @ point.eta
-            point.loss = float(smooth + 0.5 * np.sum(self.penalty * point.coef**2))
-        return point.loss
-
-    def gradient(self, point: _Point, expected: Array) -> Array:
-        """Gradient, for ``expected`` the weights times the means at the point."""
-        return self.columns.sums(expected) - self.target + self.penalty * point.coef
-
-    def hessian(self, mean: Array, expected: Array) -> Array:
-        """Second derivative; works in place on both arguments."""
-        expected *= np.subtract(1.0, mean, out=mean)
-        # The product of a matrix with itself costs half of another one.
-        scaled = self.columns.scaled(np.sqrt(expected, out=expected))
-        hessian: Array = scaled.T @ scaled
-        hessian[np.diag_indices(len(hessian))] += self.penalty
-        return hessian
-
-    def free(self, point: _Point, gradient: Array) -> NDArray[np.bool_]:
-        """Coefficients that may move: one on its bound moves only inwards."""
-        return ~(
+    def step(
+        self, point: _LogisticPoint, gradient: Array, curvature: Curvature
+    ) -> Array:
+        """Step of the free coefficients: one on its bound moves only inwards."""
+        free = ~(
             ((point.coef <= self.lower) & (gradient > 0))
             | ((point.coef >= self.upper) & (gradient < 0))
         )
-
-    def largest(self, values: Array) -> float:
-        """Largest size of the values of rows that count."""
-        inside = values * self.counted
-        low, high = inside.min(initial=0.0), inside.max(initial=0.0)
-        return float(np.maximum(high, -low))
-
-
-class _Curvature:
-    """A Hessian that is kept while the logits have hardly moved since it was computed.
-
-    One that another fit lends serves the first step, and no other.
-
-    Attributes
-    ----------
-    drift : float
-        How far the logits have moved since; infinite after a step with a lent one.
-    """
-
-    def __init__(self, hessian: Array | None):
-        self.hessian = hessian
-        self.is_inherited = hessian is not None
-        self.drift = 0.0
-        self._solver: SymmetricSolver | None = None
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the next step needs a new Hessian."""
-        return self.hessian is None or self.drift > _STALE_MOVE
-
-    def renew(self, hessian: Array) -> None:
-        """Take the Hessian at the present logits."""
-        self.hessian, self._solver = hessian, None
-        self.is_inherited, self.drift = False, 0.0
-
-    def forget(self) -> None:
-        """Ask for a new Hessian."""
-        self.hessian = None
-
-    def age(self, change: float) -> None:
-        """Note a change of the logits."""
-        self.drift = np.inf if self.is_inherited else self.drift + change
-
-    def step(self, gradient: Array, free: NDArray[np.bool_]) -> Array:
-        """Newton step of the free coefficients."""
-        assert self.hessian is not None
         if free.all():
-            if self._solver is None:
-                self._solver = SymmetricSolver.factorise(self.hessian)
-            return -self._solver.solve(gradient)
-        inner = SymmetricSolver.factorise(self.hessian[np.ix_(free, free)])
+            return -curvature.solver.solve(gradient)
+        inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
         step = np.zeros(len(gradient))
         step[free] = -inner.solve(gradient[free])
         return step
 
+    def diverges(self, point: _LogisticPoint, decrement: float) -> bool:
+        """Whether the loss is flat while logits still move, as under separation."""
+        return decrement <= _FLAT_LOSS and self._largest(point.eta) > _FLAT_LOGIT
 
-def _line_search(
-    problem: _PenalisedLoss, point: _Point, gradient: Array, step: Array
-) -> tuple[_Point, float, bool]:
-    """Go along a step, halved until the loss falls, and back to the bounds.
-
-    Returns
-    -------
-    trial : _Point
-        Where it leads.
-    change : float
-        Largest change of a logit.
-    whole : bool
-        Whether that is the whole step, which no bound has cut.
-    """
-    length = 1.0
-    while True:
-        aim = point.coef + length * step
-        coef = problem.within(aim)
-        moved = coef - point.coef
-        eta = problem.columns.dot(moved)
-        change = problem.largest(eta)
-        eta += point.eta
-        trial = _Point(coef, eta)
-        whole = length == 1.0 and bool((coef == aim).all())
-        if whole and change <= SAFE_MOVE:
-            # The curvature changes by less than a factor of exp(1/2), so that the
-            # whole step lowers the loss: no need to look.
-            break
-        loss = problem.value(point)
-        # Below rounding the loss cannot tell two steps apart.
-        slack = 1e-14 * (1.0 + abs(loss))
-        if problem.value(trial) <= loss + 1e-4 * float(gradient @ moved) + slack:
-            break
-        length /= 2.0
-        if length < 1e-8:
-            break
-    return trial, change, whole
+    def _largest(self, values: Array) -> float:
+        """Largest size of the values of rows that count."""
+        inside = values * self.counted
+        low, high = inside.min(initial=0.0), inside.max(initial=0.0)
+        return float(np.maximum(high, -low))

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._typing import Array
 
 __all__ = ["RidgePath"]
 
-Array = NDArray[np.float64]
 
 FULL_LEVERAGE = 1.0 - 1e-6
 """Leverage above which a row is treated as fitted by itself."""

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from skanchor._typing import Array
+
 __all__ = ["separating_columns"]
 
-Array = NDArray[np.float64]
 
 _LP_ROWS = 20_000
 _TOLERANCE = 1e-7

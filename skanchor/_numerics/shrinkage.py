@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._typing import Array
 
 __all__ = ["Shrinkage", "choose_shrinkage", "shrink"]
 
-Array = NDArray[np.float64]
 
 CEILING = 25.0
 """Largest variance, in squared logits: where verdicts are separated, none is found."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.admission import admit_to_ranking
 from skanchor.base import ComparisonEstimator
 from skanchor.btl import BTLRegressor
@@ -21,8 +22,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["PlugIn", "TwoStages", "check_scores"]
-
-Array = NDArray[np.float64]
 
 
 class TwoStages(ComparisonEstimator):
@@ -94,7 +93,7 @@ class TwoStages(ComparisonEstimator):
 
 
 class PlugIn(TwoStages, ScoreEstimator):
-    """Human scores, then judges, then the new scores in an equation of the method's.
+    """Methods in steps: human scores, then judges, then an equation for new scores.
 
     A subclass states its equation in ``_place``, on arrays with a leading axis of
     replicates; see :mod:`skanchor.refits`.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.refits import Arrivals, Fits
 
@@ -50,6 +48,6 @@ class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         rectifier = fits.cells.human.mean_residual(fits.human_scores())
         return arrivals.root("equal", shift=rectifier)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 from skanchor.refits import Fits
 
@@ -52,7 +52,7 @@ class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _new_rates(self, fits: Fits) -> NDArray[np.float64]:
+    def _new_rates(self, fits: Fits) -> Array:
         theta = fits.human_scores()
         games, wins = fits.cells.arrivals.tables()
         box = np.ix_(np.arange(len(games)), fits.new, fits.historical)

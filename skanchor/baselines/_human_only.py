@@ -1,10 +1,11 @@
-"""Human rows of the new model: what they alone would say."""
+"""Scores from human rows alone, had the new model any."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.baselines._joint_btl import JointBTL
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
@@ -67,7 +68,7 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
             )
         return sample.weighted(human)
 
-    def _estimate(self, fits: Fits) -> NDArray[np.float64]:
+    def _estimate(self, fits: Fits) -> Array:
         cells = fits.cells
         return fits.btl_scores(cells[cells.judge == -1])
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._numerics.batched import fit_judge
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
@@ -20,8 +21,6 @@ from skanchor.refits import Arrivals, Fits
 from skanchor.sample import Sample
 
 __all__ = ["IPWOnly"]
-
-Array = NDArray[np.float64]
 
 
 class IPWOnly(PlugIn):

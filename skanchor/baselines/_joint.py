@@ -11,6 +11,7 @@ from scipy.special import expit
 from skanchor._numerics.batched import JointModel, LinearRows
 from skanchor._numerics.information import selectors
 from skanchor._numerics.linalg import zero_sum_basis
+from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
 from skanchor.comparisons import FeaturePairs, count_rows
 from skanchor.exceptions import BattlesError, ConvergenceWarning
@@ -21,8 +22,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["JointLikelihood"]
-
-Array = NDArray[np.float64]
 
 
 class JointLikelihood(TwoStages, RankingEstimator):

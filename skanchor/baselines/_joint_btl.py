@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._typing import Array
 from skanchor.admission import check_ranking
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows, decide_roles
@@ -97,7 +97,7 @@ class JointBTL(RankingEstimator):
         """The rows that the model reads."""
         return sample
 
-    def _estimate(self, fits: Fits) -> NDArray[np.float64]:
+    def _estimate(self, fits: Fits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         return fits.btl_scores(fits.cells)
 

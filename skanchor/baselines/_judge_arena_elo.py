@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.refits import Fits
 
 __all__ = ["JudgeArenaElo"]
-
-Array = NDArray[np.float64]
 
 
 class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02

@@ -11,7 +11,7 @@ class JudgeAwareBTL(JointLikelihood):  # numpydoc ignore=PR02
     """One ranking of all models by the judges, each with its own sensitivity.
 
     Fits ``sigma(c_m (theta_a - theta_b))`` to all judge rows by maximum likelihood.
-    Human rows tell the historical models from the new ones, and nothing else: the scale
+    Human rows decide which models are historical, and nothing else: the scale
     is that on which the mean sensitivity is one. In the manner of the judge-aware
     rankings that the paper's introduction cites (Xu et al., 2026). Features are not
     read.

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from skanchor._numerics.batched import fit_judge
+from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 from skanchor.comparisons import Comparisons
 from skanchor.refits import Cells, Fits
 
 __all__ = ["LogisticJudge"]
-
-Array = NDArray[np.float64]
 
 
 class LogisticJudge(RankOnly):  # numpydoc ignore=PR02

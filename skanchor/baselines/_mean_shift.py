@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.refits import Arrivals, Fits
 
@@ -48,5 +46,5 @@ class MeanShift(PlugIn):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         return arrivals.root("sensitivity", biases=arrivals.mean_biases())

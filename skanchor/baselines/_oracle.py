@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._typing import Array
 from skanchor.admission import check_ranking
 from skanchor.arrivals import ArrivalScorer
 from skanchor.comparisons import Comparisons, count_rows, decide_roles
@@ -20,8 +20,6 @@ from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
 __all__ = ["Oracle"]
-
-Array = NDArray[np.float64]
 
 
 class Oracle(RankingEstimator):
@@ -93,7 +91,7 @@ class Oracle(RankingEstimator):
         unknown = [model for model in old.tolist() if model not in self.truth["scores"]]
         unknown += [j for j in X.judges.tolist() if j not in self.truth["bias"]]
         if unknown:
-            raise BattlesError(f"The truth does not tell of {unknown[:5]}.")
+            raise BattlesError(f"The truth has no score for {unknown[:5]}.")
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         known = sample.with_battles(self._nuisances(X))

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
 from skanchor.refits import SCORE_BOUND, Arrivals, Fits
 
 __all__ = ["PerJudgeBTL"]
-
-Array = NDArray[np.float64]
 
 
 class PerJudgeBTL(PlugIn):
@@ -92,7 +90,7 @@ class PerJudgeBTL(PlugIn):
         for m in judges:
             scores = fits.btl_scores(fits.cells.of_judge(m))[:, fits.new]
             slope = arrivals.of_judge(m).sensitivities[:, :1]
-            # A judge without any sensitivity, which has been told of, says nothing.
+            # A judge without any sensitivity, which has been warned of, says nothing.
             scores = np.divide(
                 scores, slope, out=np.zeros_like(scores), where=slope != 0
             )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.refits import Arrivals, Fits
 
@@ -49,5 +47,5 @@ class PooledLLM(PlugIn):  # numpydoc ignore=PR02
 
     _pooled = True
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         return arrivals.root("sensitivity")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from skanchor._typing import Array
 from skanchor.admission import admit_to_ranking
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows
@@ -19,8 +19,6 @@ from skanchor.results import PointResult
 from skanchor.sample import Sample
 
 __all__ = ["RankOnly"]
-
-Array = NDArray[np.float64]
 
 
 class RankOnly(RankOnlyEstimator):

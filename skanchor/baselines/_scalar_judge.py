@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.refits import Arrivals, Fits
 
@@ -50,5 +48,5 @@ class ScalarJudge(PlugIn):  # numpydoc ignore=PR02
 
     _features = False
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> NDArray[np.float64]:
+    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
         return arrivals.root("sensitivity")

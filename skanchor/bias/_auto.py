@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.logistic import log_loss_terms
+from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
 from skanchor.bias._linear import LinearBias
 from skanchor.bias._network import NetworkBias
@@ -25,7 +26,6 @@ from skanchor.comparisons import FeaturePairs
 
 __all__ = ["CANDIDATES", "AutoBias"]
 
-Array = NDArray[np.float64]
 
 CANDIDATES: dict[str, type] = {
     "linear": LinearBias,
@@ -221,7 +221,7 @@ class AutoBias(ContrastMixin, BaseEstimator):
         names = list(candidates)
         gaps = terms - terms[:, [best]]
         spread = np.sqrt(share**2 @ (gaps - share @ gaps) ** 2)
-        # What one standard error cannot tell apart, the order of the list decides.
+        # Within one standard error the order of the list decides.
         best = int(np.argmax(losses - losses[best] <= spread))
         self.losses_ = dict(zip(names, losses.tolist(), strict=True))
         self.gap_error_ = dict(zip(names, spread.tolist(), strict=True))

@@ -7,12 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._typing import Array
 from skanchor.bias._boosting import Boosting, BoostingFit, BoostingRows
 from skanchor.bias._rows import TrainingRows
 from skanchor.bias._trees import Bins
@@ -23,7 +24,6 @@ from skanchor.comparisons import FeaturePairs
 
 __all__ = ["BoostedBias"]
 
-Array = NDArray[np.float64]
 
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part on standardised features, beside the mean weighted loss."""

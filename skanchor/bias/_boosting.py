@@ -11,13 +11,12 @@ from scipy.special import expit
 
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms
+from skanchor._typing import Array
 from skanchor.bias._weak_learners import WeakLearners
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["Boosting", "BoostingFit", "BoostingRows", "LinearFit", "Stage"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +198,7 @@ class _EarlyStopping:
 
 @dataclass(frozen=True, slots=True)
 class _LogisticLoss:
-    """Log loss of outcomes in [0, 1]."""
+    """Log loss of outcomes in [0, 1] (eq:calibration-estimation-v2)."""
 
     rows: BoostingRows
     weight: Array

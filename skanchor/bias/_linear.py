@@ -7,21 +7,20 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
+from skanchor._typing import Array
 from skanchor.bias._rows import enter_pairs
 from skanchor.bias.protocol import ContrastMixin
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["LinearBias"]
-
-Array = NDArray[np.float64]
 
 
 class LinearBias(ContrastMixin, BaseEstimator):

@@ -7,12 +7,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._typing import Array
 from skanchor.bias._network_head import HeadColumns, fit_head
 from skanchor.bias._rows import TrainingRows
 from skanchor.bias._standardise import Standardiser
@@ -23,7 +24,6 @@ from skanchor.exceptions import LearnerError
 
 __all__ = ["NetworkBias"]
 
-Array = NDArray[np.float64]
 
 PREFIXES = ("module__", "optimizer__")
 
@@ -112,7 +112,7 @@ class NetworkBias(ContrastMixin, BaseEstimator):
     The paper's class: ReLU layers, bounded output, sparse weights (``l1``), depth and
     width that grow with the sample. Each fold trains its body from seeded first weights
     of its own, never from the body of the fit on all rows: training stops before
-    convergence, so that such a start would tell the fold of the rows that it holds out.
+    convergence, so that such a start would leak the rows that the fold holds out.
     As first weights differ between folds, the cross-fit averages over them. Training
     starts from the exact linear fit, so that hidden features need not stand in for the
     sensitivity. The head is the unique solution of a convex problem.

@@ -17,6 +17,7 @@ from skanchor._numerics.logistic import (
     sigmoid,
 )
 from skanchor._numerics.ridge import RidgePath
+from skanchor._typing import Array
 from skanchor.bias._rows import TrainingRows
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "simplest_within_error",
 ]
 
-Array = NDArray[np.float64]
 
 LINEAR_RIDGE = 1e-4
 """Ridge of the linear part of the head, whatever that of the hidden features."""
@@ -118,6 +118,9 @@ def fit_head(
     rows: TrainingRows, columns: HeadColumns, alpha: float | str, loss: str
 ) -> Head:
     """Fit the head, and the parametric columns with it.
+
+    With the logistic loss this solves eq:calibration-estimation-v2 in the head, the
+    hidden features being fixed.
 
     Parameters
     ----------

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.comparisons import FeaturePairs
 
 __all__ = ["TrainingRows", "enter_pairs"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

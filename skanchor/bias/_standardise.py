@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.bias._rows import TrainingRows
 from skanchor.comparisons import FeaturePairs
 
 __all__ = ["Standardiser"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

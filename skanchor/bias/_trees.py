@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bins", "Tree", "grow_tree"]
+from skanchor._typing import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Bins", "Tree", "grow_tree"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
+from skanchor._typing import Array
 from skanchor.bias._trees import Bins, Tree, grow_tree
 from skanchor.exceptions import LearnerError
 
 __all__ = ["HistogramTrees", "Regressors", "WeakLearners"]
 
-Array = NDArray[np.float64]
 
 GUIDES = 4
 """Mixtures of targets that choose the splits of the default trees."""
@@ -71,7 +71,7 @@ class HistogramTrees:
     bins : Bins
         Bins of the features.
     seed : int
-        Seed of the first round's draws.
+        Seed of the first round.
     max_depth, max_features, min_leaf : number
         Parameters of :class:`skanchor.bias.BoostedBias`.
     """

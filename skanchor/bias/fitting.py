@@ -91,8 +91,8 @@ def _fit_group(learners: Sequence[Any], tasks: Sequence[FitTask]) -> None:
 def derive_seeds(learner: Any, seed_offset: int) -> None:
     """Replace a learner's seeds by others, derived from them and from a number.
 
-    A cross-fit numbers its training sets, so that learners draw at random anew in
-    each of them and the average over the folds averages over what is drawn.
+    A cross-fit numbers its training sets, so that a learner has another seed in each
+    of them and the average over the folds averages over seeds, too.
 
     Parameters
     ----------

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skanchor._typing import Array
 from skanchor.comparisons import FeaturePairs
 
 __all__ = [
@@ -28,8 +29,6 @@ __all__ = [
     "rejoined",
     "span_names",
 ]
-
-Array = NDArray[np.float64]
 
 
 @runtime_checkable

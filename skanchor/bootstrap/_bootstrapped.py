@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from skanchor._typing import Array
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._refit import bootstrap
 from skanchor.bootstrap._result import KINDS, BootstrapResult
@@ -23,8 +23,6 @@ from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
 __all__ = ["Bootstrapped"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._typing import Array
 from skanchor.bootstrap._checkpoint import Checkpoint
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
@@ -25,8 +26,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["bootstrap"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

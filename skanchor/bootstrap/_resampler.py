@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.batched import Workspace
+from skanchor._typing import Array
 from skanchor.sample import Sample
 
 __all__ = ["Resampler"]
 
-Array = NDArray[np.float64]
 
 LEAST_STRATUM = 20
 """Groups from which on a stratum of resamples has a fair variance of its own."""

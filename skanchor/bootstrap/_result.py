@@ -10,10 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._checks import check_level
+from skanchor._typing import Array
 
 __all__ = ["KINDS", "BootstrapResult"]
 
-Array = NDArray[np.float64]
 
 KINDS = ("basic", "percentile", "studentized")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.streams import print_result
@@ -43,11 +43,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _fetch(options: argparse.Namespace) -> None:
     _check(options)
 
-    from skanchor import datasets
+    from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench
 
-    more = {"with_texts": True} if options.texts else {}
-    fetch = getattr(datasets, f"fetch_{options.name}")
-    found = fetch(data_home=options.data_home, **more)
+    found: Any
+    if options.name == "arena":
+        found = fetch_arena(data_home=options.data_home)
+    else:
+        fetch = fetch_llmfao if options.name == "llmfao" else fetch_mt_bench
+        found = fetch(data_home=options.data_home, with_texts=options.texts)
     if options.output is None:
         print_result(found.DESCR)
         return

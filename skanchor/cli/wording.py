@@ -1,4 +1,4 @@
-"""What messages of the library call things here, on the command line."""
+"""Advice and names of the library's messages in the words of the command line."""
 
 from __future__ import annotations
 

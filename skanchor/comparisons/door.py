@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons.features import as_float, feature_blocks, feature_stems
 from skanchor.comparisons.labels import (
     argsort_labels,
@@ -141,7 +142,7 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
     )
 
 
-def _display_order(shown: NDArray[Any]) -> NDArray[np.float64]:
+def _display_order(shown: NDArray[Any]) -> Array:
     shown = shown.astype(object)
     missing = pd.isna(shown)
     unknown = [value for value in pd.unique(shown[~missing]) if value not in _SIDES]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons.door import read_rows
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import align, label_list, same_labels
@@ -72,12 +73,12 @@ class Comparisons:
     """
 
     rows: EncodedRows
-    scores: NDArray[np.float64] | None = None
-    sensitivities: NDArray[np.float64] | None = None
-    position_effects: NDArray[np.float64] | None = None
-    biases: NDArray[np.float64] | None = None
-    deviations: NDArray[np.float64] | None = None
-    item_covariance: NDArray[np.float64] | None = None
+    scores: Array | None = None
+    sensitivities: Array | None = None
+    position_effects: Array | None = None
+    biases: Array | None = None
+    deviations: Array | None = None
+    item_covariance: Array | None = None
 
     # ------------------------------------------------------------------ construction
     @classmethod
@@ -186,17 +187,17 @@ class Comparisons:
         return self.rows.judge
 
     @property
-    def order(self) -> NDArray[np.float64]:
+    def order(self) -> Array:
         """Display order of each row."""
         return self.rows.order
 
     @property
-    def features_left(self) -> NDArray[np.float64]:
+    def features_left(self) -> Array:
         """Response features of the first side."""
         return self.rows.features_left
 
     @property
-    def features_right(self) -> NDArray[np.float64]:
+    def features_right(self) -> Array:
         """Response features of the second side."""
         return self.rows.features_right
 
@@ -245,7 +246,7 @@ class Comparisons:
         return self.rows.by_judge(judge)
 
     @cached_property
-    def score_differences(self) -> NDArray[np.float64]:
+    def score_differences(self) -> Array:
         """Score of the first side minus the second's, in logits; NaN if unknown."""
         if self.scores is None:
             raise BattlesError(
@@ -253,13 +254,13 @@ class Comparisons:
                 "BTLRegressor first."
             )
         padded = np.append(self.scores, np.nan)
-        delta: NDArray[np.float64] = padded.take(self.left)
+        delta: Array = padded.take(self.left)
         delta -= padded.take(self.right)
         if np.isnan(self.scores).any():
             delta[(self.left == self.right) & (self.left >= 0)] = 0.0
         return delta
 
-    def logits(self) -> NDArray[np.float64]:
+    def logits(self) -> Array:
         """Logit of P(first side preferred by the row's judge).
 
         Uses what the stages have learned so far; NaN where a model or a judge has
@@ -275,7 +276,7 @@ class Comparisons:
             slope[: len(self.judges)] = self.sensitivities
         if self.position_effects is not None:
             position[: len(self.judges)] = self.position_effects
-        eta: NDArray[np.float64] = slope.take(self.judge)
+        eta: Array = slope.take(self.judge)
         eta *= delta
         if self.biases is not None:
             eta += self.biases

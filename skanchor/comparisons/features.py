@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons.labels import to_numpy
 from skanchor.comparisons.outcomes import is_number
 from skanchor.comparisons.suspects import feature_label
@@ -118,7 +119,7 @@ def _reads_as_numbers(column: nw.Series[Any]) -> bool:
 
 def feature_blocks(
     frame: nw.DataFrame[Any], names: tuple[str, ...]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Array, Array]:
     """Features of the first and of the second responses, (n_rows, n_features) each."""
     if not names:
         none = np.empty((len(frame), 0))
@@ -132,7 +133,7 @@ def feature_blocks(
     return left, right
 
 
-def as_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def as_float(values: NDArray[Any], name: str) -> Array:
     """Numbers of a feature column; refuse what is none, and infinity."""
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: feature {name!r}.")

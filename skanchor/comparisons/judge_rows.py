@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._typing import Array
 from skanchor.comparisons.pairs import FeaturePairs
 
 __all__ = ["JudgeRows"]
@@ -33,7 +34,7 @@ class JudgeRows:
     rows: NDArray[np.intp]
     left: NDArray[np.intp]
     right: NDArray[np.intp]
-    order: NDArray[np.float64]
+    order: Array
     pairs: FeaturePairs
     n_models: int
 
@@ -45,7 +46,7 @@ class JudgeRows:
         """Model codes of the two sides, row after row."""
         return np.column_stack([self.left, self.right]).astype(np.int32).ravel()
 
-    def _entries(self, values: NDArray[np.float64]) -> csr_array:
+    def _entries(self, values: Array) -> csr_array:
         """Sparse (n, n_models) matrix: values at the first models, minus at others."""
         n = len(self.rows)
         entries = np.repeat(values, 2)
@@ -58,16 +59,14 @@ class JudgeRows:
         """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
         return self._entries(np.ones(len(self.rows)))
 
-    def net(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def net(self, values: Array) -> Array:
         """Sum of the values of each model's rows, minus those where it is second."""
         first, second = (
             np.bincount(side, values, self.n_models) for side in (self.left, self.right)
         )
         return np.asarray(first - second)
 
-    def group_sums(
-        self, values: NDArray[np.float64], groups: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def group_sums(self, values: Array, groups: NDArray[np.intp]) -> Array:
         """Sums over each group of the values of a model's rows, those not zero.
 
         ``groups`` holds the codes of all rows of the comparisons.
@@ -78,9 +77,7 @@ class JudgeRows:
         member = csr_array((np.ones(len(code)), (code, at)), (size, len(code)))
         return np.asarray((member @ self._entries(values)).data)
 
-    def item_sums(
-        self, values: NDArray[np.float64], factor: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def item_sums(self, values: Array, factor: Array) -> Array:
         """Sum of factor times values of the rows of each model, minus where second.
 
         Parameters

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import constant, to_numpy
 from skanchor.comparisons.table import HUMAN
@@ -25,8 +26,8 @@ _STEP = 1 << 16
 def warn_of_odd_rows(
     frame: nw.DataFrame[Any] | None,
     X: Comparisons,
-    y: NDArray[np.float64],
-    weight: NDArray[np.float64],
+    y: Array,
+    weight: Array,
 ) -> None:
     """Warn of rows and labels that a reader would not expect to be there.
 
@@ -84,7 +85,7 @@ def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> 
         )
 
 
-def _warn_of_look_alikes(X: Comparisons, weight: NDArray[np.float64]) -> None:
+def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
     """Warn of models and judges whose names differ in blanks or case alone."""
     if not (_look_alike(X.models) or _look_alike([HUMAN, *X.judges])):
         return
@@ -121,7 +122,7 @@ def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
 def _copies(
     frame: nw.DataFrame[Any],
     X: Comparisons,
-    y: NDArray[np.float64],
+    y: Array,
     rows: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
     """Rows that repeat an earlier one, whichever side comes first in either."""

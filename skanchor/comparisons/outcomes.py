@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from skanchor._typing import Array
 from skanchor.comparisons.labels import factorize, is_text, text_codes, value_range
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
@@ -42,7 +43,7 @@ class Outcomes:
         Index in ``classes`` of the label that means "the first side won".
     """
 
-    values: NDArray[np.float64]
+    values: Array
     classes: NDArray[Any]
     first_wins: int
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
+
 __all__ = ["FeaturePairs"]
 
 
@@ -29,8 +31,8 @@ class FeaturePairs:
 
     def __init__(
         self,
-        left: NDArray[np.float64],
-        right: NDArray[np.float64],
+        left: Array,
+        right: Array,
         names: tuple[str, ...] = (),
         rows: NDArray[np.intp] | None = None,
     ):
@@ -63,7 +65,7 @@ class FeaturePairs:
         """Number of features of a response."""
         return self._table[0].shape[1]
 
-    def _side(self, side: int) -> NDArray[np.float64]:
+    def _side(self, side: int) -> Array:
         table = self._table[side]
         if self._rows is None:
             return table
@@ -73,17 +75,17 @@ class FeaturePairs:
         return chosen
 
     @cached_property
-    def left(self) -> NDArray[np.float64]:
+    def left(self) -> Array:
         """Features of the first response, of shape (n_rows, n_features)."""
         return self._side(0)
 
     @cached_property
-    def right(self) -> NDArray[np.float64]:
+    def right(self) -> Array:
         """Features of the second response, of shape (n_rows, n_features)."""
         return self._side(1)
 
     @cached_property
-    def contrast(self) -> NDArray[np.float64]:
+    def contrast(self) -> Array:
         """Features of the first response minus those of the second."""
         left, right = self._side(0), self._side(1)
         # Column by column, as every pass over the rows weighs whole columns.

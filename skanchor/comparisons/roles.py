@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import is_in
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
@@ -16,7 +17,7 @@ __all__ = ["count_rows", "decide_roles", "usable_features"]
 
 
 def decide_roles(
-    X: Comparisons, weight: NDArray[np.float64], new_models: Sequence[Any] | None
+    X: Comparisons, weight: Array, new_models: Sequence[Any] | None
 ) -> Comparisons:
     """Fix which models are historical and which are new, from rows that count.
 
@@ -78,7 +79,7 @@ def decide_roles(
 
 
 def count_rows(
-    X: Comparisons, weight: NDArray[np.float64]
+    X: Comparisons, weight: Array
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Count the human and the judge rows of each model."""
     used = X.is_usable & (weight > 0)

@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import constant, is_in, positions
 from skanchor.comparisons.pairs import FeaturePairs
@@ -49,9 +50,9 @@ class EncodedRows:
     left: NDArray[np.intp]
     right: NDArray[np.intp]
     judge: NDArray[np.intp]
-    order: NDArray[np.float64]
-    features_left: NDArray[np.float64]
-    features_right: NDArray[np.float64]
+    order: Array
+    features_left: Array
+    features_right: Array
     feature_names: tuple[str, ...] = ()
     named: bool = True
     new_models: tuple[Any, ...] | None = None

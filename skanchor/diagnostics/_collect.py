@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["diagnose"]
 
-Array = NDArray[np.float64]
 
 _OF_JUDGES = [
     "sensitivity_error",

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from skanchor._numerics.information import local_gram
 from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
+from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, JudgeRows
@@ -29,7 +30,6 @@ __all__ = [
     "score_test",
 ]
 
-Array = NDArray[np.float64]
 
 DETECTED = 0.05
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""

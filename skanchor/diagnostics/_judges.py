@@ -1,4 +1,4 @@
-"""What the data say of each judge, in a table."""
+"""The table of judges: rows, ties, agreement, sensitivity, position effect."""
 
 from __future__ import annotations
 

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 
 __all__ = ["feature_overlap"]
-
-Array = NDArray[np.float64]
 
 
 def feature_overlap(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from numpy.typing import NDArray
+
+from skanchor._typing import Array
 
 __all__ = ["STYLE", "arena_counts", "density_halves", "ratio_halves"]
 
@@ -49,7 +50,7 @@ def arena_counts(text: str) -> dict[str, int]:
     }
 
 
-def ratio_halves(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def ratio_halves(a: Array, b: Array) -> Array:
     """Half of the contrast (a - b) / (a + b + 1) of counts.
 
     Parameters
@@ -65,9 +66,7 @@ def ratio_halves(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.f
     return (a - b) / (a + b + 1.0) / 2.0
 
 
-def density_halves(
-    a: NDArray[np.float64], b: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def density_halves(a: Array, b: Array) -> Array:
     """Half of the contrast of lengths and of markdown per length.
 
     With densities d = count / (length + 1) it is (d_a - d_b) / (d_a + d_b + 1); that of

@@ -6,18 +6,16 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.transformer import TextTransformer
 from skanchor.folds import run_plan
 
 __all__ = ["EmbeddingFeatures"]
-
-Array = NDArray[np.float64]
 
 # Texts that a model gets at once.
 _CHUNK = 1024

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import StrOptions
 
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.arena import (
     STYLE,
@@ -22,8 +22,6 @@ from skanchor.features.transformer import TextTransformer
 from skanchor.folds import run_plan
 
 __all__ = ["ResponseFeatures"]
-
-Array = NDArray[np.float64]
 
 _COUNTS = {"surface": (surface_counts, SURFACE), "arena": (arena_counts, STYLE)}
 _CONTRASTS = {"ratio": ratio_halves, "density": density_halves}

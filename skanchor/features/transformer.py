@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features.sources import (
     Source,
@@ -26,8 +27,6 @@ from skanchor.features.sources import (
 from skanchor.warning_log import warn
 
 __all__ = ["TextTransformer"]
-
-Array = NDArray[np.float64]
 
 
 class TextTransformer(TransformerMixin, BaseEstimator):

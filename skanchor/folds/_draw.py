@@ -1,4 +1,4 @@
-"""Fold plans of a cross-fit: drawn by source, by a splitter, or given."""
+"""The fold plans that ``cv`` stands for: by source, by a splitter, or given."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make_plans(
         ]
         if n_repeats > 1 and _equal_plans(plans[0], plans[1]):
             raise ValueError(
-                "cv deals the same folds each time, so that n_repeats="
+                "cv gives the same folds each time, so that n_repeats="
                 f"{n_repeats} repeats nothing: leave its random_state at "
                 "None, or give cv a number of folds."
             )
@@ -61,10 +61,10 @@ def make_plans(
 
 
 def _draw_plan(sample: Sample, n_folds: int, seed: int) -> FoldPlan:
-    """Draw folds, anew where a training set would lose what ties a model to others."""
+    """Assign folds, again where a training set would lose what joins its models."""
     # Rows that count for nothing take no place in a fold.
     counted = np.flatnonzero(sample.counts)
-    # As a stream, it draws anew each time.
+    # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
     groups = None if sample.groups is None else sample.groups[counted]
     part = sample.X.without_features()[counted]

@@ -1,4 +1,4 @@
-"""The fold plan as data: drawn, checked, and what a training set weighs."""
+"""The fold plan as data: its check, and the row weights of a training set."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.sample import Sample
 
 __all__ = ["FoldPlan", "Split", "check_plan", "is_split", "training_weights"]
@@ -90,7 +91,7 @@ def _row_mask(rows: Any, n_rows: int, number: int) -> NDArray[np.bool_]:
     return mask
 
 
-def training_weights(sample: Sample, train: NDArray[np.intp]) -> NDArray[np.float64]:
+def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     """Weights of a training set that stands for all rows of each source.
 
     A source of a new model that leaves the training set is done without as long as

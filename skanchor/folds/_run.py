@@ -62,12 +62,12 @@ def stream_plan(
             results = track(
                 results, description, len(jobs), console=console, transient=True
             )
-        told = set()
+        issued = set()
         for result, heard in results:
             for warning in heard:
                 key = (type(warning), str(warning))
-                if key not in told:
-                    told.add(key)
+                if key not in issued:
+                    issued.add(key)
                     warnings.warn(warning, stacklevel=3)
             yield result
 
@@ -75,7 +75,7 @@ def stream_plan(
 def _few_threads(backend: Any, n_workers: int) -> Any:
     """Leave each worker that is a thread its share of the cores for BLAS.
 
-    Worker processes are told so by joblib.
+    For worker processes joblib sets the limit itself.
     """
     if n_workers == 1 or not getattr(backend, "uses_threads", False):
         return nullcontext()

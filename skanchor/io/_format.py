@@ -1,4 +1,4 @@
-"""What a file format is to the readers."""
+"""A file format: its name, its suffixes and the function that reads it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _IDS = ("model_a", "model_b", "judge", "prompt_id")
 def read_battles(
     path: str | os.PathLike[str], *, ids: Iterable[str] = ()
 ) -> pd.DataFrame:
-    """Read a battles table from a file, its format told by the suffix.
+    """Read a battles table from a file, whose suffix gives the format.
 
     Parameters
     ----------

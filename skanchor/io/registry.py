@@ -22,7 +22,7 @@ _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 
 def format_of(path: Path) -> Format:
-    """Tell the format of a file by its suffix.
+    """Find the format of a file by its suffix.
 
     Parameters
     ----------

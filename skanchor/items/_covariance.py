@@ -15,6 +15,7 @@ from skanchor._numerics.item_covariance import (
 )
 from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_judges
 from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._likelihood import ItemLikelihood
@@ -23,7 +24,6 @@ from skanchor.sample import Sample
 
 __all__ = ["MIN_HISTORICAL", "ItemCovariance", "estimate_item_covariance"]
 
-Array = NDArray[np.float64]
 
 MIN_HISTORICAL = 5
 """Historical models below which the covariance of the deviations is not estimated."""
@@ -126,7 +126,7 @@ def estimate_item_covariance(
         )
         covariance *= turned
         change = np.abs(covariance - before).max()
-        # A tenth of a variance is far below what so few items tell of it.
+        # A tenth of a variance is far below its sampling error with so few items.
         if settled and change <= 100 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break

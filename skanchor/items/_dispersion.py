@@ -1,19 +1,18 @@
-"""How much the residuals of each source vary beside independent votes."""
+"""Dispersion of each source's residuals, one for independent votes."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
+from skanchor._typing import Array
 from skanchor.items._likelihood import differences
 from skanchor.sample import Sample
 
 __all__ = ["LEAST_DISPERSION", "dispersions"]
 
-Array = NDArray[np.float64]
 
 LEAST_DISPERSION = 1e-10
 """Variance of a source's residuals, in that of votes, below which they are rounding."""

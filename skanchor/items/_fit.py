@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.items._likelihood import ItemLikelihood
@@ -14,8 +14,6 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["fit_deviations"]
-
-Array = NDArray[np.float64]
 
 
 def fit_deviations(

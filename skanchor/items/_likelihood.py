@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,10 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
-from skanchor._numerics.linalg import (
-    Columns,
-    SymmetricSolver,
-    mix_judges,
-    zero_sum_basis,
-)
-from skanchor._numerics.logistic import SAFE_MOVE, log_loss_terms, sigmoid
+from skanchor._numerics.linalg import Columns, mix_judges, zero_sum_basis
+from skanchor._numerics.logistic import log_loss_terms, sigmoid
+from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.judges import JudgeCalibrator
@@ -26,9 +24,8 @@ from skanchor.sample import Sample
 
 __all__ = ["ItemLikelihood", "differences"]
 
-Array = NDArray[np.float64]
 
-STALE_MOVE = 0.2
+_STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is kept, as it changes by that share."""
 
 
@@ -282,45 +279,22 @@ class ItemLikelihood:
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
-        prior = self.prior(factor)
-        where = np.flatnonzero(free)
-        weight = np.where(rows, self.weight, 0.0)
-
-        def loss(eta: Array, parameters: Array) -> float:
-            terms = log_loss_terms(self.y, eta)
-            return float(weight @ terms) + 0.5 * float(prior @ parameters**2)
-
-        eta, gradient, hessian = self.derivatives(parameters, factor, weight)
-        drift = 0.0
-        for _ in range(max_iter):
-            slope = (gradient + prior * parameters)[where]
-            curvature = hessian[np.ix_(where, where)] + np.diag(prior[where])
-            step = -SymmetricSolver.factorise(curvature).solve(slope)
-            decrement = -float(slope @ step)
-            if decrement <= tol:
-                # A tenth of a standard error at most, which this step squares.
-                parameters = parameters.copy()
-                parameters[where] += step
-                return parameters, True
-            length, value = 1.0, None
-            while True:
-                trial = parameters.copy()
-                trial[where] += length * step
-                found = self.derivatives(trial, factor, weight, curved=False)
-                change = np.abs(found[0] - eta).max(initial=0.0)
-                if change <= SAFE_MOVE:
-                    # The curvature changes too little for the loss to rise.
-                    break
-                value = loss(eta, parameters) if value is None else value
-                if loss(found[0], trial) <= value + 1e-9 * abs(value) or length < 1e-6:
-                    break
-                length /= 2.0
-            parameters, drift = trial, drift + change
-            eta, gradient, _ = found
-            if drift > STALE_MOVE:
-                _, _, hessian = self.derivatives(parameters, factor, weight)
-                drift = 0.0
-        return parameters, False
+        problem = _FreeParameters(
+            self,
+            parameters,
+            factor,
+            np.where(rows, self.weight, 0.0),
+            self.prior(factor),
+            np.flatnonzero(free),
+        )
+        found = minimise(
+            problem,
+            parameters[free],
+            # A tenth of a standard error at most, which the last step squares.
+            Tolerance(decrement=tol, drift=_STALE_MOVE),
+            max_iter=max_iter,
+        )
+        return problem.parameters(found.coef), found.converged
 
     def rescale(self, parameters: Array, factor: Array) -> None:
         """Multiply the deviations of each item by a factor, in place."""
@@ -340,6 +314,89 @@ class ItemLikelihood:
         return historical, arrival
 
 
+@dataclass(frozen=True, slots=True)
+class _FreeParameters:
+    """The penalised loss of weighted rows, by the free parameters alone.
+
+    Attributes
+    ----------
+    fixed : ndarray
+        All parameters; the free ones, ``where``, are replaced.
+    """
+
+    model: ItemLikelihood
+    fixed: Array
+    factor: Array
+    weight: Array
+    prior: Array
+    where: NDArray[np.intp]
+
+    def parameters(self, coef: Array) -> Array:
+        """All parameters, with these free ones."""
+        parameters = self.fixed.copy()
+        parameters[self.where] = coef
+        return parameters
+
+    def at(self, coef: Array, since: _FreePoint | None = None) -> _FreePoint:
+        """Point at the free parameters."""
+        parameters = self.parameters(coef)
+        # The first step needs a Hessian, most others do without.
+        eta, gradient, hessian = self.model.derivatives(
+            parameters, self.factor, self.weight, curved=since is None
+        )
+        slope = (gradient + self.prior * parameters)[self.where]
+        if since is None:
+            return _FreePoint(self, coef, eta, slope, 0.0, hessian)
+        change = np.abs(eta - since.eta).max(initial=0.0)
+        return _FreePoint(self, coef, eta, slope, change, None)
+
+    def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
+        """Newton step."""
+        return -curvature.solver.solve(gradient)
+
+    def diverges(self, point: _FreePoint, decrement: float) -> bool:
+        """Never: what rows leave open, the prior decides."""
+        return False
+
+
+@dataclass(slots=True)
+class _FreePoint:
+    """Free parameters with logits and slope; Hessian and loss where asked for."""
+
+    problem: _FreeParameters
+    coef: Array
+    eta: Array
+    slope: Array
+    change: float
+    second: Array | None
+    is_cut: ClassVar[bool] = False
+    _loss: float | None = None
+
+    def gradient(self) -> Array:
+        """Gradient."""
+        return self.slope
+
+    def loss(self) -> float:
+        """Loss."""
+        if self._loss is None:
+            problem = self.problem
+            terms = log_loss_terms(problem.model.y, self.eta)
+            penalty = 0.5 * problem.prior @ problem.parameters(self.coef) ** 2
+            self._loss = float(problem.weight @ terms + penalty)
+        return self._loss
+
+    def hessian(self) -> Array:
+        """Expected Hessian."""
+        problem, second = self.problem, self.second
+        if second is None:
+            parameters = problem.parameters(self.coef)
+            _, _, second = problem.model.derivatives(
+                parameters, problem.factor, problem.weight
+            )
+        where = problem.where
+        return second[np.ix_(where, where)] + np.diag(problem.prior[where])
+
+
 def _nearer(learner: Any, own: Array) -> Array:
     """Coefficients of a fit on nearly the same rows, where they mean the same."""
     if not hasattr(learner, "span") or len(learner.coef_) != len(own):
@@ -355,7 +412,7 @@ def differences(values: Array, cut: JudgeRows) -> Array:
 
 
 def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
-    """Merge rows that no parameter tells apart; without features these are many."""
+    """Merge rows that are alike to all parameters; without features these are many."""
     X, y, weight = sample.X, sample.y, sample.weight
     if X.features_left.shape[1]:
         return X, y, weight

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._checks import check_bounds
+from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import FitTask, fit_all, same_settings
@@ -32,8 +33,6 @@ from skanchor.judges._warnings import JudgeWarnings
 from skanchor.sample import Sample
 
 __all__ = ["JudgeCalibrator", "NoJudges"]
-
-Array = NDArray[np.float64]
 
 POSITION_BOUND = 20.0
 """Bound on the absolute position effect, in judge logits."""
@@ -89,7 +88,7 @@ class JudgeCalibrator(ComparisonEstimator):
     Notes
     -----
     Solves eq:calibration-estimation-v2. A negative, near-zero or bound-hitting
-    sensitivity is kept and told by a ``WeakJudgeWarning``.
+    sensitivity is kept and warned of by a ``WeakJudgeWarning``.
 
     Examples
     --------
@@ -274,11 +273,10 @@ class JudgeCalibrator(ComparisonEstimator):
             )
 
     def follow(self, learner: Any) -> Any:
-        """Put what this calibrator has chosen where another stage would choose.
+        """Learners of another stage, which take over the choices made here.
 
-        The pick of an automatic learner, and the settings that the same learner has
-        chosen here: functions that psi was shrunk to leave out need no balance in the
-        weights.
+        An automatic learner becomes the pick; one with this calibrator's settings gets
+        the ridge chosen here: what psi was shrunk to leave out needs no balance.
 
         Parameters
         ----------
@@ -330,9 +328,7 @@ class JudgeCalibrator(ComparisonEstimator):
         pairs = cut.pairs
         if complete:
             return self._checked_contrast(judge, pairs)
-        finite = np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(
-            axis=1
-        )
+        finite = np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1)
         values = np.full(len(cut), np.nan)
         if finite.any():
             values[finite] = self._checked_contrast(judge, pairs[finite])

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.separation import separating_columns
+from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import span_names
 from skanchor.exceptions import (
@@ -21,8 +21,6 @@ from skanchor.exceptions import (
 from skanchor.warning_log import warn
 
 __all__ = ["WEAK_SENSITIVITY", "JudgeWarnings"]
-
-Array = NDArray[np.float64]
 
 ONE_SIDED = 10
 """Rows from which a judge that always prefers one display side is warned of."""

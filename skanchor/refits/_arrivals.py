@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.arrivals import ArrivalRows
+from skanchor._typing import Array
 
 __all__ = ["Arrivals", "JudgeFits"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +119,7 @@ class Arrivals:
         """Solve one equation for each new model g.
 
         ``mean over its rows of k sign_g (y - sigma(c delta + h)) + shift = 0``, with k
-        the sensitivity c (then it is the likelihood's) or one.
+        the sensitivity c, which gives eq:arrival-estimation-v2, or one.
 
         Parameters
         ----------

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.batched import fit_judge, fit_scores_on_cells
+from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.btl import BTLRegressor
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
@@ -19,8 +20,6 @@ from skanchor.refits._fits import Fits
 from skanchor.refits._layout import Cut, Layout, columns_of
 
 __all__ = ["BatchedFits"]
-
-Array = NDArray[np.float64]
 
 
 class BatchedFits(Fits):

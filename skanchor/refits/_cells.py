@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from skanchor._typing import Array
 from skanchor.refits._layout import Layout, columns_of, dense_incidence
 
 __all__ = ["Cells"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

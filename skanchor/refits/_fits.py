@@ -1,4 +1,4 @@
-"""What a method may ask of the rows: scores, judges, arrivals; for all replicates."""
+"""What a method builds on: human scores, judges, arrivals, each for all replicates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.refits._arrivals import Arrivals, JudgeFits
 from skanchor.refits._cells import Cells
 from skanchor.refits._layout import Layout, columns_of
 
 __all__ = ["Fits"]
-
-Array = NDArray[np.float64]
 
 
 class Fits:

@@ -1,4 +1,4 @@
-"""What of rows and roles does not depend on weights: laid out once for all refits."""
+"""What follows from rows and roles alone, computed once for all sets of weights."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.batched import Workspace
+from skanchor._typing import Array
 from skanchor.comparisons import usable_features
 from skanchor.sample import Sample
 
 __all__ = ["Cut", "Layout", "columns_of", "dense_incidence"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

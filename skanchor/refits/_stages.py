@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
+from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
 from skanchor.refits._arrivals import JudgeFits
@@ -18,8 +18,6 @@ from skanchor.refits._layout import Layout
 from skanchor.sample import Sample
 
 __all__ = ["StageFits"]
-
-Array = NDArray[np.float64]
 
 
 class StageFits(Fits):

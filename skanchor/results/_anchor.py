@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Inputs
 from skanchor.results._ranking import RankingResult
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from skanchor.folds import FoldPlan
 
 __all__ = ["AnchorResult"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

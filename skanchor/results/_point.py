@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.results._models import ModelResult
 
 __all__ = ["PointResult"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

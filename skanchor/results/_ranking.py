@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._checks import check_level
+from skanchor._typing import Array
 from skanchor.inference import (
     combine_repeats,
     holm_adjust,
@@ -22,8 +23,6 @@ from skanchor.inference import (
 from skanchor.results._models import ModelResult
 
 __all__ = ["RankingResult"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,6 +186,8 @@ class RankingResult(ModelResult):
 
     def rank_sets(self, level: float = 0.95, among: str = "historical") -> pd.DataFrame:
         """Ranks of the new models with simultaneous confidence sets.
+
+        Computes eq:simulation-rank-set.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skanchor._numerics.logistic import sigmoid
+from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
@@ -27,7 +28,6 @@ from skanchor.warning_log import warn
 
 __all__ = ["RieszDebiaser"]
 
-Array = NDArray[np.float64]
 
 SEPARATED = 1e-9
 """Variance of an outcome below which its row carries no information."""
@@ -296,6 +296,8 @@ class RieszDebiaser(ComparisonEstimator):
 
     def influence(self, X: Any, y: Any) -> Array:
         """Weight times residual of each row, the terms of the correction.
+
+        Their sum is that of eq:arrival-residual-correction-v2.
 
         Parameters
         ----------

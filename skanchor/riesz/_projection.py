@@ -17,14 +17,13 @@ from skanchor._numerics.information import (
     judge_block,
 )
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import learner_for
 from skanchor.comparisons import Comparisons, FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["JudgeProjection", "fit_projections", "project_judges"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +115,15 @@ class _Learned:
     learners: tuple[Any, ...]
 
     def contrast(self, pairs: FeaturePairs) -> Array:
-        return np.mean([_finite(a.contrast(pairs)) for a in self.learners], axis=0)
+        return np.mean([_without_nan(a.contrast(pairs)) for a in self.learners], axis=0)
 
     def span(self, pairs: FeaturePairs) -> Array:
         if not self.learners:
             return np.empty((len(pairs), 0))
-        return np.hstack([_finite(a.contrast(pairs)) for a in self.learners])
+        return np.hstack([_without_nan(a.contrast(pairs)) for a in self.learners])
 
 
-def _finite(values: Array) -> Array:
+def _without_nan(values: Array) -> Array:
     if not np.isfinite(values).all():
         raise LearnerError("the learner of the Riesz weights returned NaN.")
     return values
@@ -153,7 +152,7 @@ def fit_projections(
     fit_all(learners, tasks, names, seed_offset)
     fitted = [np.zeros_like(fit.columns) for fit in fits]
     for learner, (number, test) in zip(learners, places, strict=True):
-        fitted[number][test] = _finite(learner.contrast(fits[number].pairs[test]))
+        fitted[number][test] = _without_nan(learner.contrast(fits[number].pairs[test]))
     blocks = []
     for number, fit in enumerate(fits):
         mine = [a for a, (at, _) in zip(learners, places, strict=True) if at == number]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import JudgeBlock, selectors
@@ -16,12 +15,11 @@ from skanchor._numerics.linalg import (
     mix_judges,
     zero_sum_basis,
 )
+from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
 
 __all__ = ["RieszProblem", "RieszSystem"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +74,11 @@ class RieszSystem:
         """Variance that the item effects leave in the targets, W_u' R W_u."""
         tail = self.weights[len(self.weights) - self.n_deviations :]
         return np.asarray(tail.T @ tail)
+
+    def expected_covariance(self) -> Array:
+        """Sampling variance of the targets if outcomes are independent votes."""
+        total = self.weights.T @ self.information @ self.weights
+        return np.asarray(total - self.item_covariance())
 
     def prior_score(self, X: Comparisons) -> Array:
         """Correction by the prior's own score, -(R u)' W_u, for each target."""

@@ -121,9 +121,9 @@ def simulate_battles(
         ``maker(rng, n_features)`` returns one judge's unscaled ``psi(x)``, from
         features of shape (n, n_features) to an array of shape (n,).
     scores : array-like of shape (n_models,) or None, default=None
-        Historical scores, centred on use; None draws N(0, 1).
+        Historical scores, centred on use; None draws them from N(0, 1).
     sensitivities : array-like of shape (n_judges,) or None, default=None
-        Judge log-odds per unit of human log-odds; None draws U(0.5, 2).
+        Judge log-odds per unit of human log-odds; None draws them from U(0.5, 2).
     bias_coef : array-like of shape (n_judges, n_features) or None, default=None
         Linear bias coefficients, used as they are.
     item_sd, item_corr : float, default=0.0

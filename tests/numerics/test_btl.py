@@ -52,7 +52,14 @@ def test_pair_counts_in_steps(outcomes, weighted, seed=0):
     weight = rng.exponential(size=n) if weighted else np.array([0.5])
     counts = PairCounts.from_rows(left, right, y, weight, size)
     square = weight**2
-    found = (counts.weight, counts.first, *counts.squares)
+    won = counts.squared * counts.mean
+    found = (
+        counts.weight,
+        counts.first,
+        counts.squared,
+        won,
+        counts.spread + won * counts.mean,
+    )
     wanted = (weight, weight * y, square, square * y, square * y**2)
     for table, values in zip(found, wanted, strict=True):
         sums = pair_sums(left, right, np.broadcast_to(values, n), size)

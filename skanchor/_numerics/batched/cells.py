@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._numerics.batched.solver import newton
+from skanchor._typing import Array, Indices
 
 __all__ = ["fit_scores_on_cells"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def fit_scores_on_cells(

@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.batched.linear_rows import LinearRows
 from skanchor._numerics.batched.solver import LONGEST_STEP, newton
+from skanchor._typing import Array, Indices
 
 __all__ = ["JointModel"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,9 @@ from scipy.special import expit
 
 from skanchor._numerics.batched.solver import newton
 from skanchor._numerics.batched.workspace import Workspace
+from skanchor._typing import Array, Indices
 
 __all__ = ["fit_judge"]
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 
 def fit_judge(

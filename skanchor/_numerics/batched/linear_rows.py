@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._numerics.batched.workspace import Workspace
+from skanchor._typing import Array, Indices
 
 __all__ = ["LinearRows"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 _CHUNK = 4096
 """Rows that are summed at a time."""

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._typing import Array, Indices
+
 __all__ = ["LONGEST_STEP", "newton"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 LONGEST_STEP = 2.0
 """Steps beyond this many logits say separation, not distance."""

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.exceptions import LearnerError
 
 __all__ = ["ReLUBody", "body_features", "check_body"]
 
-Array = NDArray[np.float64]
 
 FANS = (1, 2)
 """Features that a unit of the first layer starts from, beside those that see all."""

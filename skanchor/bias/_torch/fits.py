@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.bias._network_head import columns_of_targets, fit_linear_start
 from skanchor.bias._rows import TrainingRows
 from skanchor.bias._torch.bodies import ReLUBody, check_body
@@ -18,8 +18,6 @@ from skanchor.bias._torch.stack import StackData
 from skanchor.bias._torch.training import TrainedStack, TrainingSettings, train_stack
 
 __all__ = ["train_bodies"]
-
-Array = NDArray[np.float64]
 
 
 def train_bodies(net: Any, fits: Sequence[TrainingRows], seed: int) -> TrainedStack:

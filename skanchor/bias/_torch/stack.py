@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.func import functional_call, stack_module_state
 
-__all__ = ["Stack", "StackData"]
+from skanchor._typing import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Stack", "StackData"]
 
 
 @dataclass(frozen=True, slots=True)

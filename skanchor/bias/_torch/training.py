@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from skorch import NeuralNet
 from skorch.callbacks import Callback, LRScheduler, PassthroughScoring
 
+from skanchor._typing import Array
 from skanchor.bias._torch.stack import Stack, StackData
 from skanchor.exceptions import LearnerError
 
 __all__ = ["TrainedStack", "TrainingSettings", "train_stack"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
-from sklearn.tree import DecisionTreeRegressor
 
-from skanchor import AnchorPipeline, JudgeCalibrator
-from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
-from skanchor.bias._network_head import simplest_within_error
-from skanchor.bias.fitting import derive_seeds
+from skanchor.bias import LinearBias
 from skanchor.comparisons import FeaturePairs
-from skanchor.simulation import simulate_battles
 
 
 def make_pairs(seed, n=300, d=3):
@@ -183,72 +177,3 @@ def test_fit_does_not_touch_the_users_map():
     assert not hasattr(spline, "bsplines_")
     assert learner.feature_map_ is not spline
     assert LinearBias().fit(pairs.left - pairs.right, y).coef_.shape == (3,)
-
-
-def test_derived_seeds_include_those_of_parts():
-    def seeds(seed_offset, seed=3):
-        learner = BoostedBias(DecisionTreeRegressor(random_state=5), random_state=seed)
-        derive_seeds(learner, seed_offset)
-        return learner.random_state, learner.weak_learner.random_state
-
-    assert seeds(0) == (3, 5)
-    assert seeds(1) == seeds(1)
-    found = [seed for offset in (1, 2, 3) for seed in seeds(offset)]
-    assert len(set(found)) == 6 and all(0 <= seed < 2**31 for seed in found)
-    assert seeds(1, seed=None)[0] is None
-    assert seeds(1, seed=4)[0] != seeds(1)[0]
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-def test_every_fold_draws_anew():
-    data = simulate_battles(600, 100, random_state=0)
-    options = {"cv": 2, "n_repeats": 2, "item_effects": None, "random_state": 0}
-    heard = []
-
-    class Seeded(Wrapped):
-        def __init__(self, act="", random_state=0, loss="logistic"):
-            super().__init__(act, loss)
-            self.random_state = random_state
-
-        def fit(self, *args, **kwargs):
-            heard.append((self.loss, self.random_state))
-            return super().fit(*args, **kwargs)
-
-    def run():
-        heard.clear()
-        calibrator = JudgeCalibrator(bias=Seeded())
-        AnchorPipeline(calibrator=calibrator, **options).fit(data.X, data.y)
-        return {
-            loss: [seed for kind, seed in heard if kind == loss]
-            for loss in ("logistic", "squared")
-        }
-
-    first = run()
-    # The fit on all rows keeps the seed; all judges (and both inner folds) share one.
-    for loss, n_fits in (("logistic", 3), ("squared", 6)):
-        seeds = first[loss]
-        assert seeds[:n_fits] == [0] * n_fits
-        assert len(seeds) == 5 * n_fits and len(set(seeds)) == 5
-    assert run() == first
-
-
-def test_names_and_protocol():
-    assert isinstance(make_learner("linear"), LinearBias)
-    assert isinstance(LinearBias(), BiasLearner)
-    with pytest.raises(ValueError, match="Unknown bias learner 'cubic'"):
-        make_learner("cubic")
-    with pytest.raises(TypeError, match="lacks contrast"):
-        make_learner(StandardScaler())
-    with pytest.raises(ValueError, match="'loss' parameter of LinearBias"):
-        LinearBias(loss="hinge").fit(np.ones((3, 1)), np.ones(3))
-
-
-def test_the_simplest_choice_within_one_error(rng):
-    noise = rng.normal(size=400)
-    noise -= noise.mean()
-    # Standard error of the sum of the gaps: 20 times their deviation of one.
-    unit = noise / noise.std()
-    terms = np.column_stack([unit + 30 / 400, 2 * unit + 10 / 400, unit * 0])
-    assert simplest_within_error(terms) == 1
-    assert simplest_within_error(np.add(terms, [-1.0, 0, 0])) == 0
-    assert simplest_within_error(terms[:, [2]]) == 0

@@ -1,4 +1,4 @@
-"""BoostedBias: its trees against exhaustive search, its laws and its refusals."""
+"""BoostedBias: its laws and its refusals."""
 
 import pickle
 
@@ -16,7 +16,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, RieszDebiaser
 from skanchor.bias import BiasLearner, BoostedBias, LinearBias, make_learner
-from skanchor.bias._trees import Bins, grow_tree
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
@@ -41,44 +40,6 @@ def make_pairs(seed=0, n=1500, d=3):
     return pairs, delta, (rng.random(n) < expit(eta)) * 1.0, rng.exponential(size=n)
 
 
-# -------------------------------------------------------------------------------- trees
-@pytest.mark.parametrize("n_targets", [1, 3])
-def test_tree_matches_scikit_learn(n_targets, rng):
-    x = rng.integers(0, 8, size=(400, 3)).astype(float)
-    y = rng.normal(size=(400, n_targets)) + np.sin(x[:, :1]) + (x[:, 1:2] > 3)
-    weight = rng.exponential(size=400)
-    bins = Bins.of(x, 16)
-    codes = bins.codes(x)
-    tree = grow_tree(codes, bins.size, y, weight, guide=y, max_depth=3, min_weight=1e-9)
-    slow = DecisionTreeRegressor(max_depth=3).fit(x, y, weight)
-    assert_allclose(tree.predict(codes), slow.predict(x).reshape(400, -1), atol=1e-9)
-
-
-def test_bins_hold_equal_counts_and_keep_few_values(rng):
-    x = np.column_stack(
-        [rng.normal(size=3200), rng.integers(0, 3, 3200), np.ones(3200)]
-    )
-    bins = Bins.of(x, 32)
-    codes = bins.codes(x)
-    counts = np.bincount(codes[0])
-    assert len(counts) == 32 and counts.min() > 90 and counts.max() < 110
-    assert [len(np.unique(c)) for c in codes] == [32, 3, 1]
-    assert_array_equal(np.unique(x[codes[1] == 1, 1]), [1.0])
-    # Values beyond those seen fall into the outer bins.
-    assert bins.codes(np.array([[1e9, 9.0, 2.0]])).ravel().tolist()[:2] == [31, 2]
-
-
-def test_leaves_keep_their_least_weight(rng):
-    x = rng.normal(size=(500, 2))
-    bins = Bins.of(x, 32)
-    y, weight = rng.normal(size=(500, 1)), np.full(500, 1 / 500)
-    codes = bins.codes(x)
-    tree = grow_tree(codes, bins.size, y, weight, guide=y, max_depth=4, min_weight=0.1)
-    shares = np.bincount(tree.leaves(codes)) / 500
-    assert shares[shares > 0].min() >= 0.1 - 1e-12
-
-
-# -------------------------------------------------------------------------- the learner
 WEAK = [
     None,
     DecisionTreeRegressor(max_depth=3, random_state=0),
@@ -230,7 +191,6 @@ def test_more_features_than_rows_and_constant_features():
     assert_allclose(again.contrast(padded), once.contrast(pairs), atol=1e-9)
 
 
-# ------------------------------------------------------------------------- the pipeline
 @pytest.mark.parametrize("route", ["projection", "direct"])
 def test_pipeline_with_each_riesz_route(route):
     data = simulate_battles(1500, 150, n_models=5, n_judges=2, random_state=1)

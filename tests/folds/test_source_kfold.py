@@ -1,18 +1,13 @@
-"""Splitting by source, and the loop over a plan."""
+"""Splitting by source: shares, groups and seeds."""
 
 import warnings
 
-import joblib
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from threadpoolctl import threadpool_info
 
-from skanchor import AnchorPipeline, Comparisons, SourceKFold
+from skanchor import AnchorPipeline, SourceKFold
 from skanchor.exceptions import DataWarning
-from skanchor.folds import run_plan, training_weights
-from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -44,61 +39,6 @@ def test_bad_number_of_splits(n_splits):
     data = simulate_battles(100, 20, random_state=0)
     with pytest.raises(ValueError, match="n_splits"):
         next(SourceKFold(n_splits).split(data.X))
-
-
-def test_training_weights_stand_for_the_whole_source():
-    weight = [1.0, 2.0, 1.0, 1.0, 1.0, 5.0]
-
-    def weights(judges, new, train):
-        """Of six rows: three by one source, two by another, and one of no use."""
-        table = pd.DataFrame(
-            {
-                "model_a": [*new, "x"],
-                "model_b": ["y", "y", "y", "y", "y", "x"],
-                "judge": [*judges, "human"],
-            }
-        )
-        X = Comparisons.from_battles(table, new_models=sorted({*new} - {"x"}))
-        return training_weights(Sample.admit(X, np.ones(6) / 2, weight), train)
-
-    votes = ["human"] * 3 + ["gpt"] * 2
-    got = weights(votes, ["x"] * 5, np.array([0, 1, 3]))
-    assert_allclose(got, [4 / 3, 8 / 3, 0, 2, 0, 0])
-    with pytest.raises(ValueError, match="keeps no row of judge 'gpt' rows between"):
-        weights(votes, ["x"] * 5, np.array([0, 1]))
-    # A source of a new model is done without while another one places the model.
-    verdicts = ["claude"] * 3 + ["gpt"] * 2
-    spared = weights(verdicts, ["new"] * 5, np.array([0, 1]))
-    assert (spared[3:5] == 0.0).all()
-    lost = "keeps no row of judge 'gpt' rows with new model 'other'"
-    with pytest.raises(ValueError, match=lost):
-        weights(verdicts, ["new"] * 3 + ["other"] * 2, np.array([0, 1]))
-
-
-def _square(x):
-    return x * x
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_plan_keeps_the_order_of_its_jobs(n_jobs, capsys):
-    assert run_plan(_square, [(i,) for i in range(5)], n_jobs=n_jobs) == [
-        0, 1, 4, 9, 16,
-    ]  # fmt: skip
-    assert run_plan(_square, [(3,)], verbose=1) == [9]
-    assert capsys.readouterr().out == ""
-
-
-def _blas_threads():
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return max((pool["num_threads"] for pool in pools), default=1)
-
-
-def test_workers_that_are_threads_share_the_cores():
-    before = _blas_threads()
-    with joblib.parallel_config("threading"):
-        inside = run_plan(_blas_threads, [()] * 4, n_jobs=2)
-    assert max(inside) <= max(1, joblib.cpu_count() // 2)
-    assert _blas_threads() == before
 
 
 def test_seeds_matter_where_all_groups_differ():

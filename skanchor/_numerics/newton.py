@@ -1,0 +1,239 @@
+"""Damped Newton steps: one loop that asks a problem for gradient and Hessian.
+
+The loop never sees rows. A problem says what it knows at a point, and may get that from
+arrays, from counts or from chunks of rows. Logits measure how far a step goes, since
+their change bounds that of the curvature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._typing import Array
+
+__all__ = ["Curvature", "Point", "Problem", "SolverResult", "Tolerance", "minimise"]
+
+_SAFE_MOVE = 0.5
+"""Change of the logits up to which a step needs no check of the loss: the curvature
+changes by less than a factor of exp(1/2), so that the loss falls."""
+
+_SHORT_MOVE = 0.1
+"""Longest move, in logits, of a step that is foreseen to be the last."""
+
+_ARMIJO = 1e-4
+"""Share of the fall that the gradient promises, which a step must keep."""
+
+
+_MOST_HALVES = 27
+"""Lengths of a step that are tried, each half of the one before."""
+
+
+class Point(Protocol):
+    """Coefficients, and what a problem knows there; all but ``coef`` may be lazy."""
+
+    @property
+    def coef(self) -> Array:
+        """Coefficients."""
+
+    @property
+    def change(self) -> float:
+        """Largest change of a logit since the point that this one was reached from."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a bound stopped the coefficients short of where they were sent."""
+
+    def gradient(self) -> Array:
+        """Gradient of the loss."""
+
+    def loss(self) -> float:
+        """Loss; asked for only where a step goes far."""
+
+    def hessian(self) -> Array:
+        """Positive semi-definite Hessian; asked for after the gradient, if at all."""
+
+
+P = TypeVar("P", bound=Point)
+
+
+class Problem(Protocol[P]):
+    """A loss to minimise."""
+
+    def at(self, coef: Array, since: P | None = None) -> P:
+        """Point at ``coef``, or where bounds stop the way there.
+
+        ``since`` is the point that it is reached from, None for the first one.
+        """
+
+    def step(self, point: P, gradient: Array, curvature: Curvature) -> Array:
+        """Newton step from a point; coefficients on a bound may be left out of it."""
+
+    def diverges(self, point: P, decrement: float) -> bool:
+        """Whether, after a long step to this point, the minimum lies at infinity."""
+
+
+class Curvature:
+    """A Hessian, kept while the logits have hardly moved since it was computed.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (n_coef, n_coef)
+        The Hessian.
+    is_lent : bool
+        Whether it comes from another fit. Such a one serves one step and no other.
+
+    Attributes
+    ----------
+    drift : float
+        How far the logits have moved since; infinite after a step with a lent one.
+    """
+
+    def __init__(self, hessian: Array, *, is_lent: bool = False):
+        self.hessian, self.is_lent = hessian, is_lent
+        self.drift = 0.0
+
+    @cached_property
+    def solver(self) -> SymmetricSolver:
+        """The Hessian, factorised once."""
+        return SymmetricSolver.factorise(self.hessian)
+
+    def age(self, change: float) -> None:
+        """Note a change of the logits."""
+        self.drift = np.inf if self.is_lent else self.drift + change
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """When to stop, by any of three signs, and when to compute a new Hessian.
+
+    Attributes
+    ----------
+    gradient : float
+        Largest slope at which a point is the minimum.
+    decrement : float
+        Squared Newton decrement (the gradient times the step) at which a step is the
+        last one, without a look at where it leads.
+    error : float
+        Error foreseen after a step, in the norm of the Hessian, at which it was the
+        last one.
+    drift : float
+        Change of the logits up to which a Hessian is kept.
+    """
+
+    gradient: float = 0.0
+    decrement: float = 0.0
+    error: float = 0.0
+    drift: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SolverResult:
+    """Result of :func:`minimise`.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_coef,)
+        Coefficients.
+    n_iter : int
+        Newton steps begun.
+    decrement : float
+        Squared Newton decrement before the last step; infinite without one.
+    converged : bool
+        Whether a tolerance was met.
+    hessian : ndarray of shape (n_coef, n_coef) or None
+        Hessian of the last step that needed a new one.
+    """
+
+    coef: Array
+    n_iter: int
+    decrement: float
+    converged: bool
+    hessian: Array | None
+
+
+def minimise(
+    problem: Problem[P],
+    start: Array,
+    tolerance: Tolerance,
+    *,
+    hessian: Array | None = None,
+    max_iter: int = 100,
+) -> SolverResult:
+    """Minimise a loss by Newton steps, halved until it falls.
+
+    Parameters
+    ----------
+    problem : Problem
+        The loss.
+    start : ndarray of shape (n_coef,)
+        First coefficients.
+    tolerance : Tolerance
+        When to stop.
+    hessian : ndarray of shape (n_coef, n_coef), optional
+        Hessian of a fit to nearly the same problem that ended at ``start``; serves the
+        first step.
+    max_iter : int
+        Most Newton steps.
+
+    Returns
+    -------
+    SolverResult
+    """
+    point = problem.at(start)
+    coef = point.coef
+    curvature = None if hessian is None else Curvature(hessian, is_lent=True)
+    converged, n_iter, decrement = False, 0, np.inf
+    while n_iter < max_iter and not converged:
+        n_iter += 1
+        gradient = point.gradient()
+        if tolerance.gradient and np.abs(gradient).max() <= tolerance.gradient:
+            converged = True
+            break
+        if curvature is None or curvature.drift > tolerance.drift:
+            curvature = Curvature(point.hessian())
+        step = problem.step(point, gradient, curvature)
+        decrement = -float(gradient @ step)
+        if decrement <= tolerance.decrement:
+            coef, converged = coef + step, True
+            break
+        trial, is_whole = _search(problem, point, gradient, step)
+        if curvature.is_lent and trial.change > _SHORT_MOVE:
+            # The other fit was not near enough to lend its Hessian.
+            curvature = None
+            continue
+        point, coef = trial, trial.coef
+        curvature.age(point.change)
+        if point.change > _SHORT_MOVE:
+            if problem.diverges(point, decrement):
+                break
+            continue
+        # A step leaves an error of its own length times the share by which the
+        # curvature has changed since the Hessian was computed.
+        share = min(curvature.drift, 1.0) if is_whole else 1.0
+        converged = decrement**0.5 * share <= tolerance.error
+    matrix = None if curvature is None else curvature.hessian
+    return SolverResult(coef, n_iter, decrement, converged, matrix)
+
+
+def _search(
+    problem: Problem[P], point: P, gradient: Array, step: Array
+) -> tuple[P, bool]:
+    """Go along a step, halved until the loss falls; say whether it was the whole."""
+    whole = step
+    for _ in range(_MOST_HALVES):
+        trial = problem.at(point.coef + step, point)
+        if trial.change <= _SAFE_MOVE and not trial.is_cut:
+            break
+        loss = point.loss()
+        promised = float(gradient @ (trial.coef - point.coef))
+        # Below rounding the loss cannot tell two steps apart.
+        slack = 1e-14 * (1.0 + abs(loss))
+        if trial.loss() <= loss + _ARMIJO * promised + slack:
+            break
+        step = step / 2.0
+    return trial, step is whole and not trial.is_cut

@@ -1,0 +1,155 @@
+"""What every baseline offers, and the laws that all obey."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from baseline_fits import with_votes
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+
+from skanchor import AnchorPipeline, JudgeCalibrator, SourceKFold
+from skanchor.baselines import (
+    BASELINES,
+    DirectScore,
+    HistoricalPPR,
+    HumanOnly,
+    JointBTL,
+    Oracle,
+)
+from skanchor.bias import LinearBias
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError, BoundWarning
+from skanchor.simulation import simulate_battles
+
+RANK_ONLY = {"HistoricalPPR", "LogisticJudge"}
+WITH_ERRORS = {"HumanOnly", "Oracle", "JointBTL", "JointMLE", "JudgeAwareBTL"}
+
+
+def fitted(name, data):
+    if name == "HumanOnly":
+        return HumanOnly(new_models=["new-model"]).fit(*with_votes(data))
+    if name == "Oracle":
+        return Oracle(truth=data.truth).fit(data.X, data.y)
+    return BASELINES[name]().fit(data.X, data.y)
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_what_a_baseline_offers(name, data):
+    baseline = fitted(name, data)
+    board = baseline.leaderboard()
+    assert board.index.name == "model" and board["is_new"].sum() == 1
+    assert (np.diff(board["rank"]) >= 0).all() and np.isfinite(board.iloc[:, 0]).all()
+    assert baseline.ranks_.index.tolist() == ["new-model"]
+    assert hasattr(baseline, "scores_") == (name not in RANK_ONLY)
+    assert hasattr(baseline, "win_rates_") == (name in RANK_ONLY)
+    for result in ("standard_errors_", "conf_int", "contrasts", "rank_sets"):
+        assert hasattr(baseline, result) == (name in WITH_ERRORS), result
+    if name in WITH_ERRORS:
+        assert 0 < baseline.standard_errors_["new-model"] < 1
+        old = board.index[~board["is_new"]]
+        assert_allclose(board.loc[old, "score"].mean(), 0, atol=1e-9)
+    p = baseline.win_probability(data.X)
+    assert ((p > 0) & (p < 1)).all()
+    assert baseline.score(data.X, data.y) < 0
+    with pytest.raises(AttributeError, match="not fitted"):
+        _ = BASELINES[name]().ranks_
+
+
+@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"Oracle"}))
+def test_weights_are_repetitions_and_the_row_order_does_not_matter(name, data):
+    X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
+    method = BASELINES[name]()
+    if name == "HumanOnly":
+        method.set_params(new_models=["new-model"])
+    times = np.random.default_rng(0).integers(0, 3, len(y))
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), times))
+    weighted = clone(method).fit(X, y, sample_weight=times)
+    repeated = clone(method).fit(X.iloc[order], y[order])
+    assert_allclose(weighted.result_.estimates, repeated.result_.estimates, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(BASELINES) - {"HistoricalPPI", "HistoricalPPR"})
+)
+def test_swapping_the_sides_of_rows_changes_nothing(name, data):
+    # The two left out take residuals "as recorded", which have a side.
+    X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
+    method = fitted(name, data)
+    turn = np.random.default_rng(0).random(len(y)) < 0.5
+    swapped = X.copy()
+    for column in X:
+        if column.endswith("_a"):
+            other = column[:-2] + "_b"
+            swapped[column] = np.where(turn, X[other], X[column])
+            swapped[other] = np.where(turn, X[column], X[other])
+    again = clone(method).fit(swapped, np.where(turn, 1 - y, y))
+    assert_allclose(again.result_.estimates, method.result_.estimates, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"HumanOnly", "Oracle"}))
+def test_several_new_models_and_a_position_effect(name):
+    data = simulate_battles(2500, 300, n_models=6, n_new_models=2, random_state=5)
+    method = BASELINES[name]()
+    if hasattr(method, "calibrator"):
+        method.set_params(calibrator=JudgeCalibrator(position_effect=True))
+    both = clone(method).fit(data.X, data.y)
+    assert both.ranks_.index.tolist() == ["new-model-1", "new-model-2"]
+    if name in WITH_ERRORS or name in ("JudgeArenaElo", "PerJudgeBTL", "IPWOnly"):
+        return  # these fit all models, or weigh for all of them, together
+    other = (data.X.model_a == "new-model-2") | (data.X.model_b == "new-model-2")
+    alone = method.fit(data.X[~other], data.y[~other])
+    # They never meet, so that each is placed as if alone.
+    estimates = pd.Series(both.result_.estimates, both.models_)
+    expected = alone.result_.estimates
+    assert_allclose(estimates[alone.models_], expected, atol=1e-8)
+
+
+def test_new_model_that_wins_everything_is_told(data):
+    new = (data.X.model_a == "new-model") | (data.X.model_b == "new-model")
+    y = np.where(new, data.X.model_a == "new-model", data.y).astype(float)
+    with pytest.warns(BoundWarning, match="won or lost every"):
+        score = DirectScore().fit(data.X, y).scores_.iloc[0]
+    assert score == pytest.approx(15.0, abs=1e-4)
+
+
+def test_judges_without_history_are_left_out_and_told(data):
+    X = data.X.copy()
+    arrivals = (X.model_a == "new-model") | (X.model_b == "new-model")
+    X.loc[arrivals & (X.judge == "judge-1"), "judge"] = "stranger"
+    with pytest.warns(UserWarning, match="'stranger' has no historical row"):
+        DirectScore().fit(X, data.y)
+    X.loc[arrivals, "judge"] = "stranger"
+    with pytest.raises(BattlesError, match="no comparison by a calibrated judge"):
+        DirectScore().fit(X, data.y)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_swap_in_with_one_argument_and_search_over_methods(data):
+    methods = [
+        AnchorPipeline(cv=3, random_state=0),
+        DirectScore(),
+        JointBTL(),
+        HistoricalPPR(),
+    ]
+    search = GridSearchCV(
+        Pipeline([("method", DirectScore())]),
+        {"method": methods},
+        cv=SourceKFold(3, random_state=0),
+        error_score="raise",
+    ).fit(data.X, (data.y > 0.4).astype(int))
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert type(search.best_params_["method"]) in (AnchorPipeline, DirectScore)
+    nested = DirectScore().set_params(calibrator__bias__alpha=0.1)
+    assert isinstance(nested.calibrator.bias, LinearBias)
+
+
+@pytest.mark.parametrize("name", ["DirectScore", "HistoricalPPR"])
+def test_leave_one_model_out_shows_what_a_method_offers(name, data):
+    table = leave_one_model_out(
+        BASELINES[name](), data.X, data.y, models=["model-01", "model-02"]
+    )
+    assert "standard_error" not in table and "rank" in table
+    assert ("score" in table) == (name == "DirectScore")
+    assert table["rank"].between(1, 6).all()

@@ -1,0 +1,129 @@
+"""Fits of all scores together, and their errors."""
+
+import numpy as np
+import pytest
+from baseline_fits import solve, with_votes
+from numpy.testing import assert_allclose
+from reference import Dense
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from skanchor import BTLRegressor
+from skanchor.baselines import (
+    HumanOnly,
+    JointMLE,
+    JudgeAwareBTL,
+    Oracle,
+)
+from skanchor.exceptions import BattlesError
+from skanchor.simulation import simulate_battles
+
+
+def test_joint_mle_and_its_error(data):
+    joint = JointMLE().fit(data.X, data.y)
+    dense = Dense(data.X, data.y, joint.models_, joint.judges_, ["new-model"])
+    v = dense.joint(np.ones(len(data.y)))
+    assert joint.scores_.iloc[0] == pytest.approx(v[0], abs=1e-6)
+    _, c, _, b = dense.split(v)
+    assert_allclose(joint.calibrator_.sensitivities_, c, atol=1e-6)
+    coefs = [learner.coef_ for learner in joint.calibrator_.biases_.values()]
+    assert_allclose(coefs, b, atol=1e-6)
+    p = expit(dense.eta(v))
+    assert_allclose(joint.win_probability(data.X), p, atol=1e-6)
+    # The sandwich, with the observed second derivative by finite differences.
+    score = lambda x: dense.gradient(x).T @ (dense.y - expit(dense.eta(x)))  # noqa: E731
+    step = 1e-5 * np.eye(len(v))
+    bread = np.array([score(v + e) - score(v - e) for e in step]) / 2e-5
+    terms = dense.gradient(v) * (dense.y - p)[:, None]
+    inverse = np.linalg.inv(bread)
+    covariance = dense.targets().T @ inverse @ (terms.T @ terms) @ inverse.T
+    covariance = covariance @ dense.targets()
+    assert_allclose(joint.result_.covariances[0], covariance, rtol=1e-4, atol=1e-8)
+    groups = np.arange(len(data.y)) // 3
+    sums = np.zeros((groups.max() + 1, len(v)))
+    np.add.at(sums, groups, terms)
+    clustered = inverse @ (sums.T @ sums) @ inverse.T
+    again = JointMLE().fit(data.X, data.y, groups=groups)
+    assert again.standard_errors_.iloc[0] == pytest.approx(
+        np.sqrt(clustered[0, 0]), rel=1e-4
+    )
+
+
+def test_judge_aware_btl(data):
+    aware = JudgeAwareBTL().fit(data.X, data.y)
+    rows = (data.X.judge != "human").to_numpy()
+    dense = Dense(data.X[rows], data.y[rows], aware.models_, aware.judges_,
+                  ["new-model"], features=[])  # fmt: skip
+    n_scores = dense.sizes[0]
+
+    def loss(v):
+        eta = dense.eta(v)
+        value = np.sum(np.logaddexp(0, eta) - dense.y * eta)
+        return value, dense.gradient(v).T @ (expit(eta) - dense.y)
+
+    start = np.append(aware._values[:n_scores] * 0.5, np.ones(3))
+    v = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-7}).x
+    scale = v[n_scores:].mean()
+    assert aware.scores_.iloc[0] == pytest.approx(v[0] * scale, abs=1e-5)
+    assert_allclose(aware.calibrator_.sensitivities_, v[n_scores:] / scale, atol=1e-5)
+    # No human vote moves it.
+    y = np.where(rows | (np.arange(len(rows)) % 5 > 0), data.y, 1 - data.y)
+    assert_allclose(JudgeAwareBTL().fit(data.X, y).scores_, aware.scores_, atol=1e-6)
+
+
+def test_human_only(data):
+    X, y = with_votes(data)
+    human = HumanOnly(new_models=["new-model"]).fit(X, y)
+    rows = (X.judge == "human").to_numpy()
+    btl = BTLRegressor().fit(X[rows], y[rows])
+    others = btl.scores_.drop("new-model")
+    assert human.scores_.iloc[0] == pytest.approx(
+        btl.scores_["new-model"] - others.mean()
+    )
+    contrast = np.full(7, -1 / 6)
+    contrast[btl.models_.tolist().index("new-model")] = 1.0
+    error = np.sqrt(contrast @ btl.covariance_ @ contrast)
+    assert human.standard_errors_.iloc[0] == pytest.approx(error)
+    with pytest.raises(BattlesError, match=r"needs human rows.*'new-model'"):
+        HumanOnly(new_models=["new-model"]).fit(data.X, data.y)
+    with pytest.raises(BattlesError, match="no new model"):
+        HumanOnly().fit(X, y)
+
+
+def test_oracle(data):
+    truth = data.truth
+    X = data.X[(data.X.model_a == "new-model") | (data.X.model_b == "new-model")]
+    y = data.y[X.index]
+    side = np.where(X.model_a == "new-model", 1.0, -1.0)
+    other = np.where(side > 0, X.model_b, X.model_a)
+    left, right = (X[[f"x{k}_{s}" for k in (1, 2, 3)]].to_numpy() for s in "ab")
+    h = np.zeros(len(X))
+    for judge, psi in truth.bias.items():
+        mine = (X.judge == judge).to_numpy()
+        h[mine] = side[mine] * (psi(left[mine]) - psi(right[mine]))
+    c = truth.sensitivities[X.judge].to_numpy()
+    won = np.where(side > 0, y, 1 - y)
+
+    def p(t):
+        return expit(c * (t - truth.scores[other].to_numpy()) + h)
+
+    t = solve(lambda t: c @ (won - p(t)))
+    oracle = Oracle(truth=truth).fit(data.X, data.y)
+    assert oracle.scores_.iloc[0] == pytest.approx(t, abs=1e-7)
+    error = np.sqrt(np.sum((c * (won - p(t))) ** 2)) / np.sum(c**2 * p(t) * (1 - p(t)))
+    assert oracle.standard_errors_.iloc[0] == pytest.approx(error, rel=1e-6)
+    assert oracle.contrasts().shape == (6, 8)
+    with pytest.raises(BattlesError, match="needs truth="):
+        Oracle().fit(data.X, data.y)
+    with pytest.raises(BattlesError, match="has no score for"):
+        Oracle(truth={**truth, "bias": {}}).fit(data.X, data.y)
+
+
+def test_oracle_knows_item_effects():
+    data = simulate_battles(2000, 400, item_sd=0.5, random_state=0)
+    oracle = Oracle(truth=data.truth).fit(data.X, data.y)
+    p = oracle.win_probability(data.X)
+    shift = oracle.scores_.iloc[0] - 0.5
+    old = ~((data.X.model_a == "new-model") | (data.X.model_b == "new-model"))
+    assert_allclose(p[old], expit(data.truth.logits)[old], atol=1e-9)
+    assert abs(shift) < 0.4

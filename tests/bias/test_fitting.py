@@ -1,0 +1,132 @@
+"""What every fit of a learner is held to: its seeds, its settings, its width."""
+
+import numpy as np
+import pytest
+from bias_battles import battles, scored
+from learners import Wrapped
+from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+)
+from sklearn.tree import DecisionTreeRegressor
+
+from skanchor import (
+    AnchorPipeline,
+    JudgeCalibrator,
+)
+from skanchor.bias import AutoBias, BoostedBias, LinearBias
+from skanchor.bias.fitting import derive_seeds, same_settings
+from skanchor.exceptions import LearnerError
+from skanchor.simulation import simulate_battles
+
+# Small tables cross thresholds that are not at issue here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skanchor.exceptions.DiagnosticWarning",
+    "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
+)
+
+
+def test_derived_seeds_include_those_of_parts():
+    def seeds(seed_offset, seed=3):
+        learner = BoostedBias(DecisionTreeRegressor(random_state=5), random_state=seed)
+        derive_seeds(learner, seed_offset)
+        return learner.random_state, learner.weak_learner.random_state
+
+    assert seeds(0) == (3, 5)
+    assert seeds(1) == seeds(1)
+    found = [seed for offset in (1, 2, 3) for seed in seeds(offset)]
+    assert len(set(found)) == 6 and all(0 <= seed < 2**31 for seed in found)
+    assert seeds(1, seed=None)[0] is None
+    assert seeds(1, seed=4)[0] != seeds(1)[0]
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_every_fold_draws_anew():
+    data = simulate_battles(600, 100, random_state=0)
+    options = {"cv": 2, "n_repeats": 2, "item_effects": None, "random_state": 0}
+    heard = []
+
+    class Seeded(Wrapped):
+        def __init__(self, act="", random_state=0, loss="logistic"):
+            super().__init__(act, loss)
+            self.random_state = random_state
+
+        def fit(self, *args, **kwargs):
+            heard.append((self.loss, self.random_state))
+            return super().fit(*args, **kwargs)
+
+    def run():
+        heard.clear()
+        calibrator = JudgeCalibrator(bias=Seeded())
+        AnchorPipeline(calibrator=calibrator, **options).fit(data.X, data.y)
+        return {
+            loss: [seed for kind, seed in heard if kind == loss]
+            for loss in ("logistic", "squared")
+        }
+
+    first = run()
+    # The fit on all rows keeps the seed; all judges (and both inner folds) share one.
+    for loss, n_fits in (("logistic", 3), ("squared", 6)):
+        seeds = first[loss]
+        assert seeds[:n_fits] == [0] * n_fits
+        assert len(seeds) == 5 * n_fits and len(set(seeds)) == 5
+    assert run() == first
+
+
+def test_width_of_a_feature_map_may_change_between_fits_only():
+    data = battles(6)
+    # A language that one row has is a column of the fits that see it.
+    rng = np.random.default_rng(0)
+    X = data.X.assign(**{f"lang_{s}": rng.integers(0, 3, len(data.X)) for s in "ab"})
+    past = ~((X["model_a"] == "new-model") | (X["model_b"] == "new-model"))
+    X.loc[np.flatnonzero(past & (X["judge"] == "judge-1"))[0], "lang_a"] = 9
+    widths = set()
+
+    class Watched(OneHotEncoder):
+        def fit_transform(self, X, y=None):
+            found = super().fit_transform(X)
+            widths.add(found.shape[1])
+            return found
+
+        def transform(self, X):
+            found = super().transform(X)
+            widths.add(found.shape[1])
+            return found
+
+    languages = Watched(handle_unknown="ignore", sparse_output=False)
+    encoded = ColumnTransformer([("lang", languages, [3])], remainder="passthrough")
+    calibrator = JudgeCalibrator(LinearBias(encoded, alpha=0.001))
+    for items in (None, "random"):
+        anchor = AnchorPipeline(
+            calibrator=calibrator, cv=3, item_effects=items, random_state=0
+        ).fit(X, data.y)
+        assert np.isfinite(anchor.standard_errors_).all()
+    assert widths == {3, 4}
+    by_rows = FunctionTransformer(lambda x: np.ones((len(x), 1 + len(x) % 7)))
+    with pytest.raises(
+        LearnerError, match=r"judge 'judge-1' failed: .* width must not"
+    ):
+        JudgeCalibrator(LinearBias(by_rows)).fit(scored(data), data.y)
+    empty = FunctionTransformer(lambda x: np.where(x > 0, x, np.nan))
+    with pytest.raises(LearnerError, match="returned NaN or infinite"):
+        JudgeCalibrator(LinearBias(empty)).fit(scored(data), data.y)
+
+
+def test_settings_are_compared_part_by_part():
+    def tree(depth):
+        return BoostedBias(DecisionTreeRegressor(max_depth=depth), max_rounds=5)
+
+    assert same_settings(tree(2), tree(2)) and not same_settings(tree(2), tree(3))
+    assert same_settings(AutoBias([tree(2), "linear"]), AutoBias([tree(2), "linear"]))
+    assert not same_settings(AutoBias([tree(2)]), AutoBias([tree(2), "linear"]))
+    assert same_settings(tree(2), tree(2).set_params(max_rounds=6), ("max_rounds",))
+    # The weights follow a calibrator whose learner holds an estimator.
+    data = battles(6)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(tree(2)), cv=2, item_effects=None, random_state=0
+    ).fit(data.X, data.y)
+    rounds = {j: b.n_rounds_ for j, b in anchor.calibrator_.biases_.items()}
+    assert {j: a.max_rounds for j, a in anchor.debiaser_.learner.items()} == {
+        j: 4 * n for j, n in rounds.items()
+    }

@@ -1,0 +1,59 @@
+"""The bootstrap as an estimator."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from skanchor.baselines import (
+    DirectScore,
+    HistoricalPPI,
+)
+from skanchor.bootstrap import Bootstrapped
+from skanchor.evaluation import leave_one_model_out
+
+
+def test_bootstrapped_offers_what_anchor_offers(data):
+    X = data.X.assign(prompt=np.arange(len(data.y)) // 2)
+    method = Bootstrapped(HistoricalPPI(), 60, random_state=0)
+    assert (
+        clone(method).get_params()["estimator__clip" if False else "n_resamples"] == 60
+    )
+    fit = method.fit(X, data.y, groups="prompt")
+    inner = HistoricalPPI().fit(X, data.y)
+    assert_allclose(fit.scores_, inner.scores_)
+    assert_allclose(fit.win_probability(X), inner.win_probability(X))
+    assert fit.score(X, data.y) == inner.score(X, data.y)
+    assert fit.standard_errors_["new-model"] == pytest.approx(
+        fit.refits_.standard_errors["new-model"]
+    )
+    assert_allclose(fit.conf_int(0.9), fit.refits_.conf_int(0.9))
+    board = fit.leaderboard(0.9)
+    assert_allclose(
+        board.loc["new-model", ["low", "high"]].astype(float),
+        fit.conf_int(0.9).loc["new-model"],
+    )
+    contrasts = fit.contrasts(0.9)
+    row = contrasts.loc[("new-model", "model-03")]
+    refits = fit.refits_.replicates
+    place = fit.models_.tolist().index
+    gap = refits[:, place("new-model")] - refits[:, place("model-03")]
+    low, high = 2 * row["difference"] - np.quantile(gap, [0.95, 0.05])
+    assert_allclose([row["low"], row["high"]], [low, high])
+    assert fit.rank_sets().columns.tolist() == ["rank", "low", "high"]
+    assert method.set_params(estimator__calibrator__bias__alpha=0.1)
+    with pytest.raises(ValueError, match="kind must be one of"):
+        Bootstrapped(kind="normal").fit(X, data.y)
+
+
+def test_bootstrapped_studentized_and_leave_one_model_out(data):
+    fit = Bootstrapped(kind="studentized", n_resamples=40, n_inner=8, random_state=0)
+    fit.fit(data.X, data.y)
+    assert fit.contrasts().notna().all(axis=None)
+    table = leave_one_model_out(
+        Bootstrapped(DirectScore(), 40, random_state=0),
+        data.X,
+        data.y,
+        models=["model-01"],
+    )
+    assert {"low", "high", "covered", "rank_low"} <= set(table.columns)

@@ -1,0 +1,94 @@
+"""Rows and groups are drawn within their sources."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor.baselines import (
+    DirectScore,
+    JointBTL,
+)
+from skanchor.bootstrap import Resampler, bootstrap
+from skanchor.comparisons import decide_roles
+from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
+
+
+def in_roles(data, weight=None, groups=None):
+    sample = Sample.admit(data.X, data.y, weight, groups)
+    return sample.with_battles(decide_roles(sample.X, sample.weight, None))
+
+
+def test_rows_are_drawn_within_their_source_with_replacement(data):
+    sample = in_roles(data)
+    sampler = Resampler(sample, seed=3)
+    counts = np.vstack([sampler.draw(b)[0].copy() for b in range(6)])
+    source = sample.X.rows.sources
+    for code in np.unique(source):
+        mine = counts[:, source == code]
+        assert (mine.sum(axis=1) == mine.shape[1]).all()
+    # Multinomial: mean 1, variance 1 - 1/n, from some hundred thousand counts.
+    assert counts.mean() == 1.0
+    assert counts.var() == pytest.approx(1.0, abs=0.02)
+    assert np.isin(counts, np.arange(20)).all()
+
+
+def test_weights_multiply_and_rows_without_weight_are_not_drawn(data):
+    n = len(data.y)
+    weight = np.tile([0.0, 2.0, 0.5], n)[:n]
+    counts, _ = Resampler(in_roles(data, weight), seed=3).draw(0)
+    assert (counts[:, weight == 0] == 0).all()
+    assert set(np.unique(counts[:, weight == 2.0] % 2)) == {0.0}
+    assert set(np.unique(counts[:, weight == 0.5] % 0.5)) == {0.0}
+
+
+def test_groups_are_drawn_whole_from_those_that_span_the_same_sources(data):
+    n = len(data.y)
+    groups = np.random.default_rng(0).permutation(n) // 3
+    sample = in_roles(data, groups=groups)
+    counts, _ = Resampler(sample, seed=3).draw(0)
+    by_group = pd.DataFrame(counts.T).groupby(groups)
+    assert (by_group.nunique() == 1).all(axis=None)
+    spans = (
+        pd.Series(sample.X.rows.sources)
+        .groupby(groups)
+        .agg(lambda s: str(sorted(set(s))))
+    )
+    # Those that too few groups span are drawn together.
+    sizes = spans.value_counts()
+    spans[spans.map(sizes) < 20] = "rare"
+    sizes = spans.value_counts()
+    assert len(sizes) > 2 and sizes["rare"] >= 20
+    drawn = by_group.first().groupby(spans).sum()
+    assert (drawn.eq(sizes, axis=0)).all(axis=None)
+
+
+def test_groups_without_dependence_leave_the_errors():
+    """Groups of ten among eight judges are nearly all alone in what they span."""
+    many = simulate_battles(2000, 300, n_judges=8, random_state=2)
+    groups = np.random.default_rng(0).permutation(len(many.y)) // 10
+    options = dict(n_resamples=200, random_state=0)
+    rows, whole = (
+        bootstrap({"m": DirectScore()}, many.X, many.y, groups=g, **options)["m"]
+        for g in (None, groups)
+    )
+    # The ratio of two errors from 200 resamples has an error of 7 %.
+    ratio = whole.standard_errors / rows.standard_errors
+    assert ((ratio > 0.75) & (ratio < 1.33)).all()
+
+
+def test_groups_widen_the_errors_of_repeated_rows(data):
+    # Each row four times: rows are drawn as if they were independent, groups are not.
+    X = pd.concat([data.X] * 4, ignore_index=True)
+    y = np.tile(data.y, 4)
+    prompt = np.tile(np.arange(len(data.y)), 4)
+    options = dict(n_resamples=200, random_state=0)
+    once = bootstrap({"m": JointBTL()}, data.X, data.y, **options)["m"]
+    rows = bootstrap({"m": JointBTL()}, X, y, **options)["m"]
+    whole = bootstrap({"m": JointBTL()}, X.assign(prompt=prompt), y, groups="prompt",
+                      **options)["m"]  # fmt: skip
+    # The error of an error from 200 resamples is 5 %.
+    ratio = rows.standard_errors / once.standard_errors
+    assert ((ratio > 0.4) & (ratio < 0.6)).all()
+    ratio = whole.standard_errors / once.standard_errors
+    assert ((ratio > 0.8) & (ratio < 1.25)).all()

@@ -1,0 +1,163 @@
+"""Labels of models and judges: any text or number, however it is stored."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from battle_tables import KINDS, assert_same, columns_of, kinds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from skanchor import Comparisons
+from skanchor.comparisons import Outcomes
+from skanchor.exceptions import BattlesError
+
+
+def test_categories():
+    plain = Comparisons.from_battles(pd.DataFrame(columns_of()))
+    frame = pd.DataFrame(columns_of())
+    for name in ("model_a", "model_b", "judge"):
+        levels = ["unused", *sorted(set(frame[name]))[::-1], "zz"]
+        frame[name] = pd.Categorical(frame[name], categories=levels)
+    assert_same(Comparisons.from_battles(frame), plain)
+    kept = frame[frame["model_a"] != "Émile, 3"]
+    assert "Émile, 3" not in Comparisons.from_battles(kept).models
+    cast = [pl.col(c).cast(pl.Categorical) for c in ("model_a", "model_b", "judge")]
+    polar = pl.DataFrame(columns_of()).with_columns(cast)
+    assert_same(Comparisons.from_battles(polar), plain)
+    kept = polar.filter(pl.col("model_a") != "Émile, 3")
+    assert "Émile, 3" not in Comparisons.from_battles(kept).models
+    # Chunks of an arrow column may each bring their own dictionary.
+    halves = [pa.table(columns_of()).slice(0, 3), pa.table(columns_of()).slice(3)]
+    coded = [
+        half.set_column(
+            0, "model_a", half["model_a"].combine_chunks().dictionary_encode()
+        )
+        for half in halves
+    ]
+    assert_same(Comparisons.from_battles(pa.concat_tables(coded)), plain)
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(st.lists(st.text(max_size=8), min_size=2, max_size=6, unique=True), st.data())
+def test_any_text_may_name_a_model(names, data):
+    rows = data.draw(st.lists(st.tuples(*[st.sampled_from(names)] * 2), min_size=1))
+    a, b = map(list, zip(*rows, strict=True))
+    X = Comparisons.from_battles(pd.DataFrame({"model_a": a, "model_b": b}))
+    assert X.models.tolist() == sorted({*a, *b})
+    assert X.models[X.left].tolist() == a
+    assert X.models[X.right].tolist() == b
+    assert_same(Comparisons.from_battles(pl.DataFrame({"model_a": a, "model_b": b})), X)
+
+
+@kinds
+@pytest.mark.parametrize("name", ["model_a", "model_b", "judge"])
+def test_null_ids_are_named_by_row(kind, name):
+    values = columns_of()[name]
+    values[3] = None
+    values[5] = None
+    with pytest.raises(BattlesError, match=f"'{name}' has 2 missing ids.*row 3"):
+        Comparisons.from_battles(KINDS[kind](columns_of(**{name: values})))
+
+
+@kinds
+def test_null_numeric_ids_are_named_by_row(kind):
+    data = {"model_a": [1, 2, None, 3], "model_b": [2, 3, 1, 1]}
+    with pytest.raises(BattlesError, match=r"'model_a'.*first in row 2"):
+        Comparisons.from_battles(KINDS[kind](data))
+
+
+def test_odd_columns_are_refused():
+    frame = pd.DataFrame(columns_of())
+    with pytest.raises(BattlesError, match="'x_a' contains infinity, first in row 2"):
+        Comparisons.from_battles(frame.assign(x_a=[0, 1, np.inf, 0, 0, 0]))
+    with pytest.raises(TypeError, match="mix types"):
+        Comparisons.from_battles(frame.assign(model_a=["a", 1, "b", 2, "c", 3]))
+    with pytest.raises(TypeError, match="must be strings or numbers"):
+        Comparisons.from_battles(frame.assign(model_a=[{"name": "a"}] * 6))
+
+
+def test_long_columns_are_coded_alike_however_they_are_stored():
+    rng = np.random.default_rng(0)
+    n = 30_000
+    names = np.array(["fox", "elk", "owl", "yak"], dtype=object)
+    a = rng.integers(0, 4, n)
+    b = (a + rng.integers(1, 4, n)) % 4
+    verdicts = np.array(["model_b", "model_a", "tie"], dtype=object)[
+        rng.integers(0, 3, n)
+    ]
+    one_object = pd.DataFrame({"model_a": names[a], "model_b": names[b]}, dtype=object)
+    copies = one_object.map(lambda name: "".join(list(name)))
+    tables = [
+        one_object,
+        copies.astype(object),
+        one_object.astype("string[pyarrow]"),
+        one_object.astype("category"),
+        pl.from_pandas(one_object),
+        pa.Table.from_pandas(one_object),
+    ]
+    first = Comparisons.from_battles(one_object)
+    assert_array_equal(first.models[first.left], names[a])
+    for table in tables:
+        X = Comparisons.from_battles(table)
+        assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
+        assert_array_equal(X.left, first.left)
+        assert_array_equal(X.right, first.right)
+    wanted = np.select([verdicts == "model_a", verdicts == "tie"], [1.0, 0.5], 0.0)
+    series = pd.Series(verdicts, dtype=object)
+    for y in (
+        verdicts,
+        verdicts.astype(str),
+        verdicts.tolist(),
+        series,
+        series.astype("string[pyarrow]"),
+        series.astype("category"),
+        pl.Series(verdicts.tolist()),
+    ):
+        assert_array_equal(Outcomes.encode(y, named=True).values, wanted)
+
+
+def test_long_columns_of_objects_may_bring_new_ones_late():
+    rng = np.random.default_rng(0)
+    n = 150_000
+    names = np.array(["fox", "elk", "".join(["f", "ox"]), "yak", "owl"], dtype=object)
+    a = rng.integers(0, 3, n)
+    a[-10:] = [3, 4] * 5
+    b = np.where(names[a] == "elk", 0, 1)
+    # Neither column lies in one piece.
+    battles = np.column_stack([names[a], names[b]])
+    X = Comparisons.from_battles(
+        pd.DataFrame({"model_a": battles[:, 0], "model_b": battles[:, 1]}, dtype=object)
+    )
+    assert X.models.tolist() == ["elk", "fox", "owl", "yak"]
+    assert_array_equal(X.models[X.left], names[a])
+    assert_array_equal(X.models[X.right], names[b])
+
+
+def test_missing_values_in_long_columns_are_named_by_row():
+    names = np.array(["fox", "elk"] * 20_000, dtype=object)
+    other = names[::-1].copy()
+    for missing in (None, np.nan, pd.NA):
+        broken = names.copy()
+        broken[[70, 90]] = missing
+        table = pd.DataFrame({"model_a": broken, "model_b": other}, dtype=object)
+        for kind in (object, "string[pyarrow]"):
+            with pytest.raises(BattlesError, match=r"2 .*first in row 70"):
+                Comparisons.from_battles(table.astype(kind))
+        verdicts = np.array(["model_a"] * 40_000, dtype=object)
+        verdicts[[5, 6]] = missing
+        for y in (verdicts, pd.Series(verdicts, dtype="string[pyarrow]")):
+            with pytest.raises(BattlesError, match="2 missing outcomes, the first in"):
+                Outcomes.encode(y, named=True)
+
+
+@pytest.mark.parametrize("shift", [0, -3, 1000, 10**12])
+def test_integer_ids_keep_their_numbers(shift):
+    a = np.array([4, 0, 9, 4, 0]) + shift
+    b = np.array([0, 9, 4, 9, 4]) + shift
+    X = Comparisons.from_battles(pd.DataFrame({"model_a": a, "model_b": b}))
+    assert_array_equal(X.models, np.array([0, 4, 9]) + shift)
+    assert_array_equal(X.models[X.left], a)
+    assert_array_equal(X.models[X.right], b)

@@ -1,0 +1,73 @@
+"""Outcomes as labels and numbers, of named tables and bare arrays."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from skanchor.comparisons import Outcomes
+from skanchor.exceptions import BattlesError
+
+LABELS = ["model_a", "model_b", "tie", "tie (bothbad)", "both_bad"]
+
+
+@pytest.mark.parametrize(
+    "wrap", [list, np.array, pd.Series, pd.Categorical, pl.Series, pa.array,
+             lambda y: pa.chunked_array([y[:2], y[2:]])]
+)  # fmt: skip
+def test_outcome_labels(wrap):
+    outcomes = Outcomes.encode(wrap(LABELS), named=True)
+    assert outcomes.values.tolist() == [1, 0, 0.5, 0.5, 0.5]
+    assert outcomes.classes.tolist() == ["model_a", "model_b"]
+    assert outcomes.first_wins == 0
+
+
+@pytest.mark.parametrize(
+    "y", [[0, 1, 1], [False, True, True], [0.0, 1.0, 1.0],
+          pl.Series([0, 1, 1]), np.array([0, 1, 1], dtype=object)]
+)  # fmt: skip
+def test_outcome_numbers(y):
+    outcomes = Outcomes.encode(y, named=True)
+    assert outcomes.values.tolist() == [0, 1, 1]
+    assert outcomes.classes.tolist() == [0, 1]
+    assert outcomes.first_wins == 1
+
+
+def test_fractions_are_preferences():
+    y = [0.0, 0.25, 0.5, 1.0]
+    assert Outcomes.encode(y, named=True).values.tolist() == y
+    assert Outcomes.encode([0.5], named=True).values.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["model_a", "A", "tie", "B"], r"\['A', 'B'\].*first in row 1"),
+        (["model_a", None, "tie"], "1 missing outcomes, the first in row 1"),
+        ([0.0, np.nan, 1.0], "row 1"),
+        ([0, 1, 2], "row 2 has"),
+        ([-0.1, 1], "row 0 has"),
+        (["model_a", 1], "all labels or all numbers"),
+        ([[0, 1], [1, 0]], "one outcome per battle"),
+    ],
+)
+def test_bad_outcomes(y, message):
+    y = np.array(y, dtype=object) if "all labels" in message else y
+    with pytest.raises(BattlesError, match=message):
+        Outcomes.encode(y, named=True)
+
+
+@pytest.mark.parametrize(
+    ("y", "first"),
+    [
+        (["no", "yes", "no"], "yes"),
+        ([1, 2, 1], 2),
+        ([-1, 1, -1], 1),
+        (list("BAB"), "B"),
+    ],
+)
+def test_bare_arrays_take_two_labels(y, first):
+    outcomes = Outcomes.encode(y, named=False)
+    assert outcomes.classes[outcomes.first_wins] == first
+    assert outcomes.values.tolist() == [float(label == first) for label in y]

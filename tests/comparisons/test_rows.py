@@ -1,0 +1,141 @@
+"""Slices, copies, other vocabularies, logits and sums by model."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from battle_tables import assert_same, columns_of
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import train_test_split
+from sklearn.utils import _safe_indexing
+
+from skanchor import Comparisons
+from skanchor.comparisons import is_constant
+
+
+def learned():
+    X = Comparisons.from_battles(pd.DataFrame(columns_of()), new_models=["Émile, 3"])
+    return X.with_columns(
+        scores=np.arange(4.0), sensitivities=np.array([0.5, 2.0]), biases=np.arange(6.0)
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([4, 0, 1]),
+        [4, 0, 1],
+        np.array([True, False, False, True, True, False]),
+        [True, False, False, True, True, False],
+        slice(1, 4),
+        slice(None, None, -2),
+        np.array([], dtype=int),
+        [],
+        2,
+    ],
+    ids=str,
+)
+def test_slicing_keeps_vocabulary_and_roles(rows):
+    X = learned()
+    X.logits(), X.by_judge(1), X.involves_new, X.is_usable
+    cut = X[rows]
+    at = np.arange(6)[
+        rows
+        if not isinstance(rows, list)
+        else np.array(rows, dtype=(bool if rows and isinstance(rows[0], bool) else int))
+    ]
+    at = np.atleast_1d(at)
+    assert len(cut) == len(at)
+    assert_array_equal(cut.models, X.models)
+    assert_array_equal(cut.judges, X.judges)
+    assert cut.new_models == X.new_models
+    assert_array_equal(cut.scores, X.scores)
+    for name in ("left", "right", "judge", "order", "biases", "features_left"):
+        assert_array_equal(getattr(cut, name), getattr(X, name)[at])
+    assert_array_equal(cut.logits(), X.logits()[at])
+    assert_array_equal(cut.involves_new, X.involves_new[at])
+    assert_array_equal(cut.by_judge(1).left, cut.left[cut.judge == 1])
+
+
+def test_scikit_learn_slices():
+    X = learned()
+    rows = np.array([5, 2])
+    assert_same(_safe_indexing(X, rows), X[rows])
+    assert_same(_safe_indexing(X, rows.tolist()), X[rows])
+    mask = np.array([True, True, False, False, True, False])
+    assert_same(_safe_indexing(X, mask), X[mask])
+    train, test, y_train, y_test = train_test_split(X, np.arange(6), random_state=0)
+    assert_same(train, X[y_train])
+    assert_same(test, X[y_test])
+
+
+@pytest.mark.parametrize(
+    "copier", [copy.deepcopy, copy.copy, lambda X: pickle.loads(pickle.dumps(X))]
+)
+def test_copies(copier):
+    X = learned()
+    X.by_judge(0), X.logits(), X.is_new
+    again = copier(X)
+    assert_same(again, X)
+    assert_array_equal(again.logits(), X.logits())
+    assert_array_equal(again.by_judge(0).rows, X.by_judge(0).rows)
+    # Caches stay at home.
+    assert len(pickle.dumps(X)) == len(pickle.dumps(copier(X)))
+
+
+def test_immutable():
+    with pytest.raises(AttributeError):
+        learned().scores = None
+
+
+def test_relabel():
+    X = learned()
+    models = np.array(["zeta", "other", "alpha"], dtype=object)
+    moved = X.relabel(models, np.array(["gpt"], dtype=object))
+    assert moved.left.tolist() == [0, 2, -1, 2, 0, -1]
+    assert moved.judge.tolist() == [-1, 0, -1, -2, 0, -1]
+    assert_array_equal(moved.scores, [2, np.nan, 0])
+    assert_array_equal(moved.sensitivities, [2.0])
+    assert moved.is_usable.tolist() == [True, False, False, False, False, False]
+    assert X.relabel(X.models, X.judges) is X
+
+
+def test_logits_by_hand():
+    X = learned().with_columns(position_effects=np.array([0.25, -0.5]))
+    # scores alpha 0, mid 1, zeta 2, Émile 3; claude 0.5, gpt 2; biases 0 to 5.
+    expected = [
+        2,
+        2 * -1 + 1 - 0.5,
+        -1 + 2,
+        0.5 * -2 + 3 + 0.25,
+        2 * 1 + 4 - 0.5,
+        3 + 5,
+    ]
+    assert_allclose(X.logits(), expected)
+
+
+def test_sums_by_model_follow_the_incidence():
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, 4, 50)
+    table = pd.DataFrame({"model_a": left, "model_b": (left + 1) % 4, "judge": "gpt"})
+    cut = Comparisons.from_battles(table).by_judge(0)
+    signs = np.eye(4)[cut.left] - np.eye(4)[cut.right]
+    values, factor = rng.normal(size=(50, 3)), rng.random(50)
+    assert_array_equal(cut.incidence.toarray(), signs)
+    assert_allclose(cut.net(factor), signs.T @ factor, atol=1e-12)
+    for order in "CF":
+        given = np.asarray(values, order=order)
+        wanted = signs.T @ (factor[:, None] * values)
+        assert_allclose(cut.item_sums(given, factor), wanted, atol=1e-12)
+
+
+def test_constant_columns_take_no_room_and_slice_like_others():
+    table = pd.DataFrame({"model_a": ["x", "y", "x"], "model_b": ["y", "z", "z"]})
+    X = Comparisons.from_battles(table)
+    assert is_constant(X.judge) and is_constant(X.order)
+    assert X[[0, 2]].judge.tolist() == [-1, -1]
+    assert X[1:].is_human.tolist() == [True, True]
+    again = pickle.loads(pickle.dumps(X))
+    assert again.order.tolist() == [1.0, 1.0, 1.0]

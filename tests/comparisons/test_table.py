@@ -1,0 +1,107 @@
+"""split_battles: renamed columns, human labels, and what it refuses."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from battle_tables import KINDS, columns_of, kinds
+from numpy.testing import assert_array_equal
+
+from skanchor import Comparisons, split_battles
+from skanchor.comparisons import Outcomes
+from skanchor.exceptions import BattlesError
+
+
+@kinds
+def test_split_battles_renames(kind):
+    data = columns_of(winner=["model_a", "tie", "model_b"] * 2)
+    names = {"model_a": "left", "model_b": "right", "judge": "voter",
+             "winner": "verdict", "x_a": "len_left", "x_b": "len_right"}  # fmt: skip
+    given_data = {names.get(k, k): v for k, v in data.items()}
+    given_data["voter"] = ["crowd" if v == "human" else v for v in given_data["voter"]]
+    table = KINDS[kind](given_data)
+    back = {new: old for old, new in names.items()}
+    X, y = split_battles(table, columns=back, human="crowd")
+    assert type(X) is type(table)
+    expected, labels = split_battles(KINDS[kind](data))
+    assert "winner" not in [str(c) for c in getattr(X, "column_names", X.columns)]
+    a, b = Comparisons.from_battles(X), Comparisons.from_battles(expected)
+    assert_array_equal(a.judge, b.judge)
+    assert_array_equal(a.judges, b.judges)
+    assert_array_equal(a.left, b.left)
+    assert sorted(a.feature_names) == sorted(b.feature_names)
+    for outcome in (y, labels):
+        assert Outcomes.encode(outcome, named=True).values.tolist() == [1, 0.5, 0] * 2
+    with pytest.raises(BattlesError, match=r"the human labels \['people'\]"):
+        split_battles(table, columns=back, human="people")
+    with pytest.raises(BattlesError, match=r"lacks the columns \['winner'"):
+        split_battles(table)
+    with pytest.raises(BattlesError, match=r"lacks the columns \['nowhere'\]"):
+        split_battles(table, columns={"nowhere": "winner"})
+
+
+@kinds
+def test_split_battles_renames_onto_a_taken_name(kind):
+    data = columns_of(winner=["model_a"] * 6, vote=["model_b"] * 6)
+    _, y = split_battles(KINDS[kind](data), columns={"vote": "winner"})
+    assert set(np.asarray(y)) == {"model_b"}
+    swap = {"model_a": "model_b", "model_b": "model_a"}
+    X, _ = split_battles(KINDS[kind](data), columns=swap)
+    assert_array_equal(
+        Comparisons.from_battles(X).left,
+        Comparisons.from_battles(KINDS[kind](data)).right,
+    )
+
+
+@kinds
+def test_split_battles_human_label_of_another_type(kind):
+    data = columns_of(winner=["model_a"] * 6, judge=[0, 1, 0, 2, 1, 0])
+    X, _ = split_battles(KINDS[kind](data), human=0)
+    encoded = Comparisons.from_battles(X)
+    assert encoded.judges.tolist() == ["1", "2"]
+    assert encoded.judge.tolist() == [-1, 0, -1, 1, 0, -1]
+
+
+@kinds
+def test_split_battles_takes_several_human_labels(kind):
+    judge = ["u1", "human", "gpt", "u2", "u1", "gpt"]
+    table = KINDS[kind](columns_of(winner=["model_a"] * 6, judge=judge))
+    X, _ = split_battles(table, human=["u1", "u2", "human"])
+    encoded = Comparisons.from_battles(X)
+    assert encoded.judges.tolist() == ["gpt"]
+    assert encoded.judge.tolist() == [-1, -1, 0, -1, -1, 0]
+    with pytest.raises(BattlesError, match="'human' beside the human labels"):
+        split_battles(table, human=["u1", "u2"])
+    with pytest.raises(BattlesError, match=r"the human labels \['u3'\]; it holds"):
+        split_battles(table, human=["u1", "human", "u3"])
+    with pytest.raises(BattlesError, match=r"the human labels \[\]"):
+        split_battles(table, human=[])
+
+
+def test_a_human_label_needs_a_column_of_judges():
+    table = pd.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["tie"]})
+    with pytest.raises(BattlesError, match=r"lacks the columns \['judge'\]"):
+        split_battles(table, human="crowd")
+
+
+def test_split_battles_needs_a_table():
+    with pytest.raises(TypeError, match="pandas, polars or pyarrow"):
+        split_battles([[1, 2]])
+
+
+def test_a_judge_called_human_is_not_merged_into_the_humans():
+    table = pd.DataFrame(
+        {
+            "model_a": ["x", "y"],
+            "model_b": ["y", "x"],
+            "judge": ["crowd", "human"],
+            "winner": ["model_a", "model_b"],
+        }
+    )
+    with pytest.raises(BattlesError, match="rename that judge"):
+        split_battles(table, human="crowd")
+    with pytest.raises(BattlesError, match="lacks the columns"):
+        Comparisons.from_battles(
+            table.drop(columns="winner").rename(
+                columns={"model_a": "left", "model_b": "right"}
+            )
+        )

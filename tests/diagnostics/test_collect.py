@@ -1,0 +1,99 @@
+"""Shares and errors of a fitted chain against plain regressions on its rows."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from skanchor import AnchorPipeline
+from skanchor.simulation import simulate_battles
+
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=120, n_new_models=2, n_historical=900,
+        random_state=3,
+    )  # fmt: skip
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    return data, anchor.fit(data.X, data.y)
+
+
+def left_over(target, columns, weight):
+    """Weighted squares that a regression on the columns leaves of each target."""
+    root = np.sqrt(weight)[:, None]
+    coef = np.linalg.lstsq(columns * root, target * root, rcond=None)[0]
+    return np.sum(((target - columns @ coef) * root) ** 2, axis=0)
+
+
+def test_residual_shares_are_those_of_a_regression_on_the_features(fitted):
+    _, anchor = fitted
+    X, seen = anchor.comparisons_, anchor.result_.diagnostics
+    p = expit(X.logits())
+    curvature = p * (1 - p)
+    n = len(X.models)
+    signs = np.eye(n)[X.left] - np.eye(n)[X.right]
+    contrast = X.features_left - X.features_right
+    human = X.is_human
+    kept = curvature[human] @ signs[human] ** 2
+    total = kept.copy()
+    for m, judge in enumerate(X.judges.tolist()):
+        rows = X.judge == m
+        weight, z = curvature[rows], signs[rows]
+        square = X.sensitivities[m] ** 2
+        kept += square * left_over(z, contrast[rows], weight)
+        total += square * (weight @ z**2)
+        delta = (z @ X.scores)[:, None]
+        share = left_over(delta, contrast[rows], weight) / (weight @ delta**2)
+        assert_allclose(seen.judges.loc[judge, "residual_share"], share.item())
+    expected = (kept / total)[X.is_new]
+    assert_allclose(seen.models["residual_share"], expected, rtol=1e-8)
+    assert (expected < 0.99).all()
+
+
+def test_influence_and_correction_are_in_units_of_the_error(fitted):
+    _, anchor = fitted
+    seen = anchor.result_.diagnostics
+    new = anchor.comparisons_.is_new
+    errors = anchor.standard_errors_.to_numpy()
+    largest = np.abs(anchor.influence_[:, new]).max(axis=0)
+    assert_allclose(seen.models["largest_influence"], (largest / errors) ** 2)
+    plug_in = np.median(anchor.result_.plug_in, axis=0)[new]
+    correction = (anchor.scores_ - plug_in) / errors
+    assert_allclose(seen.models["correction_z"], correction)
+    assert np.isinf(seen.models["df"]).all()
+
+
+def test_the_distance_beyond_the_historical_scores(fitted):
+    data, anchor = fitted
+    new = data.X.model_a.eq("new-model-1"), data.X.model_b.eq("new-model-1")
+    rng = np.random.default_rng(0)
+    y = np.where(new[0] & (rng.random(len(data.y)) < 0.7), 1, data.y)
+    y = np.where(new[1] & (rng.random(len(data.y)) < 0.7), 0, y)
+    far = AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(data.X, y)
+    for one in (anchor, far):
+        is_new = one.comparisons_.is_new
+        scores = one.result_.all_scores.to_numpy()
+        old, mine = scores[~is_new], scores[is_new]
+        beyond = np.maximum(0.0, np.maximum(mine - old.max(), old.min() - mine))
+        found = one.result_.diagnostics.models["outside_scores"]
+        assert_allclose(found, beyond / (old.max() - old.min()))
+    assert found["new-model-1"] > 0.1
+
+
+def test_self_judged_is_the_share_of_a_judge_of_the_same_name():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=120, n_new_models=2, n_historical=900,
+        random_state=3,
+    )  # fmt: skip
+    X = data.X.assign(judge=data.X["judge"].replace("judge-1", "new-model-1"))
+    weight = np.where(np.arange(len(X)) % 5 == 0, 0.0, 1.0)
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    anchor.fit(X, data.y, sample_weight=weight)
+    found = anchor.result_.diagnostics.models["self_judged"]
+    on_it = (X.model_a == "new-model-1") | (X.model_b == "new-model-1")
+    verdicts = X["judge"][on_it & (weight > 0)]
+    assert found["new-model-1"] == np.mean(verdicts == "new-model-1") > 0.3
+    assert found["new-model-2"] == 0.0

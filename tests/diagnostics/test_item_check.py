@@ -1,0 +1,116 @@
+"""The check for item effects: against dense algebra, its size and its power."""
+
+import numpy as np
+from item_battles import small
+from numpy.testing import assert_allclose
+from scipy.linalg import block_diag
+from scipy.special import expit
+from scipy.stats import chi2, kstest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import LinearBias
+from skanchor.diagnostics import ModelSums, item_effects_check, score_test
+from skanchor.sample import Sample
+
+
+def test_a_ridge_leaves_the_size_of_the_check():
+    """Without deviations p is uniform, however much the bias is shrunk."""
+    p = []
+    for seed in range(40):
+        data = small(seed=seed, n_models=10, n_historical=2000, item_sd=0, rho=0.0)
+        cubic = make_pipeline(StandardScaler(), PolynomialFeatures(3))
+        anchor = AnchorPipeline(
+            calibrator=JudgeCalibrator(LinearBias(cubic, alpha=0.3)),
+            debiaser="passthrough", item_effects=None,
+        ).fit(data.X, data.y)  # fmt: skip
+        encoded = anchor.calibrator_.transform(anchor.btl_.transform(data.X))
+        p.append(
+            item_effects_check(
+                Sample.admit(encoded, data.y), anchor.btl_, anchor.calibrator_
+            ).p_value
+        )
+    # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
+    assert np.sum(np.array(p) < 0.1) <= 11
+    assert kstest(p, "uniform").pvalue > 1e-3
+
+
+def test_ties_and_weights_enter_the_check_of_a_judge(rng):
+    """Half-wins vary less than votes, rows with a weight more."""
+    data = small(seed=3, n_judges=1)
+    X = data.X[["model_a", "model_b", "judge"]]
+    y = np.where(rng.random(len(X)) < 0.4, 0.5, data.y)
+    weight = rng.integers(1, 4, len(X)).astype(float)
+    anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
+    anchor.fit(X, y, sample_weight=weight)
+    rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
+    found = item_effects_check(
+        Sample.admit(rows, y, weight), anchor.btl_, anchor.calibrator_
+    )
+
+    names = anchor.btl_.models_
+    old = (X.judge != "human") & X.model_a.isin(names) & X.model_b.isin(names)
+    old = old.to_numpy()
+    sides = [X[f"model_{side}"].to_numpy()[old, None] == names for side in "ab"]
+    design = sides[0].astype(float) - sides[1]
+    c, w = anchor.calibrator_.sensitivities_.iloc[0], weight[old]
+    delta = design @ anchor.btl_.scores_.to_numpy()
+    p = expit(c * delta)
+    residual, v = y[old] - p, p * (1 - p)
+    sums, information = design.T @ (w * residual), design.T * (w * v) @ design
+    line = design.T @ (w * v * delta)
+    information -= np.outer(line, line) / np.sum(w * v * delta**2)
+    size = np.sum((w * residual) ** 2) / np.sum(w * v)
+    assert 1.1 < size < 0.9 * np.sum(w**2) / np.sum(w)
+    spread = information @ anchor.btl_.covariance_ @ information
+    chi = sums @ np.linalg.pinv(size * information + c**2 * spread) @ sums
+    assert_allclose(found.judges.item_chi2.iloc[0], chi, rtol=1e-6)
+
+
+def test_the_check_equals_dense_algebra(rng):
+    n, judges = 7, []
+    centre = np.eye(n) - 1 / n
+    for slope in (0.7, 1.4, -0.2):
+        root = centre @ rng.normal(size=(n, n - 2))
+        sums = 1.2 * root @ rng.normal(size=n - 2)
+        judges.append(ModelSums(sums, root @ root.T, rng.uniform(0.5, 1.0), slope))
+    error = centre @ rng.normal(size=(n, n))
+    error = 0.1 * error @ error.T
+    error[-1] = error[:, -1] = 0.0
+
+    seen = block_diag(*[one.information for one in judges])
+    shared = np.vstack([one.slope * one.information for one in judges])
+    own = block_diag(*[one.dispersion * one.information for one in judges])
+    inverse = np.linalg.pinv(own + shared @ error @ shared.T, rcond=1e-10)
+    score = seen @ inverse @ np.concatenate([one.sums for one in judges])
+    tested = np.kron(np.eye(3) + 1.0, np.eye(n))
+    values = np.linalg.eigvals(seen @ inverse @ seen @ tested).real
+    first, second, third = (np.sum(values**k) for k in (1, 2, 3))
+    df = second**3 / third**2
+    above = (score @ tested @ score - first) / np.sqrt(2 * second)
+    expected = chi2.sf(df + above * np.sqrt(2 * df), df)
+    assert 1e-6 < expected < 0.5
+    assert_allclose(score_test(judges, error), expected, rtol=1e-8)
+
+
+def test_size_and_power_of_the_check():
+    """Without deviations p is uniform; deviations of 0.2 logits are seen."""
+    p = {0.0: [], 0.2: []}
+    for item_sd, values in p.items():
+        for seed in range(40):
+            data = small(seed=seed, n_models=10, n_historical=4000, item_sd=item_sd)
+            X = data.X[["model_a", "model_b", "judge"]] if item_sd else data.X
+            anchor = AnchorPipeline(
+                cv=2, debiaser="passthrough", item_effects=None, random_state=0
+            ).fit(X, data.y)
+            encoded = anchor.calibrator_.transform(anchor.btl_.transform(X))
+            values.append(
+                item_effects_check(
+                    Sample.admit(encoded, data.y), anchor.btl_, anchor.calibrator_
+                ).p_value
+            )
+    # 99.9 % of binomial draws of 40 with probability 0.1 are at most 11.
+    assert np.sum(np.array(p[0.0]) < 0.1) <= 11
+    assert kstest(p[0.0], "uniform").pvalue > 1e-3
+    assert np.mean(np.array(p[0.2]) < 0.1) > 0.8

@@ -1,0 +1,93 @@
+"""Features of the arrivals beside those of history: by hand, and for normal laws."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor import Comparisons
+from skanchor.diagnostics._overlap import feature_overlap
+
+
+def battles(old, late, side="a"):
+    """Rows of a judge: pairs of features between old models, and of arrivals.
+
+    The new model stands on ``side``.
+    """
+    old, late = np.atleast_3d(old), np.atleast_3d(late)
+    n, new = len(old), np.repeat([False, True], [len(old), len(late)])
+    values = np.concatenate([old, late if side == "a" else late[:, ::-1]])
+    first = np.where(new & (side == "a"), "new", "x")
+    second = np.where(new & (side == "b"), "new", "y")
+    assert len(values) == len(new) >= n
+    table = pd.DataFrame({"model_a": first, "model_b": second, "judge": "gpt"})
+    for k in range(values.shape[2]):
+        table[f"f{k}_a"], table[f"f{k}_b"] = values[:, 0, k], values[:, 1, k]
+    return Comparisons.from_battles(table, new_models=["new"])
+
+
+def overlap(X, used=None):
+    return feature_overlap(X, 0, np.ones(len(X), bool) if used is None else used)
+
+
+# Contrasts of history are one and minus one, so that their mean square is one.
+OLD = [[0.5, -0.5], [0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_shares_by_hand(side):
+    # The new model's contrasts are 0.9 and 0.1, 0.5 on average; one feature of four
+    # responses, three of the new model's own, lies outside [-0.5, 1].
+    late = [[0.9, 0.0], [0.1, 0.0], [1.5, 1.0], [1.2, 0.7]]
+    found = overlap(battles(OLD, late, side))
+    s = 0.5
+    assert_allclose(found["outside_features"], 0.5)
+    assert_allclose(found["effective_share"], np.cosh(s) ** 2 / np.cosh(2 * s))
+    assert_allclose(found["largest_ratio"], np.exp(s) / np.cosh(s))
+
+
+def test_arrivals_like_history_share_it_whole():
+    found = overlap(battles(OLD, [[0.5, 0.5], [0.3, 0.3]]))
+    assert found == {
+        "outside_features": 0.0,
+        "effective_share": 1.0,
+        "largest_ratio": 1.0,
+    }
+
+
+@pytest.mark.parametrize("distance", [0.3, 0.8])
+def test_two_normals_of_one_covariance(distance, rng):
+    """With q the squared distance of the means, the effective share is exp(-q)."""
+    n, root = 60_000, np.array([[1.0, 0.0, 0.0], [0.5, 0.8, 0.0], [0.2, -0.3, 1.5]])
+    step = root @ (distance * np.array([0.6, 0.0, 0.8]))
+    contrasts = rng.normal(size=(n, 3)) @ root.T, rng.normal(size=(n, 3)) @ root.T
+    old, late = (
+        np.stack([c / 2, -c / 2], axis=1) for c in (contrasts[0], contrasts[1] + step)
+    )
+    found = overlap(battles(old, late))
+    assert_allclose(found["effective_share"], np.exp(-(distance**2)), rtol=0.05)
+    assert found["outside_features"] < 0.001
+
+
+def test_units_of_features_and_a_feature_twice_change_nothing(rng):
+    old, late = rng.normal(size=(200, 2, 2)), rng.normal(0.5, 1.0, size=(80, 2, 2))
+    plain = overlap(battles(old, late))
+    units = overlap(battles(old * [1e4, 1e-4], late * [1e4, 1e-4]))
+    twice = overlap(battles(old[..., [0, 1, 1]], late[..., [0, 1, 1]]))
+    for other in (units, twice):
+        assert_allclose(list(other.values()), list(plain.values()), rtol=1e-6)
+
+
+def test_rows_that_are_not_used_are_not_looked_at():
+    used = np.array([True] * 3 + [True, True, False])
+    late = [[0.9, 0.0], [0.1, 0.0]]
+    X = battles(OLD, [*late, [99.0, 0.0]])
+    assert overlap(X, used) == overlap(battles(OLD, late))
+
+
+def test_nothing_to_compare():
+    late = [[0.9, 0.0]]
+    assert overlap(battles(OLD, late), np.array([True] * 3 + [False])) == {}
+    assert overlap(battles(OLD, late), np.array([False] * 3 + [True])) == {}
+    bare = battles(OLD, late).without_features()
+    assert overlap(bare) == {}

@@ -1,0 +1,116 @@
+"""What the diagnostics say of clean tables, and of tables with a known fault."""
+
+import warnings
+
+import numpy as np
+import pytest
+from item_battles import small
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import (
+    DiagnosticWarning,
+    WeakJudgeWarning,
+)
+
+
+def test_what_they_say_of_clean_data():
+    data = small(item_sd=0.0)
+    anchor = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
+    seen = anchor.result_.diagnostics
+    assert seen.messages() == [] and "no threshold is crossed" in repr(seen)
+    judges = seen.judges
+    assert judges.index.tolist() == anchor.judges_.tolist()
+    assert (judges.sensitivity_z > 3).all()
+    assert judges.residual_share.between(0.05, 1.0).all()
+    assert judges.effective_share.between(0.1, 1.0).all()
+    assert (judges.largest_ratio >= 1.0).all()
+    assert set(judges) < set(anchor.summary())
+    models = seen.models.loc["new-model"]
+    assert 0 < models.residual_share <= 1 and models.largest_influence < 0.1
+    correction = anchor.scores_ - np.median(anchor.result_.plug_in[:, -1])
+    assert models.correction_z == pytest.approx(
+        (correction / anchor.standard_errors_).iloc[0]
+    )
+
+
+def test_shares_without_features_are_exact():
+    data = small(item_sd=0.0)
+    X = data.X[["model_a", "model_b", "judge"]]
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
+    seen = anchor.result_.diagnostics
+    assert_allclose(seen.judges.residual_share, 1.0)
+    assert_allclose(seen.models.residual_share, 1.0)
+    assert seen.judges.effective_share.isna().all()
+
+
+def test_a_judge_who_overrates_a_model_is_named():
+    data = small(seed=2, n_models=8, n_historical=6000, item_sd=0.0)
+    X = data.X[["model_a", "model_b", "judge"]]
+    y = np.asarray(data.y).copy()
+    liked = data.truth.historical_models[3]
+    fan = (X.judge == "judge-1").to_numpy()
+    favour = np.random.default_rng(0).random(len(y)) < 0.4
+    y[fan & favour & (X.model_a == liked).to_numpy()] = 1
+    y[fan & favour & (X.model_b == liked).to_numpy()] = 0
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
+    assert anchor.item_effects_ == "random"
+    found = anchor.result_.diagnostics.deviations
+    z = found.deviation / found.standard_error
+    assert z.idxmax() == ("judge-1", liked) and z.max() > 3
+    assert anchor.result_.diagnostics.judges.item_p.idxmin() == "judge-1"
+
+
+@pytest.mark.parametrize("position", [False, True])
+def test_a_judge_that_only_ties_has_nothing_to_test(position):
+    data = small(item_sd=0.0)
+    lazy = (data.X.judge == "judge-1").to_numpy()
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=position), cv=3, random_state=0
+    )
+    # A RuntimeWarning would be an error here.
+    with (
+        pytest.warns(WeakJudgeWarning, match="'judge-1' is close to zero"),
+        pytest.warns(DiagnosticWarning, match="'judge-1' tells models apart"),
+    ):
+        anchor.fit(data.X, np.where(lazy, 0.5, data.y))
+    seen = anchor.result_.diagnostics
+    tests = seen.judges[["pearson", "pearson_p", "item_chi2", "item_p"]]
+    assert tests.loc["judge-1"].isna().all()
+    assert tests.drop(index="judge-1").notna().all(axis=None)
+    # The other judges are tested as if it were not there.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        others = clone(anchor).fit(data.X[~lazy], data.y[~lazy])
+    assert 0 < others.result_.diagnostics.item_p < 1
+    assert_allclose(seen.item_p, others.result_.diagnostics.item_p, rtol=1e-6)
+
+
+def test_thresholds_are_told():
+    data = small(item_sd=0.0)
+    X = data.X.copy()
+    new = (X.model_a == "new-model").to_numpy()
+    X["length_a"], X["length_b"] = np.random.default_rng(0).random((2, len(X)))
+    X.loc[new, "length_a"] += 2.0
+    X.loc[(X.model_b == "new-model").to_numpy(), "length_b"] += 2.0
+    with pytest.warns(DiagnosticWarning, match="outside the range"):
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
+    judges = anchor.result_.diagnostics.judges
+    assert (judges.outside_features == 1.0).all()
+    assert (judges.effective_share < 0.1).all()
+
+
+def test_coverage_on_request():
+    data = small(item_sd=0.0)
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    assert anchor.result_.diagnostics.coverage is None
+    coverage = anchor.check_coverage(data.X, data.y)
+    seen = anchor.result_.diagnostics
+    table = leave_one_model_out(anchor, data.X, data.y)
+    assert seen.coverage == coverage == table.compatible.mean()
+    assert seen.covered == table.covered.mean() <= coverage
+    assert 0.5 <= coverage <= 1.0
+    said = f"left out: {coverage:.0%} (human scores taken as exact: "
+    assert said + f"{seen.covered:.0%})" in repr(seen)

@@ -1,0 +1,197 @@
+"""New models: few rows, odd opponents, features out of range."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from faults.battles import (
+    ARRIVAL,
+    FIRST,
+    FRAME,
+    NEW,
+    fit,
+    fitted,
+    infinite,
+    keep_rows,
+    many_features,
+    meets,
+    wins,
+)
+from faults.entries import Listing
+
+from skanchor import (
+    AnchorPipeline,
+)
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import (
+    BattlesError,
+    BoundWarning,
+    DiagnosticWarning,
+    InstabilityWarning,
+    SeparationWarning,
+    SkanchorWarning,
+)
+from skanchor.simulation import simulate_battles
+
+FAULTS = Listing()
+table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+
+
+def assert_less(error, anchor):
+    assert error < anchor.standard_errors_[NEW]
+
+
+def fewer_new_rows(n):
+    rows = ~ARRIVAL
+    rows[np.flatnonzero(ARRIVAL)[:n]] = True
+    return FRAME[rows].reset_index(drop=True)
+
+
+def one_opponent():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=500, n_historical=600, random_state=1
+    )
+    frame = data.X.assign(winner=np.asarray(data.y, dtype=float))
+    return frame[~meets(NEW, frame) | meets(FIRST, frame)].reset_index(drop=True)
+
+
+table("A new model with one opponent", one_opponent, check=infinite())
+table(
+    "A new model with one row",
+    lambda: fewer_new_rows(1),
+    raises=(ValueError, r"Fold \d: .*keeps no row of judge .* new model 'new-model'"),
+)
+table(
+    "A new model with a handful of rows",
+    lambda: fewer_new_rows(8),
+    warns=[(DiagnosticWarning, "One row carries .*% of the variance of new model")],
+    check=lambda anchor: assert_less(3 * fitted().standard_errors_[NEW], anchor),
+)
+BOUND = (BoundWarning, r"\['new-model'\] lie on the bounds .*won or lost every")
+for word, won in (("wins", True), ("loses", False)):
+    table(
+        f"A new model that {word} everything",
+        lambda won=won: wins(FRAME, NEW, ARRIVAL, won),
+        warns=[BOUND],
+        check=infinite(NEW),
+    )
+see(
+    "A new model that has human rows",
+    "test_anchor::test_warm_arrival_uses_its_human_rows",
+)
+table(
+    "A new model that no row names",
+    lambda: FRAME,
+    raises=(BattlesError, r"names \['absent'\], which no battle"),
+    new_models=["absent"],
+    flags=("--new", "absent"),
+)
+table(
+    "New models given as one text",
+    lambda: FRAME,
+    raises=(ValueError, "'new_models' parameter .* array-like .* Got 'new-model'"),
+    new_models="new-model",
+    cli=False,
+)
+table(
+    "No new model in the table",
+    lambda: keep_rows(~ARRIVAL),
+    raises=(BattlesError, "There is no new model"),
+)
+table(
+    "No new model, for want of a column of judges",
+    lambda: FRAME.drop(columns="judge"),
+    raises=(BattlesError, r"human rows \(all rows, without a column 'judge'\)"),
+)
+call(
+    "Models to leave out given as one text",
+    lambda: leave_one_model_out(
+        AnchorPipeline(), FRAME.drop(columns="winner"), FRAME["winner"], models=FIRST
+    ),
+    raises=(TypeError, "models must be a list of labels, got the text 'model-01'"),
+)
+
+
+def strange_opponent():
+    frame = FRAME.copy()
+    for row in np.flatnonzero(ARRIVAL)[:5]:
+        side = "model_b" if frame.loc[row, "model_a"] == NEW else "model_a"
+        frame.loc[row, side] = "stranger"
+    return frame
+
+
+table(
+    "A model without human rows that is not named as new",
+    strange_opponent,
+    raises=(BattlesError, r"\['stranger'\] have no human rows"),
+    new_models=[NEW],
+    flags=("--new", NEW),
+)
+see(
+    "Several new models that never meet",
+    "test_anchor::test_new_models_that_never_meet_score_as_each_alone",
+)
+
+
+def far_features():
+    frame = FRAME.copy()
+    for side in "ab":
+        frame.loc[frame[f"model_{side}"] == NEW, f"x1_{side}"] += 20
+    return frame
+
+
+table(
+    "Features of a new model outside the historical range",
+    far_features,
+    warns=[
+        (DiagnosticWarning, "'judge-1': a feature .* outside the range .* in 100%"),
+        (InstabilityWarning, r"\['new-model'\] are not determined"),
+    ],
+    check=infinite(NEW),
+)  # fmt: skip
+
+
+def liked(n_features=0):
+    """A table whose judge likes some models, with features that tell them apart."""
+    data = simulate_battles(
+        n_models=7, n_judges=1, n_historical=3000, rho=0.0, item_sd=0.5, random_state=1
+    )
+    frame = data.X[["model_a", "model_b", "judge"]].assign(winner=data.y)
+    rng = np.random.default_rng(0)
+    names = sorted({*frame["model_a"], *frame["model_b"]})
+    for k in range(n_features):
+        own = dict(zip(names, rng.normal(size=len(names)), strict=True))
+        for side in "ab":
+            frame[f"z{k}_{side}"] = frame[f"model_{side}"].map(own)
+    return frame
+
+
+table(
+    "Features that tell the models apart, with item effects",
+    lambda: liked(4),
+    item_effects="random",
+    flags=("--item-effects", "random"),
+    warns=[(SkanchorWarning, r"7 historical models .* the worth of [01]\.\d models")],
+    check=lambda anchor: anchor.result_.item_df < 2.0 or pytest.fail(),
+)
+table(
+    "Judges that like some models for no reason in the table, item effects left out",
+    liked,
+    flags=("--item-effects", "none"),
+    warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
+)
+call(
+    "A covariance of item effects that lacks a judge",
+    lambda: fit(FRAME, item_effects=pd.DataFrame([[0.1]], ["judge-1"], ["judge-1"])),
+    raises=(ValueError, r"no row and column for the judges \['judge-2'\]"),
+)
+
+
+table(
+    "More features than a judge has rows, without a ridge",
+    many_features,
+    warns=[(SeparationWarning, "'judge-1' are separated by a combination"),
+           (SeparationWarning, "'judge-2' are separated by a combination"),
+           (SkanchorWarning, "not determine")],
+    check=lambda anchor: np.isinf(anchor.standard_errors_[NEW]) or pytest.fail(),
+    cli=False,
+)  # fmt: skip

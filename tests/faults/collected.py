@@ -1,0 +1,37 @@
+"""All faults, kind by kind, in the order of ``docs/faults.md``."""
+
+from faults import (
+    arrivals,
+    command_line,
+    features,
+    human_rows,
+    inference,
+    judges,
+    learners,
+    life_cycle,
+    names,
+    outcomes,
+    plans,
+    separation,
+    tables,
+    weights,
+)
+
+KINDS = (
+    separation,
+    human_rows,
+    judges,
+    arrivals,
+    outcomes,
+    names,
+    features,
+    tables,
+    weights,
+    plans,
+    life_cycle,
+    learners,
+    command_line,
+    inference,
+)
+FAULTS = [entry for kind in KINDS for entry in kind.FAULTS]
+assert len({entry.title for entry in FAULTS}) == len(FAULTS)

@@ -1,0 +1,128 @@
+"""Features: constant, alike, missing, or not numbers."""
+
+import numpy as np
+import pytest
+from faults.battles import (
+    FEATURES,
+    FRAME,
+    HUMAN,
+    fit,
+    infinite,
+    many_features,
+    ridge,
+    same_numbers,
+)
+from faults.entries import Listing
+from scipy.sparse import csr_matrix
+
+from skanchor import (
+    BTLRegressor,
+)
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+)
+
+FAULTS = Listing()
+table, call = FAULTS.table, FAULTS.call
+
+
+def with_pair(left, right):
+    return lambda: FRAME.assign(z_a=left(FRAME), z_b=right(FRAME))
+
+
+table("A constant feature", with_pair(lambda f: 1.0, lambda f: 1.0), check=same_numbers)
+table(
+    "A feature that occurs twice",
+    with_pair(lambda f: f["x1_a"], lambda f: f["x1_b"]),
+    check=same_numbers,
+)
+table(
+    "Features that add up to another",
+    with_pair(lambda f: f["x1_a"] + f["x2_a"], lambda f: f["x1_b"] + f["x2_b"]),
+    check=same_numbers,
+)
+table(
+    "Features in units of 1e8 and 1e-8",
+    lambda: FRAME.assign(
+        x1_a=FRAME["x1_a"] * 1e8, x1_b=FRAME["x1_b"] * 1e8,
+        x2_a=FRAME["x2_a"] * 1e-8, x2_b=FRAME["x2_b"] * 1e-8,
+    ),
+    check=same_numbers,
+)  # fmt: skip
+JUDGED = int(np.flatnonzero(~HUMAN)[3])
+table(
+    "A NaN feature in a row that is used",
+    lambda: FRAME.assign(x1_a=FRAME["x1_a"].mask(FRAME.index == JUDGED)),
+    raises=(BattlesError, f"'x1' contains NaN in 1 judge rows, .* row {JUDGED}"),
+)
+table(
+    "NaN features in human rows",
+    lambda: FRAME.assign(x1_a=FRAME["x1_a"].mask(HUMAN)),
+    check=same_numbers,
+)
+table(
+    "An infinite feature",
+    lambda: FRAME.assign(x1_a=FRAME["x1_a"].mask(FRAME.index == 3, np.inf)),
+    raises=(BattlesError, "'x1_a' contains infinity, first in row 3"),
+)
+table("No features", lambda: FRAME.drop(columns=FEATURES), check=infinite())
+table(
+    "More features than a judge has rows, with a ridge",
+    many_features,
+    calibrator=ridge(1.0),
+    check=lambda anchor: (
+        anchor.calibrator_.biases_["judge-1"].converged_ or pytest.fail("no finite fit")
+    ),
+    cli=False,
+)
+table(
+    "Half a feature pair",
+    lambda: FRAME.drop(columns="x1_b"),
+    raises=(BattlesError, r"\['x1_a'\] lack their other side"),
+)
+call(
+    "Numbers in an object column",
+    lambda: fit(FRAME.astype({"x1_a": object})),
+    check=same_numbers,
+)
+call(
+    "A word in a column of numbers",
+    lambda: fit(FRAME.assign(x1_a=[*FRAME["x1_a"][:-1], "oops"])),
+    raises=(BattlesError, "'x1_a' must be numeric: row .* holds 'oops', a str"),
+)
+call(
+    "Numbers as text in both columns of a pair",
+    lambda: fit(FRAME.astype({"x1_a": str, "x1_b": str})),
+    warns=[(DataWarning, "x1_a and x1_b hold numbers as text")],
+)
+call(
+    "Lists or dicts in both columns of a pair",
+    lambda: fit(
+        FRAME.assign(talk_a=[[{"role": "user"}]] * len(FRAME), talk_b=[{}] * len(FRAME))
+    ),
+    check=same_numbers,
+)
+call(
+    "Text beside numbers in a pair",
+    lambda: fit(FRAME.astype({"x1_a": str})),
+    raises=(BattlesError, "x1_a and x1_b differ in type"),
+)
+table(
+    "A feature pair that is the outcome",
+    lambda: FRAME.assign(
+        winner_model_a=FRAME["winner"], winner_model_b=1 - FRAME["winner"]
+    ),
+    warns=[(DataWarning, "winner_model_a and winner_model_b are left out")],
+    check=same_numbers,
+)
+call(
+    "Complex features",
+    lambda: fit(FRAME.assign(x1_a=FRAME["x1_a"] + 1j)),
+    raises=(BattlesError, "Complex data not supported: feature 'x1_a'"),
+)
+call(
+    "A sparse matrix",
+    lambda: BTLRegressor().fit(csr_matrix(np.eye(3)), [0, 1, 0]),
+    raises=(TypeError, "Sparse data was passed"),
+)

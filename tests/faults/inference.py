@@ -1,0 +1,67 @@
+"""Levels, anchors, and what errors promise."""
+
+import math
+
+import pytest
+from faults.battles import FIRST, FRAME, HUMAN, fitted, wins
+from faults.entries import Listing
+
+from skanchor import (
+    split_battles,
+)
+from skanchor.baselines import JointBTL
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    SeparationWarning,
+)
+
+FAULTS = Listing()
+call, see = FAULTS.call, FAULTS.see
+
+
+call(
+    "A confidence level of 0, 1, -1, 95, NaN or a text",
+    [
+        lambda level=level: fitted().conf_int(level)
+        for level in (0, 1, -1, 95, "95", math.nan)
+    ],
+    raises=(ValueError, "level must"),
+)
+call(
+    "The Elo view of an unknown anchor",
+    lambda: fitted().btl_.elo(anchor="nobody"),
+    raises=(BattlesError, "Unknown anchor 'nobody'"),
+)
+for title, where in {
+    "Coverage on the default design":
+        "test_anchor::test_coverage_on_the_default_simulation",
+    "Four times the rows": "test_invariance::test_errors_halve_when_rows_quadruple",
+    "Repeats of the cross-fit": "test_anchor::test_repeats_combine_by_medians",
+    "Dependent rows of a prompt":
+        "test_anchor::test_groups_stay_whole_and_square_their_total",
+    "Linear bias against the joint likelihood":
+        "test_anchor::test_close_to_joint_maximum_likelihood",
+    "A new model tied with all others":
+        "results.test_ranking::test_rank_set_of_a_model_tied_with_all",
+    "Errors of zero and of infinity":
+        "results.test_ranking::test_zero_and_infinite_errors_never_reject",
+    "Verdicts without information":
+        "riesz.test_debiaser::test_separated_verdicts_take_no_part",
+}.items():  # fmt: skip
+    see(title, where)
+
+
+def bad_truth():
+    frame = wins(FRAME, FIRST, HUMAN)
+    X, y = split_battles(frame)
+    return leave_one_model_out(JointBTL(), X, y)
+
+
+call(
+    "Leaving out models one by one when one never lost",
+    bad_truth,
+    warns=[(SeparationWarning, "never lost"), (DataWarning, "have no true score")],
+    check=lambda found: FIRST not in found.index or pytest.fail(),
+)

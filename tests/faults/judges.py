@@ -1,0 +1,218 @@
+"""Judges who separate, toss coins, or judge themselves."""
+
+import numpy as np
+import pandas as pd
+from faults.battles import (
+    ARRIVAL,
+    FRAME,
+    HUMAN,
+    NEW,
+    fit,
+    fitted,
+    infinite,
+    keep_rows,
+    ridge,
+)
+from faults.entries import Listing
+from numpy.testing import assert_allclose
+
+from skanchor import (
+    BTLRegressor,
+    JudgeCalibrator,
+    split_battles,
+)
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DiagnosticWarning,
+    InstabilityWarning,
+    SeparationWarning,
+    WeakJudgeWarning,
+)
+
+FAULTS = Listing()
+table, call = FAULTS.table, FAULTS.call
+
+
+def split_by(column, ties=0, judge="judge-1"):
+    rows = (FRAME["judge"] == judge).to_numpy()
+    other = column[:-2] + "_b"
+    winner = np.where(rows, FRAME[column] > FRAME[other], FRAME["winner"])
+    frame = FRAME.assign(winner=winner.astype(float))
+    chosen = np.flatnonzero(rows)[:ties]
+    frame.loc[chosen, column] = frame.loc[chosen, other]
+    frame.loc[chosen, "winner"] = np.arange(ties) % 2
+    return frame
+
+
+SPLIT = (SeparationWarning, "'judge-1' are separated by feature 'x1'")
+table("Verdicts that one feature separates", lambda: split_by("x1_a"), warns=[SPLIT])
+table(
+    "Verdicts that a feature separates but for ties on the boundary",
+    lambda: split_by("x1_a", ties=20),
+    warns=[SPLIT],
+)
+table(
+    "Verdicts that a feature separates, with a ridge",
+    lambda: split_by("x1_a"),
+    warns=[(WeakJudgeWarning, "Sensitivity of judge 'judge-1'")],
+    calibrator=ridge(),
+    check=infinite(),
+    cli=False,
+)
+table(
+    "A judge without historical rows",
+    lambda: FRAME.assign(
+        judge=FRAME["judge"].mask(ARRIVAL & (FRAME["judge"] == "judge-1"), "stranger")
+    ),
+    warns=[(DataWarning, "Judge 'stranger' has no historical row.* are left out")],
+    check=infinite(),
+)
+
+
+def assert_same_judges(anchor):
+    assert anchor.judges_.tolist() == fitted().judges_.tolist()
+
+
+def for_the_better(size):
+    rows = np.flatnonzero(~HUMAN & ~ARRIVAL)[:size]
+    few = FRAME.iloc[rows].assign(judge="rare")
+    best = BTLRegressor().fit(*split_battles(FRAME)).scores_
+    better = few["model_a"].map(best).to_numpy() > few["model_b"].map(best).to_numpy()
+    return pd.concat([FRAME, few.assign(winner=better * 1.0)], ignore_index=True)
+
+
+table(
+    "A judge with a handful of historical rows",
+    lambda: for_the_better(4),
+    warns=[(DataWarning, "'rare' has 4 historical rows .* fewer than the 20 .* left")],
+    check=lambda anchor: assert_same_judges(anchor),
+)
+table(
+    "A judge that is always for the better model",
+    lambda: for_the_better(40),
+    warns=[(SeparationWarning, "'rare' are separated by the score difference")],
+    check=infinite(),
+)
+table(
+    "No judge with both historical and new rows",
+    lambda: FRAME.assign(judge=FRAME["judge"].mask(ARRIVAL, "stranger")),
+    raises=(BattlesError, r"no comparison by a calibrated judge \(\['stranger'\]"),
+)
+
+
+def noise(judges):
+    coin = np.random.default_rng(2).integers(0, 2, len(FRAME))
+    rows = FRAME["judge"].isin(judges)
+    return FRAME.assign(winner=FRAME["winner"].mask(rows, coin))
+
+
+WEAK = (WeakJudgeWarning, "Sensitivity of judge")
+table(
+    "Judges that toss coins",
+    lambda: noise(["judge-1", "judge-2"]),
+    warns=[WEAK, (InstabilityWarning, "Sensitivities are weak: judge")],
+    check=infinite(NEW),
+)
+table(
+    "A judge that only ties",
+    lambda: FRAME.assign(winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 0.5)),
+    warns=[
+        (WeakJudgeWarning, "'judge-1' is close to zero"),
+        (DiagnosticWarning, "'judge-1' tells models apart weakly"),
+    ],
+)
+
+
+def same_as_before(anchor):
+    assert anchor.calibrator_.sensitivities_["judge-1"] < 0
+    assert_allclose(anchor.scores_, fit(FRAME).scores_, atol=1e-8)
+
+
+table(
+    "A judge that prefers what people like less",
+    lambda: FRAME.assign(
+        winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 1 - FRAME["winner"])
+    ),
+    warns=[(WeakJudgeWarning, "negative .* run against the human ranking")],
+    check=same_as_before,
+)
+
+
+def own_judge():
+    frame = FRAME.copy()
+    return frame.assign(judge=frame["judge"].replace("judge-1", NEW))
+
+
+def judged_itself(anchor):
+    judge = FRAME["judge"][ARRIVAL]
+    share = anchor.result_.diagnostics.models.loc[NEW, "self_judged"]
+    assert share == np.mean(judge == "judge-1")
+    assert_allclose(anchor.scores_, fit(FRAME).scores_, atol=0.2)
+
+
+table(
+    "A judge that decides on itself as a new model",
+    own_judge,
+    warns=[(DiagnosticWarning, r"'new-model' gave \d+% of the verdicts on itself")],
+    check=judged_itself,
+)
+
+
+def first_side():
+    return FRAME.assign(winner=FRAME["winner"].mask(FRAME["judge"] == "judge-1", 1.0))
+
+
+table(
+    "A judge that always prefers the first side",
+    first_side,
+    warns=[(WeakJudgeWarning, "'judge-1' prefers the side shown first in all")],
+    check=infinite(),
+)
+table(
+    "A judge that always prefers the first side, with position effects",
+    first_side,
+    warns=[(WeakJudgeWarning, "position effect of judge 'judge-1' lies on its bound"),
+           WEAK],
+    calibrator=JudgeCalibrator(position_effect=True),
+    flags=("--position-effect",),
+    check=infinite(),
+)  # fmt: skip
+table(
+    "A position effect that the rows cannot show",
+    lambda: FRAME.assign(shown_first=np.minimum(FRAME["model_a"], FRAME["model_b"]))
+    .assign(shown_first=lambda f: np.where(
+        f["shown_first"] == f["model_a"], "model_a", "model_b")),
+    raises=(BattlesError, "position effect of judge 'judge-1' cannot be learned"),
+    calibrator=JudgeCalibrator(position_effect=True),
+    flags=("--position-effect",),
+)  # fmt: skip
+call(
+    "A sensitivity on its bound",
+    lambda: fit(FRAME, calibrator=JudgeCalibrator(sensitivity_bounds=(0.0, 0.3))),
+    warns=[(WeakJudgeWarning, "lies on its bound")],
+)
+
+
+def twins():
+    alone = keep_rows(FRAME["judge"] != "judge-2").assign(
+        prompt_id=lambda f: [f"p{i}" for i in range(len(f))]
+    )
+    twin = alone[alone["judge"] == "judge-1"].assign(judge="judge-2")
+    return alone, pd.concat([alone, twin], ignore_index=True)
+
+
+def not_halved(anchor):
+    alone = fit(twins()[0], groups="prompt_id")
+    assert_allclose(anchor.standard_errors_, alone.standard_errors_, rtol=0.1)
+    plain = fit(twins()[1])
+    assert (anchor.standard_errors_ > 1.2 * plain.standard_errors_).all()
+
+
+table(
+    "The same verdicts under two judges' names, grouped by prompt",
+    lambda: twins()[1],
+    groups="prompt_id",
+    flags=("--groups", "prompt_id"),
+    check=not_halved,
+)

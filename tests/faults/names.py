@@ -1,0 +1,120 @@
+"""Names of models and judges, in fit and in predict; battles that occur twice."""
+
+import pandas as pd
+from faults.battles import FIRST, FRAME, GHOST, NEW, fit, fitted, half, same_fit
+from faults.entries import Listing
+from numpy.testing import assert_allclose
+
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+)
+
+FAULTS = Listing()
+table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+
+
+table(
+    "A missing model name",
+    lambda: FRAME.assign(model_a=FRAME["model_a"].mask(FRAME.index == 7)),
+    raises=(BattlesError, "'model_a' .*1 missing ids, the first in row 7"),
+)
+table(
+    "A missing judge",
+    lambda: FRAME.assign(judge=FRAME["judge"].mask(FRAME.index == 7)),
+    raises=(BattlesError, "'judge' .*1 missing ids, the first in row 7"),
+)
+call(
+    "Model names that mix text and numbers",
+    lambda: fit(FRAME.replace({FIRST: 1})),
+    raises=(TypeError, r"mix types that cannot be ordered: \['int', 'str'\]"),
+)
+call(
+    "Model names that are lists",
+    lambda: fit(FRAME.assign(model_a=[[name] for name in FRAME["model_a"]])),
+    raises=(TypeError, "'model_a' must be strings or numbers.*got list"),
+)
+
+
+def renamed(names, dtype=None):
+    frame = FRAME.assign(
+        model_a=FRAME["model_a"].map(names), model_b=FRAME["model_b"].map(names)
+    )
+    return frame.astype({"model_a": dtype, "model_b": dtype}) if dtype else frame
+
+
+ORDERED = sorted({*FRAME["model_a"], *FRAME["model_b"]})
+CODES = {name: i for i, name in enumerate(ORDERED)}
+ODD = dict(zip(ORDERED, [" a", "b,c", "ü", 'q"q', "x" * 10_000, "模型"], strict=True))
+
+
+def all_dtypes(anchor):
+    for dtype in ("string[pyarrow]", "category", object, "U20"):
+        other = fit(renamed({name: name for name in ORDERED}, dtype))
+        assert_allclose(other.scores_, anchor.scores_, atol=1e-9)
+    numbers = fit(renamed(CODES))
+    assert_allclose(numbers.scores_, anchor.scores_, atol=1e-9)
+    assert numbers.scores_.index.tolist() == [CODES[NEW]]
+
+
+table("Model names of any dtype", lambda: FRAME, check=all_dtypes)
+table(
+    "Model names with blanks, commas, quotes, other scripts, 10,000 letters",
+    lambda: renamed(ODD),
+    check=lambda anchor: assert_allclose(
+        anchor.leaderboard().loc[[ODD[m] for m in ORDERED[:5]], "score"],
+        fit(FRAME).leaderboard().loc[ORDERED[:5], "score"],
+        # Other names are dealt to other folds.
+        atol=0.1,
+    ),
+)
+table(
+    "Model names that differ in blanks or case alone",
+    lambda: half("model_a", FIRST, FIRST.title() + " "),
+    warns=[(DataWarning, r"models \['Model-01 ', 'model-01'\] differ in blanks")],
+)
+see("Other names for the models", "test_invariance::test_names_and_row_order")
+call(
+    "Categories that no row uses",
+    lambda: fit(
+        renamed({m: m for m in ORDERED}).astype(
+            dict.fromkeys(["model_a", "model_b"], pd.CategoricalDtype([*ORDERED, "z"]))
+        )
+    ),
+    check=same_fit,
+)
+call(
+    "An unseen model in predict",
+    lambda: fitted().win_probability(GHOST),
+    warns=[(DataWarning, r"3 rows involve models without a score \(\['ghost'\]\)")],
+    check=lambda p: assert_allclose(p, 0.5),
+)
+call(
+    "An unseen model in predict, with unseen='raise'",
+    lambda: fit(FRAME, unseen="raise").predict(GHOST),
+    raises=(BattlesError, "'ghost'"),
+)
+call(
+    "An unseen judge in predict",
+    lambda: fitted().predict(FRAME.drop(columns="winner")[:3].assign(judge="other")),
+    raises=(BattlesError, r"Judges \['other'\] were not calibrated"),
+)
+call(
+    "A model against itself in predict",
+    lambda: fitted().win_probability(
+        FRAME.drop(columns="winner")[:2].assign(model_a=FIRST, model_b=FIRST)
+    ),
+    warns=[(DataWarning, "2 rows compare a model with itself")],
+    check=lambda p: assert_allclose(p, 0.5),
+)
+PROMPTS = FRAME.assign(prompt_id=[f"p{i}" for i in range(len(FRAME))])
+COPIES = pd.concat([PROMPTS, PROMPTS[:7]], ignore_index=True)
+table(
+    "Battles that occur twice",
+    lambda: COPIES,
+    warns=[(DataWarning, f"7 rows are copies .* first in row {len(FRAME)}")],
+)
+table(
+    "Battles that occur twice, by two raters",
+    lambda: COPIES.assign(rater=["one"] * len(FRAME) + ["two"] * 7),
+)

@@ -1,0 +1,68 @@
+"""Outcomes: labels, numbers and what is missing."""
+
+from faults.battles import FRAME, fit, same_fit
+from faults.entries import Listing
+
+from skanchor.exceptions import (
+    BattlesError,
+)
+
+FAULTS = Listing()
+table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+
+
+def outcome(change):
+    return lambda: FRAME.assign(winner=change(FRAME["winner"]))
+
+
+table(
+    "An outcome label that is not known",
+    outcome(lambda y: y.map({1.0: "model_a", 0.0: "B wins"})),
+    raises=(BattlesError, r"Unknown outcome labels \['B wins'\], first in row \d"),
+)
+table(
+    "Outcomes that name the model that won",
+    lambda: FRAME.assign(
+        winner=FRAME["model_a"].where(FRAME["winner"] == 1, FRAME["model_b"])
+    ),
+    raises=(BattlesError, r"are names of models\. .* or 'model_b': y\.mask"),
+)
+call(
+    "Outcomes 1 and 0 as text",
+    lambda: fit(FRAME.assign(winner=FRAME["winner"].map({1.0: "1", 0.0: "0"}))),
+    raises=(BattlesError, r"numbers as text\. Convert them: y\.astype\(float\)"),
+)
+table(
+    "A missing outcome",
+    outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"}).mask(y.index == 7)),
+    raises=(BattlesError, "1 missing outcomes, the first in row 7"),
+)
+table(
+    "Outcomes 1 and 2",
+    outcome(lambda y: y + 1),
+    raises=(BattlesError, r"must be in \[0, 1\]; row \d+ has 2.0"),
+)
+table(
+    "A NaN among numeric outcomes",
+    outcome(lambda y: y.mask(y.index == 4)),
+    raises=(BattlesError, r"must be in \[0, 1\]; row 4 has nan"),
+)
+table(
+    "Outcomes as text, bool, int or float",
+    outcome(lambda y: y.map({1.0: "model_a", 0.0: "model_b"})),
+    check=lambda anchor: [
+        same_fit(other)
+        for other in (
+            anchor,
+            fit(FRAME.astype({"winner": bool})),
+            fit(FRAME.astype({"winner": int})),
+        )
+    ],
+)
+see("Ties", "test_btl::test_two_models_closed_form")
+see("Labels of bare arrays in either order",
+    "test_btl::test_bare_arrays_follow_label_order")  # fmt: skip
+see(
+    "Every row turned round together with its outcome",
+    "test_invariance::test_turning_rows_negates_the_position_effect_alone",
+)

@@ -1,0 +1,171 @@
+"""Votes that bound no score, or join no models."""
+
+import numpy as np
+import pandas as pd
+from faults.battles import (
+    ARRIVAL,
+    FEATURES,
+    FIRST,
+    FRAME,
+    HUMAN,
+    NEW,
+    fit,
+    heard,
+    infinite,
+    keep_rows,
+    meets,
+    wins,
+)
+from faults.entries import Listing
+from numpy.testing import assert_allclose
+
+from skanchor import (
+    BTLRegressor,
+)
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    SeparationWarning,
+)
+from skanchor.simulation import simulate_battles
+
+FAULTS = Listing()
+table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
+
+
+def unbeaten(anchor):
+    infinite(FIRST)(anchor)
+    # Far out, its rows say nothing of the others: the answer is as without it.
+    assert anchor.leaderboard().index[0] == FIRST
+    rest = fit(wins(keep_rows(~meets(FIRST)), FIRST, HUMAN[~meets(FIRST)]))
+    error = rest.standard_errors_[NEW]
+    assert abs(rest.scores_[NEW] - anchor.scores_[NEW]) < 0.1 * error
+    assert anchor.influence_.shape == (len(FRAME), 6)
+    known = anchor.win_probability(FRAME[HUMAN & meets(FIRST)].drop(columns="winner"))
+    assert ((known < 1e-4) | (known > 1 - 1e-4)).all()
+    # So with every way of inference.
+    for params in (
+        {"item_effects": 0.01 * np.eye(2)},
+        {"n_repeats": 2},
+        {"groups": np.arange(len(FRAME)) // 2},
+        {"debiaser": "passthrough"},
+    ):
+        other, _ = heard(lambda p=params: fit(wins(FRAME, FIRST, HUMAN), **p))
+        assert np.isinf(other.leaderboard().loc[FIRST, "standard_error"])
+        p = other.win_probability(FRAME.drop(columns="winner"))
+        assert ((p >= 0) & (p <= 1)).all()
+
+
+def two_groups(n_bridges=0, winner=None):
+    groups = {FIRST, "model-02"}
+    inside = FRAME["model_a"].isin(groups) == FRAME["model_b"].isin(groups)
+    across = np.flatnonzero(HUMAN & ~inside)
+    rows = ~HUMAN | inside.to_numpy()
+    rows[across[:n_bridges]] = True
+    frame = FRAME.copy()
+    if winner is not None:
+        frame.loc[across[:n_bridges], "winner"] = winner
+    return frame[rows].reset_index(drop=True)
+
+
+SEPARATED = [(SeparationWarning, r"Human votes bound"), (DataWarning, "left out")]
+table(
+    "A model that never lost to people",
+    lambda: wins(FRAME, FIRST, HUMAN),
+    warns=[(SeparationWarning, r"\['model-01'\] never lost"), SEPARATED[1]],
+    check=unbeaten,
+)
+table(
+    "A model that never won with people",
+    lambda: wins(FRAME, FIRST, HUMAN, won=False),
+    warns=[(SeparationWarning, r"\['model-01'\] never won"), SEPARATED[1]],
+    check=infinite(FIRST),
+)
+see(
+    "A model that never lost, with a ridge on the scores",
+    "test_btl::test_ridge_heals_separation",
+)
+table(
+    "A model that never lost, named as new",
+    lambda: wins(FRAME, FIRST, HUMAN),
+    new_models=[NEW, FIRST],
+    flags=("--new", NEW, FIRST),
+    check=infinite(),
+)
+table(
+    "Two groups of models that no vote joins",
+    two_groups,
+    raises=(DisconnectedError, r"2 separate groups.*model-03, .*\{model-01, model-02"),
+)
+table(
+    "Two groups that no vote joins, with disconnected='warn'",
+    two_groups,
+    warns=[(SeparationWarning, "2 separate groups .* centred on its own")],
+    btl=BTLRegressor(disconnected="warn"),
+    cli=False,
+)
+table(
+    "Two groups joined by a single vote",
+    lambda: two_groups(1, 1.0),
+    warns=[(SeparationWarning, "is both beaten by and beating"), SEPARATED[1]],
+    check=infinite(FIRST, "model-02"),
+)
+table(
+    "A chain in which each model beats the next ones always",
+    lambda: FRAME.assign(
+        winner=np.where(HUMAN, FRAME["model_a"] < FRAME["model_b"], FRAME["winner"])
+    ),
+    raises=(BattlesError, "all historical models on one side only"),
+)
+
+
+def tiny_btl(rows, **params):
+    X = pd.DataFrame(rows, columns=["model_a", "model_b", "winner"])
+    return BTLRegressor(**params).fit(X[["model_a", "model_b"]], X["winner"])
+
+
+def half_open(btl):
+    assert np.isinf(btl.standard_errors_).all()
+    low, high = btl.conf_int().to_numpy().T
+    assert ((low == -np.inf) ^ (high == np.inf)).all()
+
+
+call(
+    "A chain of models in BTLRegressor alone",
+    lambda: tiny_btl([("a", "b", 1), ("b", "c", 1)] * 5),
+    warns=[(SeparationWarning, r"\['c'\] never won and \['a'\] never lost")],
+    check=half_open,
+)
+table(
+    "Rows that compare a model with itself",
+    lambda: pd.concat(
+        [FRAME, FRAME[:2].assign(model_a="solo", model_b="solo", judge="human")],
+        ignore_index=True,
+    ),
+    warns=[(DataWarning, r"2 rows .* itself and count for nothing; models \['solo'\]")],
+    check=lambda anchor: assert_allclose(
+        anchor.scores_, fit(FRAME).scores_, atol=0.5 * anchor.standard_errors_.iloc[0]
+    ),
+)
+
+
+def two_models():
+    data = simulate_battles(
+        n_models=2, n_judges=2, n_new=200, n_historical=600, scores=[0.6, -0.6],
+        random_state=2,
+    )  # fmt: skip
+    frame = data.X.assign(winner=np.asarray(data.y, dtype=float))
+    return frame.drop(columns=FEATURES)
+
+
+table("Two historical models", two_models, check=infinite())
+table(
+    "One historical model",
+    lambda: keep_rows(ARRIVAL & meets(FIRST)).assign(
+        judge=lambda f: f["judge"].mask(f["judge"] == "judge-1", "human")
+    ),
+    raises=(BattlesError, "Historical models with human rows: 1; at least two"),
+    new_models=[NEW],
+    flags=("--new", NEW),
+)

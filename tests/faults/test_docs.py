@@ -1,0 +1,27 @@
+"""``docs/faults.md`` lists the faults that are tested, and answers them alike."""
+
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+from faults.collected import FAULTS
+
+
+def test_tests_named_elsewhere_exist():
+    for entry in FAULTS:
+        if entry.where:
+            module, _, name = entry.where.partition("::")
+            assert inspect.isfunction(getattr(import_module(module), name)), entry.where
+
+
+def test_docs_list_the_same_faults():
+    page = Path(__file__).parents[2] / "docs" / "faults.md"
+    tables = page.read_text("utf-8").partition("## scikit-learn's own checks")[0]
+    rows = re.findall(r"^\| (.+?) +\| (.+?) +\|$", tables, re.M)
+    rows = [row for row in rows if row[0] != "input" and set(row[0]) != {"-"}]
+    assert [title for title, _ in rows] == [entry.title for entry in FAULTS]
+    for entry, (title, answer) in zip(FAULTS, rows, strict=True):
+        if not entry.where:
+            kind = "Error" if entry.raises else "Warning" if entry.warns else "Works"
+            assert answer.startswith(kind), title

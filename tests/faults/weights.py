@@ -1,0 +1,41 @@
+"""Weights of rows."""
+
+import numpy as np
+from faults.battles import FRAME, HUMAN, fit, same_fit
+from faults.entries import Listing
+
+FAULTS = Listing()
+call, see = FAULTS.call, FAULTS.see
+
+
+def weighted(weight, **params):
+    return lambda: fit(FRAME, sample_weight=weight, **params)
+
+
+ONES = np.ones(len(FRAME))
+for name, weight, message in (
+    ("A negative weight", np.r_[-1.0, ONES[1:]], "Negative values in data passed to"),
+    ("Weights that are all zero", 0 * ONES, "weight.*non-zero|non-zero.*weight"),
+    ("A NaN weight", np.r_[np.nan, ONES[1:]], "sample_weight contains NaN"),
+    ("An infinite weight", np.r_[np.inf, ONES[1:]], "sample_weight contains infinity"),
+    ("Too few weights", ONES[1:], r"sample_weight.shape == \(699,\)"),
+    (
+        "Weights of 1e-300 beside weights of 1e300",
+        np.where(HUMAN, 1e300, 1e-300),
+        "sample_weight spans too much",
+    ),
+):
+    call(name, weighted(weight), raises=(ValueError, message))
+call("Weights of 1e-300 throughout", weighted(1e-300 * ONES), check=same_fit)
+call("Weights of 1e300 throughout", weighted(1e300 * ONES), check=same_fit)
+see(
+    "Fractional weights with a mean far from one",
+    "items.test_dispersion::test_weights_that_are_no_counts_are_told",
+)
+see("Rows of weight zero", "test_invariance::test_rows_of_weight_zero_are_not_there")
+see(
+    "Integer weights against copies of rows",
+    "test_anchor::test_copies_in_one_group_equal_integer_weights",
+)
+see("Fewer than thirty groups", "folds.test_source_kfold::test_few_groups_are_told")
+see("Rows in another order", "test_invariance::test_names_and_row_order")

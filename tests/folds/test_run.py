@@ -1,0 +1,33 @@
+"""The loop over a plan: order of its jobs, threads of its workers."""
+
+import joblib
+import pytest
+from threadpoolctl import threadpool_info
+
+from skanchor.folds import run_plan
+
+
+def _square(x):
+    return x * x
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_plan_keeps_the_order_of_its_jobs(n_jobs, capsys):
+    assert run_plan(_square, [(i,) for i in range(5)], n_jobs=n_jobs) == [
+        0, 1, 4, 9, 16,
+    ]  # fmt: skip
+    assert run_plan(_square, [(3,)], verbose=1) == [9]
+    assert capsys.readouterr().out == ""
+
+
+def _blas_threads():
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max((pool["num_threads"] for pool in pools), default=1)
+
+
+def test_workers_that_are_threads_share_the_cores():
+    before = _blas_threads()
+    with joblib.parallel_config("threading"):
+        inside = run_plan(_blas_threads, [()] * 4, n_jobs=2)
+    assert max(inside) <= max(1, joblib.cpu_count() // 2)
+    assert _blas_threads() == before

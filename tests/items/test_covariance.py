@@ -1,0 +1,183 @@
+"""The covariance of the item effects, given or estimated."""
+
+import warnings
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from item_battles import COVARIANCE, random_effects, small
+from learners import Wrapped
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias.protocol import LastStage
+from skanchor.exceptions import (
+    BattlesError,
+    WeakJudgeWarning,
+)
+from skanchor.inference import satterthwaite, t_quantile
+
+
+def test_the_order_and_shape_of_a_given_covariance():
+    data = small()
+    table = pd.DataFrame(
+        COVARIANCE, index=["judge-1", "judge-2"], columns=["judge-1", "judge-2"]
+    )
+    plain = AnchorPipeline(cv=3, random_state=0, item_effects=COVARIANCE)
+    turned = AnchorPipeline(cv=3, random_state=0, item_effects=table.iloc[::-1, ::-1])
+    assert_allclose(
+        plain.fit(data.X, data.y).scores_, turned.fit(data.X, data.y).scores_
+    )
+    for wrong in (np.eye(3), -np.eye(2), np.array([[1.0, 2.0], [0.0, 1.0]]), "many"):
+        with pytest.raises(ValueError, match="item_effects"):
+            AnchorPipeline(cv=3, item_effects=wrong).fit(data.X, data.y)
+
+
+def test_too_few_historical_models():
+    data = small(n_models=4)
+    with pytest.raises(BattlesError, match="at least 5 historical models"):
+        AnchorPipeline(cv=3, item_effects="random").fit(data.X, data.y)
+
+
+def test_separated_verdicts_leave_the_covariance_finite():
+    data = small(n_models=6, n_judges=4, n_historical=300, n_new=60, item_sd=2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor = AnchorPipeline(cv=3, random_state=0, item_effects="random")
+        anchor.fit(data.X[["model_a", "model_b", "judge"]], data.y)
+    assert np.isfinite(anchor.item_covariance_).all()
+    assert (np.diag(anchor.item_covariance_) <= 25.0).all()
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_a_judge_turned_round_deviates_as_before():
+    data = small(seed=2, n_judges=4, n_models=8, n_historical=6000, item_corr=0.6)
+    X = data.X[["model_a", "model_b", "judge"]]
+    plain = random_effects(X, data.y)
+    y = np.where(X.judge == "judge-2", 1 - data.y, data.y)
+    with pytest.warns(WeakJudgeWarning, match="'judge-2' is negative"):
+        turned = random_effects(X, y, cv=plain.fold_plan_[0])
+    assert turned.calibrator_.sensitivities_["judge-2"] < 0
+    assert_allclose(turned.conf_int(), plain.conf_int(), rtol=1e-6)
+    sign = np.where(plain.judges_ == "judge-2", -1.0, 1.0)
+    expected = plain.item_covariance_ * np.outer(sign, sign)
+    assert_allclose(turned.item_covariance_, expected, rtol=1e-5)
+    p = [a.result_.diagnostics.item_p for a in (plain, turned)]
+    assert_allclose(*p, rtol=1e-6)
+
+
+def test_copies_in_a_group_show_no_more_deviations():
+    data = small(seed=4)
+    X = data.X[["model_a", "model_b", "judge"]]
+    once = random_effects(X, data.y)
+    rows = np.repeat(np.arange(len(X)), np.where(X.judge == "human", 1, 3))
+    copies = X.iloc[rows].reset_index(drop=True)
+    again = random_effects(copies, data.y[rows], groups=rows)
+    assert_allclose(again.item_covariance_, once.item_covariance_, rtol=1e-5)
+    p = [a.result_.diagnostics.item_p for a in (once, again)]
+    assert_allclose(*p, rtol=1e-6)
+
+
+def test_features_that_tell_models_apart_take_degrees_of_freedom():
+    data = small(seed=1, n_models=9, n_judges=1, n_historical=4000, rho=0.0)
+    X = data.X[["model_a", "model_b", "judge"]].copy()
+    assert random_effects(X, data.y).result_.item_df == 7
+    rng = np.random.default_rng(0)
+    names = np.unique(X[["model_a", "model_b"]])
+    for noise, kept in ((0.0, 3.0), (1.0, 7.0)):
+        table = X.copy()
+        for k in range(4):
+            own = pd.Series(rng.normal(size=len(names)), index=names)
+            for side in "ab":
+                within = noise * rng.normal(size=len(X))
+                table[f"z{k}_{side}"] = table[f"model_{side}"].map(own) + within
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            df = random_effects(table, data.y).result_.item_df
+        assert df == pytest.approx(kept, abs=0.7)
+
+
+def test_an_estimated_covariance_widens_the_interval():
+    """Beside the same covariance given: by a factor, and by the t law."""
+    data = small(n_models=8, n_historical=2000, item_sd=0.4)
+    learned = AnchorPipeline(cv=3, item_effects="random", random_state=0)
+    learned.fit(data.X, data.y)
+    given = AnchorPipeline(cv=3, item_effects=learned.item_covariance_, random_state=0)
+    given.fit(data.X, data.y)
+    assert_allclose(learned.scores_, given.scores_)
+    parts = learned.variance_["items"] / given.variance_["items"]
+    assert 1.05 < parts.iloc[0] < 3.0
+    half = {}
+    for name, anchor in (("learned", learned), ("given", given)):
+        low, high = anchor.conf_int().iloc[0]
+        half[name] = (high - low) / 2.0 / anchor.standard_errors_.iloc[0]
+    assert half["given"] == pytest.approx(norm.ppf(0.975))
+    # No more degrees of freedom than models: at most six of eight.
+    most = satterthwaite(
+        learned.standard_errors_.to_numpy() ** 2,
+        learned.variance_["items"].to_numpy(),
+        6.0,
+    )
+    assert half["learned"] > t_quantile(0.95, most)[0] - 1e-9 > 2.0
+
+
+@pytest.mark.filterwarnings("ignore:.*has a flexible learner")
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize(
+    "learner",
+    [BoostedBias(max_rounds=10), pytest.param("network", marks=pytest.mark.torch)],
+)
+def test_flexible_biases_do_not_swallow_the_deviations(learner):
+    """Features that tell the models apart let psi imitate deviations."""
+    data = small(n_models=10, n_historical=3000, n_judges=1, item_sd=0.5)
+    rng = np.random.default_rng(0)
+    for k in range(8):
+        shift = dict(zip(sorted({*data.X.model_a, *data.X.model_b}),
+                         rng.normal(size=11), strict=True))  # fmt: skip
+        for side in "ab":
+            data.X[f"z{k}_{side}"] = data.X[f"model_{side}"].map(shift).astype(
+                float
+            ) + rng.normal(0, 0.7, len(data.X))
+    found = {
+        bias: AnchorPipeline(
+            calibrator=JudgeCalibrator(bias), debiaser=RieszDebiaser(),
+            cv=2, item_effects="random", random_state=0,
+        ).fit(data.X, data.y)
+        for bias in ("linear", learner)
+    }  # fmt: skip
+    deviation = [np.sqrt(a.item_covariance_[0, 0]) for a in found.values()]
+    assert 0.3 < deviation[0] < 0.8
+    assert 0.6 < deviation[1] / deviation[0] < 1.5
+    p = [a.result_.diagnostics.item_p for a in found.values()]
+    assert p[0] < 0.05
+    assert 0.5 < p[1] / p[0] < 2.0
+
+
+@pytest.mark.filterwarnings("ignore:.*has a flexible learner")
+def test_a_last_stage_is_as_good_as_a_span():
+    class Staged(Wrapped):
+        def last_stage(self, pairs, weight):
+            inner = self.inner_
+            return LastStage(inner.span(pairs), inner.ridge(pairs, weight), inner.coef_)
+
+        def rejoined(self, coef):
+            other = copy(self)
+            other.inner_ = copy(self.inner_)
+            other.inner_.coef_ = coef
+            return other
+
+    data = small(seed=1)
+    span, staged = (
+        AnchorPipeline(
+            calibrator=JudgeCalibrator(bias), debiaser=RieszDebiaser(),
+            cv=2, item_effects="random", random_state=0,
+        ).fit(data.X, data.y)
+        for bias in (LinearBias(), Staged())
+    )  # fmt: skip
+    assert_allclose(staged.item_covariance_, span.item_covariance_, rtol=1e-9)
+    assert_allclose(staged.conf_int(), span.conf_int(), atol=2e-3)
+    p = [a.result_.diagnostics.item_p for a in (span, staged)]
+    assert_allclose(*p, rtol=1e-9)

@@ -1,0 +1,55 @@
+"""The noise of a source: read off its residuals, whatever the unit of weights."""
+
+import numpy as np
+import pytest
+from item_battles import random_effects, small
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from skanchor import AnchorPipeline
+from skanchor.exceptions import (
+    DataWarning,
+)
+from skanchor.items import dispersions
+from skanchor.sample import Sample
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize("unit", [0.1, 2.5])
+def test_weights_that_are_no_counts_are_told(unit):
+    data = small(item_sd=0.0)
+    weight = np.full(len(data.y), unit)
+    with pytest.warns(DataWarning, match=f"sample_weight is {unit}"):
+        AnchorPipeline(cv=3).fit(data.X, data.y, sample_weight=weight)
+    plain, *weighted = (
+        AnchorPipeline(cv=3, item_effects=how, random_state=0).fit(
+            data.X, data.y, sample_weight=w
+        )
+        for how, w in ((None, None), (None, weight), ("none", weight))
+    )
+    for fit in weighted:
+        assert_allclose(fit.conf_int(), plain.conf_int(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("deviating", [False, True])
+def test_the_noise_of_a_source_is_read_off_its_residuals(deviating):
+    data = small(seed=4)
+    X = data.X[["model_a", "model_b", "judge"]]
+    y = np.asarray(data.y, dtype=float)
+    anchor = random_effects(X, y)
+    known = anchor.calibrator_.transform(anchor.btl_.transform(X))
+    ones = np.ones(len(y))
+
+    def noise(*args):
+        return dispersions(Sample.admit(known, *args), deviating=deviating)
+
+    votes = noise(y, ones)
+    assert_allclose(votes, 1.0, atol=0.15)
+    # Half of each residual, a quarter of the noise.
+    halves = np.where(known.involves_new, y, (y + expit(known.logits())) / 2)
+    assert_allclose(noise(halves, ones), votes / 4, rtol=1e-9)
+    heavy = np.where(known.is_human, 1.0, 4.0)
+    assert_allclose(noise(y, heavy), votes * [4.0, 4.0, 1.0], rtol=1e-9)
+    # The covariance of the deviations knows the noise, not the weights.
+    again = random_effects(X, y, weight=heavy)
+    assert_allclose(again.item_covariance_, anchor.item_covariance_, rtol=1e-6)

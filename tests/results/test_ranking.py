@@ -1,0 +1,80 @@
+"""Rank sets, contrasts and intervals from scores and covariance."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+from scipy.stats import binom, norm
+
+from skanchor.inference import (
+    one_sided_p,
+)
+from skanchor.results import RankingResult
+
+
+def make_result(scores, covariance, is_new, unbounded=None):
+    n = len(scores)
+    return RankingResult(
+        np.array([f"m{i}" for i in range(n)], dtype=object),
+        np.array(is_new, bool),
+        np.atleast_2d(scores).astype(float),
+        np.atleast_3d(covariance).reshape(-1, n, n).astype(float),
+        np.zeros(n, bool) if unbounded is None else np.array(unbounded, bool),
+        np.full(n, 10),
+        np.full(n, 20),
+    )
+
+
+def test_contrasts_follow_from_the_covariance(rng):
+    root = rng.normal(size=(4, 4)) / 10
+    covariance = root @ root.T
+    scores = np.array([1.0, 0.0, -1.0, 0.4])
+    table = make_result(scores, covariance, [0, 0, 0, 1]).contrasts(0.9)
+    assert len(table) == 3
+    row = table.loc[("m3", "m1")]
+    variance = covariance[3, 3] + covariance[1, 1] - 2 * covariance[3, 1]
+    z = norm.ppf(0.95)
+    assert_allclose(row["difference"], 0.4)
+    assert_allclose(row["standard_error"], np.sqrt(variance))
+    assert_allclose(row["low"], 0.4 - z * np.sqrt(variance))
+    assert_allclose(row["win_high"], expit(row["high"]))
+    assert 0 <= row["p_adjusted"] <= 1
+
+
+def test_zero_and_infinite_errors_never_reject():
+    below, above = one_sided_p(np.array([5.0, 5.0]), np.array([0.0, np.inf]))
+    assert (below == 1).all() and (above == 1).all()
+    result = make_result([3.0, -3.0, 0.0], np.eye(3) * 0.01, [0, 0, 1], [0, 1, 0])
+    sets = result.rank_sets()
+    assert sets.loc["m2"].tolist() == [2, 2, 3]
+    assert result.conf_int().loc["m2"].notna().all()
+    assert result.all_standard_errors["m1"] == np.inf
+
+
+@pytest.mark.parametrize("level", [0, 1, -1, "95", 2.0, True, None])
+def test_levels_outside_the_unit_interval_are_refused(level):
+    result = make_result([0.0, 0.0, 0.0], np.eye(3), [0, 0, 1])
+    for method in (result.conf_int, result.contrasts, result.rank_sets):
+        with pytest.raises(ValueError, match="level"):
+            method(level)
+
+
+def test_leaderboard_ranks_everyone(rng):
+    scores = np.array([1.0, 0.0, -1.0, 0.4])
+    table = make_result(scores, np.eye(4) * 0.05, [0, 0, 0, 1]).leaderboard()
+    assert table.index.tolist() == ["m0", "m3", "m1", "m2"]
+    assert table["rank"].tolist() == [1, 2, 3, 4]
+    assert (table["rank_low"] <= table["rank"]).all()
+    assert (table["rank"] <= table["rank_high"]).all()
+    alone = make_result(scores, np.eye(4) * 0.05, [0, 0, 0, 1])
+    assert table.loc["m3", "rank_low"] == alone.rank_sets(among="all").loc["m3", "low"]
+
+
+def test_rank_set_of_a_model_tied_with_all(rng):
+    n, hits = 400, 0
+    for _ in range(n):
+        draw = rng.normal(size=8)
+        result = make_result(draw, np.eye(8), [0] * 7 + [1])
+        row = result.rank_sets().iloc[0]
+        hits += (row["low"], row["high"]) == (1, 8)
+    assert hits >= binom.ppf(1e-4, n, 0.95)

@@ -1,0 +1,82 @@
+"""Learners of the Riesz weights: few rows, ridge and bound, held-out score."""
+
+import numpy as np
+import pytest
+from bias_battles import battles
+from numpy.testing import assert_allclose
+from sklearn.pipeline import make_pipeline
+
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    JudgeCalibrator,
+    RieszDebiaser,
+    SourceKFold,
+)
+from skanchor.bias import BoostedBias, LinearBias
+
+# Small tables cross thresholds that are not at issue here.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skanchor.exceptions.DiagnosticWarning",
+    "ignore:.*historical models are too few:skanchor.exceptions.SkanchorWarning",
+)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_judge_of_two_rows_does_not_stop_the_weights():
+    data = battles(6)
+    X = data.X.copy()
+    past = ~((X["model_a"] == "new-model") | (X["model_b"] == "new-model"))
+    X.loc[np.flatnonzero(past & (X["judge"] == "judge-1"))[:2], "judge"] = "tiny"
+    calibrator = JudgeCalibrator(BoostedBias(max_rounds=3))
+    chain = make_pipeline(BTLRegressor(), calibrator, ArrivalScorer())
+    plugged = chain.fit(X, data.y).transform(X)
+    debiaser = RieszDebiaser(BoostedBias(max_rounds=3))
+    for groups in (None, np.arange(len(X)) // len(X)):
+        assert np.isfinite(
+            debiaser.fit(plugged, data.y, groups=groups).information_
+        ).all()
+
+
+def test_ridge_and_bound_shorten_the_weights():
+    data = battles(7, n_new=60)
+
+    def fitted(**options):
+        return AnchorPipeline(
+            debiaser=RieszDebiaser(**options), cv=3, random_state=0
+        ).fit(data.X, data.y)
+
+    plain, ridged, bounded = fitted(), fitted(ridge=0.5), fitted(weight_bound=2.0)
+    errors = [one.standard_errors_.iloc[0] for one in (plain, ridged, bounded)]
+    assert errors[1] < errors[0] and errors[2] < errors[0]
+    a = bounded.debiaser_.weights(bounded.transform(data.X))
+    limit = bounded.debiaser_._limit
+    assert (np.abs(a) <= limit + 1e-12).all() and (np.abs(a) == limit).any()
+    untouched = fitted(weight_bound=1e9)
+    assert_allclose(untouched.scores_, plain.scores_, atol=1e-12)
+    for name, bad in (
+        ("route", "winding"),
+        ("inner_folds", 0),
+        ("rounds", 0),
+        ("ridge", -1.0),
+        ("weight_bound", 0.0),
+    ):
+        with pytest.raises(ValueError, match=name):
+            fitted(**{name: bad})
+
+
+def test_held_out_score_tells_riesz_learners_apart():
+    data = battles(8, bias="curved", rho=1.0, n_historical=4000, n_new=400)
+    full = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    known = full.transform(data.X)
+    train, test = next(SourceKFold(3, random_state=1).split(data.X))
+    scores = {}
+    for name, learner in (
+        ("none", LinearBias(alpha=1e9)),
+        ("linear", "linear"),
+        ("boosted", "boosted"),
+    ):
+        debiaser = RieszDebiaser(learner).fit(known[train], data.y[train])
+        scores[name] = debiaser.score(known[test], data.y[test])
+    assert scores["boosted"] > scores["linear"] > scores["none"]

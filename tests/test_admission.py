@@ -1,0 +1,242 @@
+"""The road to a ranking: each refusal, each warning, and what decides nothing."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skanchor import BTLRegressor, Comparisons
+from skanchor.admission import (
+    admit_to_ranking,
+    check_ranking,
+    check_weights_and_groups,
+    leave_out_judges,
+    leave_out_little_history,
+    leave_out_separated,
+)
+from skanchor.comparisons import decide_roles
+from skanchor.exceptions import BattlesError, DataWarning, SeparationWarning
+from skanchor.sample import Sample
+
+# Votes on three models, all of which have won and lost; a judge of old and new ones.
+ROUND = [("a", "b", "human", 1), ("b", "c", "human", 1), ("c", "a", "human", 1)]
+OLD = [("a", "b", "j", 1), ("b", "c", "j", 0), ("c", "a", "j", 1)]
+NEW = [("n", "a", "j", 1), ("b", "n", "j", 0)]
+
+
+def sample(*rows, weight=None, groups=None, features=()):
+    """A sample in its roles, from rows (first, second, judge, outcome)."""
+    table = pd.DataFrame(rows, columns=["model_a", "model_b", "judge", "y"])
+    X = table[["model_a", "model_b", "judge"]].copy()
+    for k, name in enumerate(features):
+        for side, sign in (("a", 1.0), ("b", -1.0)):
+            X[f"{name}_{side}"] = sign * np.cos(np.arange(len(X)) + k)
+    found = Sample.admit(Comparisons.from_battles(X), table["y"], weight, groups)
+    return found.with_battles(decide_roles(found.X, found.weight, None))
+
+
+def raw(*rows, weight=None):
+    """The same before roles are decided."""
+    table = pd.DataFrame(rows, columns=["model_a", "model_b", "judge", "y"])
+    X = Comparisons.from_battles(table[["model_a", "model_b", "judge"]])
+    return Sample.admit(X, table["y"], weight)
+
+
+def used(admitted):
+    return np.flatnonzero(admitted.counts).tolist()
+
+
+# ----------------------------------------------------------------------------- refusals
+def test_a_plain_table_is_admitted_whole():
+    admitted = admit_to_ranking(raw(*ROUND, *OLD, *NEW), None)
+    assert admitted.X.models.tolist() == ["a", "b", "c", "n"]
+    assert admitted.X.new_models == ("n",)
+    assert used(admitted) == list(range(8))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (OLD + NEW, "No row is by a human: column 'judge' holds .*'j'"),
+        (ROUND + OLD, "There is no new model: every model has human rows"),
+        (ROUND, r"human rows \(all rows, without a column 'judge'\)"),
+    ],
+    ids=["no-human", "no-new", "no-judge"],
+)
+def test_nothing_to_rank(rows, message):
+    with pytest.raises(BattlesError, match=message):
+        admit_to_ranking(raw(*rows), None)
+
+
+def test_one_historical_model_is_no_scale():
+    rows = [("a", "n", "human", 1), ("n", "a", "human", 1), *NEW[:1]]
+    with pytest.raises(BattlesError, match="human rows: 1; at least two"):
+        admit_to_ranking(raw(*rows), ["n"])
+
+
+def test_no_new_model_is_accepted_where_none_was_asked_for():
+    check_ranking(sample(*ROUND, *OLD).X, [])
+
+
+def test_a_new_model_that_only_a_judge_without_history_meets():
+    rows = [*ROUND, *OLD, ("n", "a", "k", 1)]
+    with (
+        pytest.warns(DataWarning, match="Judge 'k' has no historical row"),
+        pytest.raises(BattlesError, match=r"'n' has no comparison .*\['k'\] have no"),
+    ):
+        admit_to_ranking(raw(*rows), None)
+
+
+def test_no_judge_with_history():
+    with (
+        pytest.warns(DataWarning, match="Judge 'j' has no historical row"),
+        pytest.raises(BattlesError, match=r"Judges \['j'\] have no row between two"),
+    ):
+        admit_to_ranking(raw(*ROUND, *NEW), None)
+
+
+# ------------------------------------------------------------------------------- judges
+def test_a_judge_without_history_is_left_out_and_told():
+    rows = [*ROUND, *OLD, *NEW, ("n", "b", "k", 1), ("c", "n", "k", 1)]
+    with pytest.warns(DataWarning, match="'k' has no historical row .* its 2 rows"):
+        admitted = admit_to_ranking(raw(*rows), None)
+    assert admitted.X.judges.tolist() == ["j"]
+    assert used(admitted) == list(range(8))
+
+
+def test_a_judge_with_little_history_is_left_out_where_another_places_the_model():
+    # Two features ask for 5 (1 + 2) rows; five times three of the first judge do.
+    rows = [*ROUND, *(OLD * 5), *NEW, ("a", "b", "k", 1), ("n", "b", "k", 0)]
+    full = sample(*rows, features=["u", "v"])
+    with pytest.warns(DataWarning, match="'k' has 1 historical rows .* than the 15"):
+        admitted = leave_out_little_history(full)
+    assert admitted.X.judges.tolist() == ["j"]
+    assert used(admitted) == list(range(20))
+    # Without features five rows are asked for.
+    with pytest.warns(DataWarning, match="fewer than the 5"):
+        leave_out_little_history(sample(*rows))
+
+
+def test_a_judge_with_little_history_stays_where_nothing_else_places_a_model():
+    rows = [*ROUND, *(OLD * 5), ("a", "b", "k", 1), ("n", "b", "k", 0)]
+    full = sample(*rows)
+    assert leave_out_little_history(full) is full
+
+
+# --------------------------------------------------------------------------- separation
+UNBEATEN = [("top", model, "human", 1) for model in "abc"] * 2
+
+
+def test_votes_that_bound_every_score_leave_the_sample_alone():
+    full = sample(*ROUND, *OLD, *NEW)
+    assert leave_out_separated(full, BTLRegressor()) is full
+
+
+def test_an_unbeaten_model_is_left_out_with_its_rows():
+    rows = [*ROUND, *OLD, *NEW, *UNBEATEN, ("top", "a", "j", 1)]
+    full = sample(*rows)
+    with (
+        pytest.warns(SeparationWarning, match=r"\['top'\] never lost"),
+        pytest.warns(DataWarning, match=r"The 7 rows of models \['top'\]"),
+    ):
+        kept = leave_out_separated(full, BTLRegressor())
+    assert kept.X.models.tolist() == ["a", "b", "c", "n"]
+    assert used(kept) == list(range(8))
+    assert kept.X.new_models == ("n",)
+    # A ridge bounds every score.
+    assert leave_out_separated(full, BTLRegressor(alpha=0.1)) is full
+
+
+def test_no_two_models_on_a_common_scale():
+    rows = [("a", "b", "human", 1), ("b", "c", "human", 1), *OLD, *NEW]
+    with (
+        pytest.warns(SeparationWarning),
+        pytest.raises(BattlesError, match="No two of them lie on a common scale"),
+    ):
+        leave_out_separated(sample(*rows), BTLRegressor())
+
+
+# ------------------------------------------------------------------ weights and groups
+def heard(found, **kwargs):
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        result = check_weights_and_groups(found, **kwargs)
+    return result, [str(record.message) for record in records]
+
+
+@pytest.mark.parametrize(
+    ("unit", "as_counts", "told"),
+    [(1.0, True, 0), (3.0, True, 0), (2.5, True, 1), (0.2, True, 1), (0.2, False, 0),
+     (1.7, True, 0)],
+)  # fmt: skip
+def test_weights_that_are_no_counts_are_told_where_counts_are_meant(
+    unit, as_counts, told
+):
+    full = sample(*ROUND, *OLD, *NEW, weight=[unit] * 8)
+    result, messages = heard(full, as_counts=as_counts)
+    assert len(messages) == told
+    assert all(f"The mean of sample_weight is {unit:.3g}" in m for m in messages)
+    assert_array_equal(result.weight, full.weight)
+
+
+def test_few_groups_are_counted_among_rows_that_weigh():
+    rows = [*ROUND, *OLD, *NEW] * 5
+    thirty = np.arange(40) % 30
+    _, messages = heard(sample(*rows, groups=thirty), as_counts=False)
+    assert messages == []
+    weight = np.where(thirty == 0, 0.0, 1.0)
+    full = sample(*rows, groups=thirty, weight=weight)
+    _, (message,) = heard(full, as_counts=False)
+    assert message.startswith("There are 29 groups")
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_extreme_weights_are_brought_near_one(unit):
+    weight = unit * np.arange(1.0, 9.0)
+    result = check_weights_and_groups(
+        sample(*ROUND, *OLD, *NEW, weight=weight), as_counts=False
+    )
+    assert_allclose(result.weight, np.arange(1.0, 9.0) / 8.0)
+
+
+def test_weights_that_drown_in_rounding_are_refused():
+    full = sample(*ROUND, *OLD, *NEW, weight=[1.0, 1e-17, *[1.0] * 6])
+    with pytest.raises(ValueError, match="spans too much: 1 rows"):
+        check_weights_and_groups(full, as_counts=False)
+
+
+# ------------------------------------------------------------------ rows without weight
+@pytest.mark.parametrize(
+    "extra",
+    [
+        [("d", "a", "human", 1)],
+        [("m", "a", "j", 1)],
+        [("a", "b", "k", 1)],
+        [("n", "a", "human", 1), ("n", "b", "human", 0)],
+        UNBEATEN,
+    ],
+    ids=["model", "new-model", "judge", "votes-for-the-new", "unbeaten"],
+)
+def test_rows_without_weight_decide_nothing(extra):
+    plain = raw(*ROUND, *OLD, *NEW)
+    weight = [1.0] * 8 + [0.0] * len(extra)
+    padded = raw(*ROUND, *OLD, *NEW, *extra, weight=weight)
+    expected, found = (
+        leave_out_little_history(
+            leave_out_separated(admit_to_ranking(each, None), BTLRegressor())
+        )
+        for each in (plain, padded)
+    )
+    for name in ("models", "judges", "new_models"):
+        assert_array_equal(getattr(found.X, name), getattr(expected.X, name))
+    assert used(found) == used(expected) == list(range(8))
+
+
+def test_history_without_weight_is_no_history():
+    weight = [1.0] * 6 + [1.0] * 2 + [0.0, 1.0]
+    rows = [*ROUND, *OLD, *NEW, ("a", "b", "k", 1), ("n", "b", "k", 0)]
+    with pytest.warns(DataWarning, match="'k' has no historical row .* its 1 rows"):
+        admitted = leave_out_judges(sample(*rows, weight=weight))
+    assert used(admitted) == list(range(8))

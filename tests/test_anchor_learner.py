@@ -1,0 +1,113 @@
+"""The weights' learner is the calibrator's, until it is set to one of its own."""
+
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, SourceKFold
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.exceptions import SkanchorWarning
+from skanchor.simulation import simulate_battles
+
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate_battles(
+        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
+    )
+
+
+def pipeline(bias="linear", **kwargs):
+    return AnchorPipeline(
+        calibrator=JudgeCalibrator(bias), cv=2, item_effects=None, random_state=0,
+        **kwargs,
+    )  # fmt: skip
+
+
+def learners_of(anchor):
+    """Class of the weights' learner of every judge."""
+    learner = anchor.debiaser_.learner
+    return {type(one) for one in learner.values()} if isinstance(
+        learner, dict) else type(learner)  # fmt: skip
+
+
+def test_a_nested_parameter_keeps_the_calibrator_s_learner():
+    anchor = pipeline("boosted").set_params(debiaser__ridge=0.0)
+    assert anchor.debiaser.learner == "calibrator"
+    assert anchor.debiaser.ridge == 0.0
+    assert AnchorPipeline().set_params(debiaser__rounds=2).debiaser.rounds == 2
+
+
+def test_nothing_but_the_parameter_changes_the_fit(data):
+    quick = BoostedBias(max_rounds=3)
+    plain = pipeline(quick).fit(data.X, data.y)
+    nested = pipeline(quick).set_params(debiaser__ridge=0.0).fit(data.X, data.y)
+    assert learners_of(plain) == learners_of(nested) == {BoostedBias}
+    assert_allclose(nested.conf_int(), plain.conf_int(), rtol=1e-12)
+    narrow = pipeline(quick, debiaser=RieszDebiaser("linear"))
+    with pytest.warns(SkanchorWarning, match="has a flexible learner"):
+        other = narrow.fit(data.X, data.y)
+    assert not (other.conf_int() == plain.conf_int()).all(axis=None)
+
+
+@pytest.mark.parametrize("copy", [lambda anchor: anchor, clone], ids=["same", "clone"])
+def test_the_calibrator_s_learner_may_be_set_later(data, copy):
+    first = copy(pipeline().set_params(debiaser__ridge=0.01))
+    late = copy(first.set_params(calibrator__bias=BoostedBias(max_rounds=3)))
+    assert late.debiaser.learner == "calibrator"
+    assert learners_of(late.fit(data.X, data.y)) == {BoostedBias}
+    assert late.debiaser_.ridge == 0.01
+
+
+def test_the_settings_of_the_calibrator_s_learner_are_the_weights_too(data):
+    anchor = pipeline().set_params(debiaser__ridge=0.0, calibrator__bias__alpha=0.25)
+    anchor.fit(data.X, data.y)
+    assert anchor.debiaser_.learner.alpha == 0.25
+    assert anchor.calibrator_.bias.alpha == 0.25
+
+
+def test_a_grid_search_over_learner_and_ridge(data):
+    quick = BoostedBias(max_rounds=3)
+    search = GridSearchCV(
+        pipeline(),
+        {"calibrator__bias": [LinearBias(), quick], "debiaser__ridge": [0.0, 0.1]},
+        cv=SourceKFold(2, random_state=0),
+        error_score="raise",
+    ).fit(data.X, data.y)
+    best = search.best_estimator_
+    assert best.debiaser.learner == "calibrator"
+    kind = type(search.best_params_["calibrator__bias"])
+    assert learners_of(best) in ({kind}, kind)
+    for params in search.cv_results_["params"]:
+        again = clone(search.estimator).set_params(**clone(params, safe=False))
+        assert again.debiaser.learner == "calibrator"
+        found = learners_of(again.fit(data.X, data.y))
+        kind = type(params["calibrator__bias"])
+        assert found in ({kind}, kind)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_the_calibrator_s_learner_has_no_parameters_here(data, fitted):
+    anchor = pipeline("boosted").set_params(debiaser__ridge=0.0)
+    anchor = anchor.fit(data.X, data.y) if fitted else anchor
+    with pytest.raises(ValueError, match=r"set those of calibrator__bias, or first"):
+        anchor.set_params(debiaser__learner__alpha=1)
+    assert anchor.debiaser.learner == "calibrator"
+    # What the message says to do.
+    anchor.set_params(calibrator__bias__max_rounds=3)
+    assert anchor.calibrator.bias.max_rounds == 3
+    anchor.set_params(debiaser__learner="linear").set_params(debiaser__learner__alpha=1)
+    assert anchor.debiaser.learner.alpha == 1
+    # Or both at once, in any order.
+    anchor.set_params(debiaser__learner__alpha=2, debiaser__learner="linear")
+    assert anchor.debiaser.learner.alpha == 2
+    assert isinstance(anchor.calibrator.bias, BoostedBias)
+
+
+def test_outside_a_pipeline_there_is_no_calibrator(data):
+    anchor = pipeline().fit(data.X, data.y)
+    with pytest.raises(ValueError, match="AnchorPipeline's calibrator"):
+        RieszDebiaser("calibrator").fit(anchor.comparisons_, data.y)

@@ -1,0 +1,191 @@
+"""The stages of a fitted pipeline are estimators as complete as by hand."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    Comparisons,
+    JudgeCalibrator,
+    RieszDebiaser,
+)
+from skanchor.comparisons import decide_roles
+from skanchor.exceptions import BattlesError
+from skanchor.judges import NoJudges
+from skanchor.simulation import simulate_battles
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skanchor.exceptions.DiagnosticWarning",
+    # Before the arrivals are scored, their rows have no score.
+    "ignore:.* rows involve models without a score:skanchor.exceptions.DataWarning",
+)
+STAGES = ("btl", "calibrator", "arrival", "debiaser")
+METHODS = ("predict", "predict_proba", "decision_function", "win_probability")
+OUTCOMES = ("names", "numbers", "ties", "fractions", "array", "array-names")
+
+
+def battles(outcomes):
+    """A table or an array, outcomes of one kind, and the new models."""
+    if outcomes.startswith("array"):
+        rng = np.random.default_rng(0)
+        a = rng.integers(4, size=400)
+        b = (a + rng.integers(1, 4, size=400)) % 4
+        won = rng.random(400) < 1 / (1 + np.exp(-0.4 * (a - b)))
+        X = np.column_stack([a, b, rng.normal(size=400)]).astype(float)
+        return X, np.where(won, "yes", "no") if "names" in outcomes else won * 1, [3.0]
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
+    )
+    won = np.asarray(data.y).astype(int)
+    tied = np.random.default_rng(0).random(len(won)) < 0.1
+    names = np.where(won == 1, "model_a", "model_b")
+    return {
+        "names": (data.X, names, None),
+        "numbers": (data.X, won, None),
+        "ties": (data.X, np.where(tied, "tie", names), None),
+        "fractions": (data.X, np.where(tied, 0.25, won), None),
+    }[outcomes]
+
+
+def by_hand(X, y, new_models):
+    """Each stage fitted on what the one before hands on, and the rows it is given."""
+    rows = Comparisons.from_battles(X)
+    rows = decide_roles(rows, np.ones(len(rows)), new_models)
+    judged = len(rows.judges) > 0
+    stages, given = {}, {}
+    for name, stage in (
+        ("btl", BTLRegressor()),
+        ("calibrator", JudgeCalibrator() if judged else NoJudges()),
+        ("arrival", ArrivalScorer()),
+        ("debiaser", RieszDebiaser()),
+    ):
+        given[name] = rows
+        stages[name] = stage.fit(rows, y)
+        rows = rows if name == "debiaser" else stage.transform(rows)
+    return stages, given, rows
+
+
+@pytest.fixture(scope="module", params=OUTCOMES)
+def both(request):
+    X, y, new_models = battles(request.param)
+    anchor = AnchorPipeline(
+        cv=3, item_effects=None, new_models=new_models, random_state=0
+    ).fit(X, y)
+    return anchor, X, y, *by_hand(X, y, new_models)
+
+
+def answer(function, *args):
+    """What a call gives, or the kind of error that it raises."""
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error)
+
+
+def assert_alike(one, other):
+    if isinstance(other, type):
+        assert one is other
+    elif np.asarray(other).dtype.kind in "fc":
+        assert_allclose(one, other, atol=1e-9)
+    else:
+        assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_what_fit_stores_is_there(both, name):
+    anchor, _, y, hand, *_ = both
+    stage, expected = getattr(anchor, f"{name}_"), hand[name]
+    check_is_fitted(stage)
+    assert_array_equal(stage.classes_, expected.classes_)
+    assert_array_equal(stage.classes_, anchor.classes_)
+    assert stage.n_features_in_ == expected.n_features_in_ == anchor.n_features_in_
+    fitted = {key for key in vars(expected) if key.endswith("_")}
+    assert fitted <= set(vars(stage))
+    assert set(np.unique(y).tolist()) >= set(stage.classes_.tolist())
+
+
+@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("table", [True, False], ids=["table", "rows"])
+def test_predictions_are_those_of_the_stage_fitted_by_hand(both, name, table):
+    anchor, X, y, hand, given, _ = both
+    stage, expected = getattr(anchor, f"{name}_"), hand[name]
+    rows = X if table else given[name]
+    answers = {}
+    for method in METHODS:
+        answers[method] = answer(getattr(expected, method), rows)
+        assert_alike(answer(getattr(stage, method), rows), answers[method])
+    score = answer(expected.score, rows, y)
+    assert_alike(answer(stage.score, rows, y), score)
+    if not table:
+        # Given what it asks for, a stage answers, in the labels of the fit.
+        assert set(np.unique(answers["predict"])) <= set(stage.classes_.tolist())
+        assert answers["predict_proba"].shape == (len(rows), 2)
+        assert_allclose(answers["predict_proba"].sum(axis=1), 1.0)
+        # Without judges there is no verdict to score.
+        unjudged = name == "calibrator" and not len(rows.judges)
+        assert score is BattlesError if unjudged else np.isfinite(score)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_clones_are_bare_and_fit_alike(both, name):
+    anchor, _, y, hand, given, _ = both
+    bare = clone(getattr(anchor, f"{name}_"))
+    assert not hasattr(bare, "classes_")
+    again = bare.fit(given[name], y)
+    for method in METHODS:
+        expected = getattr(hand[name], method)(given[name])
+        assert_alike(getattr(again, method)(given[name]), expected)
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_pickles_answer_alike(both, name):
+    anchor, _, y, _, given, _ = both
+    stage = getattr(anchor, f"{name}_")
+    again = pickle.loads(pickle.dumps(stage))
+    for method in METHODS:
+        assert_array_equal(
+            getattr(again, method)(given[name]), getattr(stage, method)(given[name])
+        )
+    score = answer(stage.score, given[name], y)
+    assert answer(again.score, given[name], y) == score
+
+
+def test_comparisons_carry_what_the_chain_learned(both):
+    anchor, _, _, hand, _, rows = both
+    found = anchor.comparisons_
+    assert_array_equal(found.models, rows.models)
+    assert found.new_models == rows.new_models
+    assert_allclose(found.scores, rows.scores, atol=1e-9)
+    assert_allclose(found.logits(), rows.logits(), atol=1e-9)
+    if len(rows.judges):
+        assert_allclose(found.sensitivities, rows.sensitivities, atol=1e-9)
+        assert_allclose(found.biases, rows.biases, atol=1e-9)
+        slopes = pd.Series(found.sensitivities, found.judges)
+        assert_allclose(slopes, hand["calibrator"].sensitivities_[found.judges])
+    old = anchor.btl_.scores_
+    place = {model: i for i, model in enumerate(found.models.tolist())}
+    assert_allclose(found.scores[[place[m] for m in old.index]], old)
+    new = anchor.arrival_.scores_
+    assert_allclose(found.scores[[place[m] for m in new.index]], new)
+
+
+def test_comparisons_carry_item_effects_where_they_are_reported():
+    X, y, _ = battles("numbers")
+    covariance = np.array([[0.2, 0.1], [0.1, 0.3]])
+    anchor = AnchorPipeline(cv=3, item_effects=covariance, random_state=0).fit(X, y)
+    found = anchor.comparisons_
+    assert found.deviations.shape == (2, 6)
+    assert_allclose(found.item_covariance, covariance)
+    plain = AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(X, y)
+    assert plain.comparisons_.deviations is None
+    slopes = anchor.calibrator_.sensitivities_
+    assert_allclose(found.sensitivities, slopes[found.judges])
+    assert not np.allclose(found.sensitivities, plain.comparisons_.sensitivities)

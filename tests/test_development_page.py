@@ -1,0 +1,68 @@
+"""The map of the house in docs/development.md is that of the tree."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import skanchor
+
+PACKAGE = Path(skanchor.__file__).parent
+PAGE = PACKAGE.parent / "docs" / "development.md"
+pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="needs the pages")
+
+
+def rooms_of_page():
+    section = PAGE.read_text(encoding="utf-8").split("\n## Rooms\n")[1]
+    return re.findall(r"^\| `(\w+)` \|", section.split("\n## ")[0], re.M)
+
+
+def rooms_of_tree():
+    names = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")}
+    return {name.removesuffix(".py") for name in names} - {"__init__", "__main__"}
+
+
+def imports(room):
+    """Rooms that a room imports when it runs, in functions or not."""
+    path = PACKAGE / room
+    for file in path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]:
+        waiting = [ast.parse(file.read_text(encoding="utf-8"))]
+        while waiting:
+            for node in ast.iter_child_nodes(waiting.pop()):
+                is_for_types = isinstance(node, ast.If) and (
+                    ast.unparse(node.test) == "TYPE_CHECKING"
+                )
+                if not is_for_types:
+                    waiting.append(node)
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    package, *inner = node.module.split(".")
+                    if package == "skanchor":
+                        yield (inner or [skanchor._HOMES[node.names[0].name]])[0]
+
+
+def test_every_room_is_on_the_page_once():
+    rooms = rooms_of_page()
+    assert len(rooms) == len(set(rooms))
+    assert set(rooms) == rooms_of_tree()
+
+
+def test_a_room_imports_only_rooms_above_it():
+    rooms = rooms_of_page()
+    for number, room in enumerate(rooms):
+        below = set(imports(room)) - set(rooms[: number + 1])
+        assert not below, f"{room} imports {below}, which stand below it"
+
+
+def test_files_names_and_links_of_the_page_exist():
+    text = PAGE.read_text(encoding="utf-8")
+    for file in re.findall(r"`(\w+/[\w/]+\.py)`", text):
+        if not re.search(r"my|_x\.|_x\b", file):  # those that a reader will write
+            assert (PACKAGE / file).exists() or (PAGE.parents[1] / file).exists(), file
+    source = "\n".join(p.read_text(encoding="utf-8") for p in PACKAGE.rglob("*.py"))
+    sure = text.split("\n## Recipes")[0]
+    for name in re.findall(r"`(?:\w+\.)?(\w+)(?:\(.*?\))?`", sure):
+        known = re.search(rf"\b{name}\b", source) or (PACKAGE / name).exists()
+        assert known or name == "py", name
+    for link in re.findall(r"\]\(([^)#]+)", text):
+        assert (PAGE.parent / link).exists(), link

@@ -1,0 +1,189 @@
+"""The cross-fit: sums over folds are plain sums, groups count whole, far is told."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    JudgeCalibrator,
+    RieszDebiaser,
+)
+from skanchor.admission import admit_to_ranking
+from skanchor.chain import Stages, complete, fit_stages
+from skanchor.engine import FullFit, InfluenceSums, cross_fit
+from skanchor.exceptions import InstabilityWarning
+from skanchor.folds import training_weights
+from skanchor.items import ItemCovariance
+from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
+from skanchor.warning_log import WarningLog
+
+ITEMS = ItemCovariance(np.array([[0.09, 0.03], [0.03, 0.16]]), inflation=1.5)
+STAGES = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), RieszDebiaser())
+
+
+def fitted(groups=None, weight=None, items=None, **settings):
+    """The fit of all rows, with or without item effects."""
+    sizes = dict(n_models=5, n_judges=2, n_new=120, n_historical=900)
+    data = simulate_battles(**{**sizes, **settings}, random_state=3)
+    if groups == "pairs":
+        groups = np.arange(len(data.y)) // 2
+    sample = admit_to_ranking(Sample.admit(data.X, data.y, weight, groups), None)
+    return FullFit.of(STAGES, sample, fit_stages(STAGES, sample), items)
+
+
+def plan_of(sample, n_folds=3, seed=0):
+    rng = np.random.default_rng(seed)
+    units = np.arange(len(sample)) if sample.groups is None else sample.groups
+    fold = rng.integers(n_folds, size=units.max() + 1)[units]
+    return [
+        (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)
+    ]
+
+
+def by_hand(full, plan):
+    """Influence of each row, plug-in and prior of each fold, one after the other."""
+    sample = full.sample
+    influence = np.zeros((len(sample), len(sample.X.models)))
+    plug_in, prior, item_part = [], [], []
+    for train, test in plan:
+        training = sample.weighted(training_weights(sample, train))
+        plugged = fit_stages(STAGES, training, full.plugged)
+        chain = complete(STAGES, plugged, training, full.items, full.chain)
+        influence[test] = chain.debiaser.influence(chain.X, sample.y)[test]
+        influence[test] *= sample.weight[test, None]
+        plug_in.append(chain.scores)
+        prior.append(chain.debiaser.system_.prior_score(chain.X))
+        item_part.append(chain.debiaser.system_.item_covariance())
+    return influence, *(np.mean(each, axis=0) for each in (plug_in, prior, item_part))
+
+
+@pytest.mark.parametrize("items", [None, ITEMS], ids=["none", "items"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("groups", [None, "pairs"])
+def test_sums_over_folds_are_the_plain_sums(items, weighted, groups):
+    weight = np.random.default_rng(2).exponential(size=1020) if weighted else None
+    full = fitted(groups, weight, items)
+    sample = full.sample
+    plan = plan_of(sample)
+    found = cross_fit(full, [plan])
+    influence, plug_in, prior, item_part = by_hand(full, plan)
+    (repeat,) = found.repeats
+    step = influence.sum(axis=0) + prior
+    assert_allclose(found.influence, influence, atol=1e-10)
+    assert_allclose(repeat.plug_in, plug_in, atol=1e-10)
+    assert_allclose(repeat.estimate, plug_in + step, atol=1e-10)
+    scale = 1.0 if items is None else items.inflation
+    assert_allclose(repeat.item_part, scale * item_part, atol=1e-10)
+    units = np.arange(len(sample)) if groups is None else sample.groups
+    totals = np.zeros((units.max() + 1, influence.shape[1]))
+    np.add.at(totals, units, influence)
+    sampling = totals.T @ totals
+    assert_allclose(repeat.covariance, sampling + repeat.item_part, atol=1e-10)
+    assert_allclose(repeat.largest, np.abs(influence).max(axis=0), atol=1e-10)
+    # Human, judge, cross and item parts of every variance.
+    assert_allclose(repeat.parts.sum(axis=0), np.diag(repeat.covariance))
+    assert repeat.instability is None and not repeat.undetermined.any()
+
+
+def test_repeats_are_cross_fits_of_their_own():
+    full = fitted()
+    plans = [plan_of(full.sample, seed=seed) for seed in (0, 1)]
+    both = cross_fit(full, plans)
+    alone = [cross_fit(full, [plan]) for plan in plans]
+    for repeat, one in zip(both.repeats, alone, strict=True):
+        assert_allclose(repeat.estimate, one.repeats[0].estimate)
+        assert_allclose(repeat.covariance, one.repeats[0].covariance)
+    mean = np.mean([one.influence for one in alone], axis=0)
+    assert_allclose(both.influence, mean, atol=1e-12)
+
+
+# ----------------------------------------------------------------------- influence sums
+def test_sums_of_many_rows_are_plain_sums(rng):
+    influence = rng.normal(size=(9000, 3))
+    human = rng.random(9000) < 0.3
+    sums = InfluenceSums.of(influence, human, None)
+    assert_allclose(sums.total, influence.sum(axis=0))
+    assert_allclose(sums.sampling, influence.T @ influence)
+    assert_allclose(sums.largest, np.abs(influence).max(axis=0))
+    by_kind = [np.sum(influence[at] ** 2, axis=0) for at in (human, ~human)]
+    assert_allclose(sums.parts, [*by_kind, np.zeros(3)])
+
+
+def test_groups_are_squared_as_totals(rng):
+    # Two groups by hand: votes 1 and 2 with a verdict -1; verdicts 3 and -3.
+    influence = np.array([[1.0], [2.0], [-1.0], [3.0], [-3.0]])
+    human = np.array([True, True, False, False, False])
+    sums = InfluenceSums.of(influence, human, np.array([0, 0, 0, 1, 1]))
+    assert sums.total.item() == 2.0
+    assert sums.sampling.item() == (1 + 2 - 1) ** 2 + 0
+    # Human 3 squared, judges 1 and 0 squared, cross twice 3 times -1.
+    assert sums.parts.ravel().tolist() == [9.0, 1.0, -6.0]
+    # A group of one row is that row.
+    alone = InfluenceSums.of(influence, human, rng.permutation(5))
+    plain = InfluenceSums.of(influence, human, None)
+    assert_allclose(alone.sampling, plain.sampling)
+    assert_allclose(alone.parts, plain.parts)
+
+
+def test_groups_that_span_folds_are_whole_in_the_sums():
+    """A plan may tear groups apart only by hand; the sums put them together again."""
+    full = fitted()
+    groups = np.arange(len(full.sample)) // 2
+    plan = plan_of(full.sample)
+    torn = replace(full, sample=replace(full.sample, groups=groups))
+    assert any(len(np.intersect1d(groups[a], groups[b])) for a, b in plan)
+    plain, found = cross_fit(full, [plan]), cross_fit(torn, [plan])
+    (repeat,), (other,) = found.repeats, plain.repeats
+    assert_allclose(repeat.estimate, other.estimate, atol=1e-9)
+    totals = found.influence[::2] + found.influence[1::2]
+    assert_allclose(repeat.covariance, totals.T @ totals, atol=1e-10)
+
+
+# -------------------------------------------------------------------------- instability
+def test_stable_scores_are_corrected_and_nothing_is_told():
+    full = fitted()
+    with WarningLog() as log:
+        cross_fit(full, [plan_of(full.sample)])
+    assert log.found == []
+
+
+def test_a_score_beyond_one_step_keeps_the_plug_in():
+    """Coins in place of verdicts: sensitivities near zero, scores anywhere."""
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=100, n_historical=600, tau=0.0, random_state=5
+    )
+    coin = np.random.default_rng(2).integers(0, 2, len(data.y))
+    y = np.where(data.X.judge == "human", data.y, coin)
+    sample = admit_to_ranking(Sample.admit(data.X, y), None)
+    with WarningLog() as log:
+        plugged = fit_stages(STAGES, sample)
+        full = FullFit.of(STAGES, sample, plugged, None)
+        (repeat,) = cross_fit(full, [plan_of(sample)]).repeats
+    (told,) = [w for w in log.found if isinstance(w, InstabilityWarning)]
+    assert "['new-model'] are not determined" in told.statement
+    assert "Sensitivities are weak: judge 'judge-" in told.statement
+    new = sample.X.is_new
+    assert repeat.undetermined.tolist() == new.tolist()
+    assert_allclose(repeat.estimate[new], plugged.scores[new])
+    assert not np.allclose(repeat.estimate[~new], plugged.scores[~new])
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_the_pipeline_reports_what_the_engine_sums_up():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
+    )
+    anchor = AnchorPipeline(
+        debiaser=RieszDebiaser(), cv=3, item_effects=ITEMS.covariance, random_state=0
+    ).fit(data.X, data.y)
+    (repeat,) = cross_fit(
+        fitted(items=ItemCovariance(ITEMS.covariance)), anchor.fold_plan_
+    ).repeats
+    assert_allclose(anchor.result_.estimates[0], repeat.estimate, atol=1e-9)
+    assert_allclose(anchor.result_.covariances[0], repeat.covariance, atol=1e-9)

@@ -1,0 +1,152 @@
+"""Treatments of the item effects: which are computed, which is reported."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from item_battles import small
+from numpy.testing import assert_allclose
+
+from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor.admission import admit_to_ranking
+from skanchor.chain import Stages, fit_stages
+from skanchor.diagnostics import ItemCheck
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.sample import Sample
+from skanchor.treatments import choose_treatments, leaves_items_out
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
+def test_the_check_decides_and_both_are_there(item_sd, chosen):
+    data = small(seed=1, n_models=10, n_historical=5000, item_sd=item_sd)
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    assert anchor.item_effects_ == chosen
+    assert set(anchor.results_) == {"none", "random"}
+    assert anchor.result_ is anchor.results_[chosen]
+    for name, how in (("none", None), ("random", "random")):
+        alone = AnchorPipeline(cv=3, random_state=0, item_effects=how)
+        alone.fit(data.X, data.y)
+        assert_allclose(alone.conf_int(), anchor.results_[name].conf_int())
+
+
+def test_none_has_a_name():
+    data = small()
+    named = AnchorPipeline(cv=3, random_state=0, item_effects="none")
+    named.fit(data.X, data.y)
+    bare = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    bare.fit(data.X, data.y)
+    assert named.item_effects_ == bare.item_effects_ == "none"
+    assert list(named.results_) == ["none"] and named.item_covariance_ is None
+    assert_allclose(named.influence_, bare.influence_, rtol=0)
+    with pytest.raises(ValueError, match="'none', 'random', 'conservative' or an"):
+        AnchorPipeline(item_effects="no").fit(data.X, data.y)
+
+
+def test_few_models_get_the_paper_s_interval_and_a_warning():
+    data = small(n_models=4)
+    X = data.X[["model_a", "model_b", "judge"]]
+    with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
+    assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+
+
+# --------------------------------------------------------------------- the choice alone
+CALM, ALARMED = (ItemCheck(pd.DataFrame(), p) for p in (0.5, 0.001))
+
+
+def plugged(n_models=6, **kwargs):
+    """A sample that carries the plug-in, and its calibrator."""
+    data = small(n_models=n_models, **kwargs)
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None)
+    chain = fit_stages(stages, sample)
+    return sample.with_battles(chain.X), chain.calibrator
+
+
+@pytest.mark.parametrize(
+    ("item_effects", "check", "computed", "reported"),
+    [
+        (None, ALARMED, ["none"], "none"),
+        ("none", ALARMED, ["none"], "none"),
+        ("random", CALM, ["random"], "random"),
+        ("conservative", CALM, ["conservative"], "conservative"),
+        ("auto", CALM, ["none", "random"], "none"),
+        ("auto", ALARMED, ["none", "random"], "random"),
+        (np.eye(2), CALM, ["given"], "given"),
+        ([[0.1, 0.0], [0.0, 0.0]], ALARMED, ["given"], "given"),
+    ],
+)
+def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
+    sample, calibrator = plugged()
+    assert leaves_items_out(item_effects) == (computed == ["none"])
+    chosen = choose_treatments(item_effects, sample.X, check)
+    assert list(chosen.names) == computed
+    assert chosen.reported == reported
+    for name in computed:
+        items = chosen.covariance(name, sample, calibrator)
+        assert (items is None) == (name == "none")
+        if name == "given":
+            assert_allclose(items.covariance, item_effects)
+            # What is known needs no allowance.
+            assert (items.inflation, items.df) == (1.0, np.inf)
+        elif items is not None:
+            assert items.covariance.shape == (2, 2) and items.inflation > 1.0
+            assert items.df < np.inf
+
+
+def test_the_conservative_covariance_is_the_larger_one():
+    sample, calibrator = plugged(n_models=8)
+    random, conservative = (
+        choose_treatments(name, sample.X, CALM)
+        .covariance(name, sample, calibrator)
+        .covariance
+        for name in ("random", "conservative")
+    )
+    assert (np.diag(conservative) >= np.diag(random)).all()
+
+
+def test_a_table_gives_the_covariance_in_the_order_of_the_judges():
+    names = ["stranger", "judge-2", "judge-1"]
+    table = pd.DataFrame(
+        [[9.0, 0.0, 0.0], [0.0, 0.2, 0.1], [0.0, 0.1, 0.3]], names, names
+    )
+    chosen = choose_treatments(table, plugged()[0].X, CALM)
+    assert_allclose(chosen.given, [[0.3, 0.1], [0.1, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("item_effects", "message"),
+    [
+        ("many", "'none', 'random', 'conservative' or an array, got 'many'"),
+        (np.eye(3), r"each of the 2 judges .*got shape \(3, 3\)"),
+        (-np.eye(2), "positive semi-definite"),
+        ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
+        ([[np.nan, 0.0], [0.0, 1.0]], "symmetric positive"),
+        (pd.DataFrame([[1.0]], ["judge-1"], ["judge-1"]), r"judges \['judge-2'\]"),
+    ],
+)
+def test_what_is_no_treatment(item_effects, message):
+    with pytest.raises(ValueError, match=message):
+        choose_treatments(item_effects, plugged()[0].X, CALM)
+
+
+def test_without_judges_there_is_nothing_to_treat():
+    data = small()
+    sample = admit_to_ranking(
+        Sample.admit(data.X[data.X.judge == "human"], data.y[data.X.judge == "human"]),
+        ["model-01"],
+    )
+    for asked in ("auto", "random", np.eye(2)):
+        chosen = choose_treatments(asked, sample.X, ALARMED)
+        assert chosen.names == ("none",)
+
+
+def test_few_models_are_refused_where_effects_were_asked_for():
+    sample, calibrator = plugged(n_models=4)
+    with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
+        chosen = choose_treatments("auto", sample.X, ALARMED)
+    assert chosen.names == ("none",)
+    with pytest.raises(BattlesError, match="at least 5 historical models"):
+        choose_treatments("random", sample.X, CALM).covariance(
+            "random", sample, calibrator
+        )

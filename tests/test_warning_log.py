@@ -1,0 +1,132 @@
+"""Warnings are collected by the log that is open, and issued once each."""
+
+import threading
+import warnings
+
+import pytest
+
+from skanchor.exceptions import BoundWarning, DataWarning, SkanchorWarning
+from skanchor.warning_log import WarningLog, warn, warn_of_folds
+
+
+def heard(function):
+    """Categories and texts of the warnings that a call issues."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        function()
+    return [(record.category, str(record.message)) for record in records]
+
+
+def test_without_a_log_a_warning_is_issued_at_once():
+    assert heard(lambda: warn(DataWarning("Odd."))) == [(DataWarning, "Odd.")]
+
+
+def test_an_open_log_collects_in_order_and_issues_nothing():
+    def collect():
+        with WarningLog() as log:
+            warn(DataWarning("First."))
+            warn(BoundWarning("Second."))
+        found.extend(log.found)
+
+    found = []
+    assert heard(collect) == []
+    assert [str(warning) for warning in found] == ["First.", "Second."]
+
+
+def test_the_innermost_log_collects_and_the_outer_one_goes_on():
+    with WarningLog() as outer:
+        warn(DataWarning("Before."))
+        with WarningLog() as inner:
+            warn(DataWarning("Inside."))
+        warn(DataWarning("After."))
+    assert [str(warning) for warning in inner.found] == ["Inside."]
+    assert [str(warning) for warning in outer.found] == ["Before.", "After."]
+
+
+def test_a_log_may_be_entered_again():
+    log = WarningLog()
+    with log:
+        warn(DataWarning("One."))
+        with log:
+            warn(DataWarning("Two."))
+        warn(DataWarning("Three."))
+    assert len(log.found) == 3
+    assert heard(lambda: warn(DataWarning("Four."))) == [(DataWarning, "Four.")]
+
+
+def test_an_error_closes_the_log():
+    with pytest.raises(ZeroDivisionError), WarningLog():
+        raise ZeroDivisionError
+    assert heard(lambda: warn(DataWarning("Odd."))) == [(DataWarning, "Odd.")]
+
+
+def test_threads_have_logs_of_their_own():
+    ready = threading.Barrier(3)
+    found = {}
+
+    def work(name):
+        with WarningLog() as log:
+            # All logs are open when the warnings come.
+            ready.wait(timeout=10)
+            warn(DataWarning(name))
+            ready.wait(timeout=10)
+        found[name] = [str(warning) for warning in log.found]
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
+    with WarningLog() as own:
+        for thread in threads:
+            thread.start()
+        ready.wait(timeout=10)
+        warn(DataWarning("main"))
+        ready.wait(timeout=10)
+        for thread in threads:
+            thread.join()
+    assert found == {"a": ["a"], "b": ["b"]}
+    assert [str(warning) for warning in own.found] == ["main"]
+
+
+def test_one_issue_per_distinct_warning():
+    log = WarningLog()
+    log.found += [DataWarning("Odd."), DataWarning("Odd."), BoundWarning("Odd.")]
+    log.found += [DataWarning("Other."), DataWarning("Odd.")]
+    assert heard(log.issue) == [
+        (DataWarning, "Odd."),
+        (BoundWarning, "Odd."),
+        (DataWarning, "Other."),
+    ]
+
+
+def folds_after(known, by_fold):
+    with WarningLog() as log:
+        for warning in known:
+            warn(warning)
+        warn_of_folds(by_fold)
+    return [str(warning) for warning in log.found[len(known) :]]
+
+
+def test_equal_warnings_of_folds_become_one_that_names_them():
+    odd = DataWarning("Odd.")
+    assert folds_after([], {0: [odd], 2: [odd, odd], 3: []}) == [
+        "In folds [0, 2], not on all rows: Odd."
+    ]
+    # The fold's own warning is as it was.
+    assert str(odd) == "Odd."
+
+
+def test_what_all_rows_were_warned_of_is_not_repeated():
+    def message(number):
+        return SkanchorWarning(f"Judge 'judge-1' has {number} rows.")
+
+    # Numbers differ between folds; the first fold's stand for all.
+    assert folds_after([message(9)], {1: [message(7)]}) == []
+    assert folds_after([], {1: [message(7)], 4: [message(6.5)]}) == [
+        "In folds [1, 4], not on all rows: Judge 'judge-1' has 7 rows."
+    ]
+
+
+def test_names_and_categories_tell_warnings_apart():
+    first = DataWarning("Judge 'judge-1' is odd.")
+    assert folds_after([first], {0: [DataWarning("Judge 'judge-2' is odd.")]}) == [
+        "In folds [0], not on all rows: Judge 'judge-2' is odd."
+    ]
+    assert len(folds_after([first], {0: [BoundWarning(str(first))]})) == 1
