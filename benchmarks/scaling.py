@@ -2,11 +2,16 @@
 
 ``python benchmarks/scaling.py``: one size is doubled at a time around a middle case;
 writes ``results/scaling.csv`` and, with matplotlib, ``docs/scaling.png``.
+``python benchmarks/scaling.py large``: one fit of 1,000 models and 100 judges, in a
+process of its own for the sake of its peak memory.
 """
 
 from __future__ import annotations
 
 import gc
+import resource
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +94,25 @@ def draw(rows: list[tuple[str, int, float, float]]) -> None:
     figure.savefig(PICTURE, dpi=80)
 
 
+def large() -> None:
+    """Fit 1,000 models, 100 judges and a million rows without features."""
+    X, y = make_table(
+        n_models=1_000, n_judges=100, n_features=0, n_human=200_000, n_judge=800_000
+    )
+    before = _resident_gb()
+    start = time.perf_counter()
+    anchor = AnchorPipeline(item_effects=None, cv=2, random_state=0).fit(X, y)
+    seconds, held = time.perf_counter() - start, anchor.influence_.nbytes / 1e9
+    print(f"{seconds:.0f} s; peak {_resident_gb():.2f} GB, of which {before:.2f} GB")
+    print(f"before the fit; {held:.2f} GB of it are influence_.")
+
+
+def _resident_gb() -> float:
+    """Most memory that this process ever had, in GB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
 @threadpool_limits.wrap(limits=1)
 def main() -> None:
     rows = [
@@ -107,4 +131,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    large() if sys.argv[1:] == ["large"] else main()

@@ -219,6 +219,11 @@ class ModelSums:
     dispersion: float
     slope: float
 
+    @property
+    def lent(self) -> Array:
+        """What an error of the human scores adds to the sums, per dispersion."""
+        return self.slope / self.dispersion * self.information
+
     def chi_square(self, error: Array) -> dict[str, float]:
         """Test the sums of this judge, with ``error`` the human scores' covariance."""
         seen = self.information
@@ -237,33 +242,95 @@ def score_test(judges: Sequence[ModelSums], error: Array) -> float:
     scores, so that their covariance is inverted by Woodbury's identity.
     """
     n_models = len(error)
-    score = np.zeros((len(judges), n_models))
-    shared = np.zeros((len(judges), n_models, n_models))
-    total, pull = np.zeros((n_models, n_models)), np.zeros(n_models)
-    for m, one in enumerate(judges):
-        share = one.slope / one.dispersion
+    scores, pull = [], np.zeros(n_models)
+    total, lent = np.zeros((2, n_models, n_models))
+    for one in judges:
         seen = SymmetricSolver.factorise(one.information)
-        score[m] = one.information @ seen.solve(one.sums) / one.dispersion
-        shared[m] = share * one.information
-        total += one.slope * shared[m]
-        pull += one.slope * score[m]
+        scores.append(one.information @ seen.solve(one.sums) / one.dispersion)
+        total += one.slope * one.lent
+        lent += one.lent
+        pull += one.slope * scores[-1]
     root = covariance_factor(error)
     inner = np.linalg.solve(np.eye(n_models) + root.T @ total @ root, root.T)
-    score -= shared @ (root @ (inner @ pull))
-    # Blocks by judge, then their sum added to each: the variance times (I + 11').
-    lent = shared.reshape(-1, n_models) @ root
-    variance = -lent @ (inner @ shared.reshape(-1, n_models).T)
-    blocks = variance.reshape(len(judges), n_models, len(judges), n_models)
-    for m, one in enumerate(judges):
-        blocks[m, :, m] += one.information / one.dispersion
-    weighted = (blocks + blocks.sum(axis=0)).reshape(variance.shape)
-    statistic = float(np.sum(score**2) + np.sum(score.sum(axis=0) ** 2))
-    second = float(np.sum(weighted * weighted.T))
+    shared = root @ inner
+    pulled = shared @ pull
+    traces = _Traces(shared, lent)
+    for one, score in zip(judges, scores, strict=True):
+        score -= one.lent @ pulled
+        traces.add(one)
+    first, second, third = traces.tested()
     if not second > 0:
         return 1.0
-    df = second**3 / float(np.sum((weighted @ weighted) * weighted.T)) ** 2
-    deviation = (statistic - float(np.trace(weighted))) / np.sqrt(2.0 * second)
+    statistic = float(np.sum(np.square(scores)) + np.sum(np.sum(scores, axis=0) ** 2))
+    df = second**3 / third**2
+    deviation = (statistic - first) / np.sqrt(2.0 * second)
     return _tail(df + deviation * np.sqrt(2.0 * df), df)
+
+
+class _Traces:
+    """Traces of V, V^2 and V^3 for the variance V of all scores, judge by judge.
+
+    V has the blocks ``D_m - S_m M S_m`` of a judge and ``-S_m M S_n`` of two, for
+    ``D_m = information / dispersion`` and ``S_m = slope D_m``. A judge more borders V
+    by a column v and a corner, which adds terms in ``v'v`` and ``v'Vv`` to the traces;
+    sums over the judges so far give both, so that no matrix is larger than one block.
+
+    Parameters
+    ----------
+    shared : ndarray of shape (n_models, n_models)
+        M, the error of the human scores once all judges are seen.
+    lent : ndarray of shape (n_models, n_models)
+        Sum of S_m over all judges.
+    """
+
+    def __init__(self, shared: Array, lent: Array):
+        self.shared, self.lent = shared, lent
+        self.traces = np.zeros(3)
+        # S'S and S'VS over the judges so far, with S the column of the S_m.
+        self.square, self.inner = np.zeros((2, *shared.shape))
+        # E'VE, E'V^2E, S'VE and the trace of E'V^3E, with E one identity by judge.
+        self.once, self.twice, self.cross = np.zeros((3, *shared.shape))
+        self.thrice = 0.0
+
+    def add(self, one: ModelSums) -> None:
+        """Border V by a judge."""
+        D, S = one.information / one.dispersion, one.lent
+        reach = S @ self.shared
+        corner = D - reach @ S
+        half = self.square @ reach.T
+        self._border(corner, reach @ half, _trace(reach @ self.inner, reach.T))
+        mixed = half @ S
+        self.inner += S @ corner @ S - mixed - mixed.T
+        self.square += S @ S
+        # Its rows of VE.
+        rows = D - reach @ self.lent
+        cross = S @ rows
+        self.thrice += _trace(rows.T, corner @ rows)
+        self.thrice -= 2.0 * _trace(self.cross.T, self.shared @ cross)
+        self.once += rows
+        self.twice += rows.T @ rows
+        self.cross += cross
+
+    def tested(self) -> Array:
+        """Traces of the powers of ``V (I + E E')``, once all judges are in V.
+
+        They are those of V bordered by the sum over judges.
+        """
+        self._border(self.once, self.twice, self.thrice)
+        return self.traces
+
+    def _border(self, corner: Array, square: Array, cubic: float) -> None:
+        """Add what a corner and a column v add, given ``v'v`` and ``tr v'Vv``."""
+        self.traces += (
+            np.trace(corner),
+            _trace(corner, corner) + 2.0 * np.trace(square),
+            _trace(corner @ corner + 3.0 * square, corner) + 3.0 * cubic,
+        )
+
+
+def _trace(left: Array, right: Array) -> float:
+    """Trace of a product."""
+    return float(np.einsum("ij,ji->", left, right))
 
 
 def _tail(chi: float, df: float) -> float:

@@ -14,6 +14,7 @@ from skanchor._numerics.item_covariance import (
     inflation,
 )
 from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_judges
+from skanchor._numerics.memory import available_bytes
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
@@ -27,6 +28,10 @@ __all__ = ["MIN_HISTORICAL", "ItemCovariance", "estimate_item_covariance"]
 
 MIN_HISTORICAL = 5
 """Historical models below which the covariance of the deviations is not estimated."""
+
+MATRICES = 12
+"""Matrices over all parameters that are alive at once, at most: ten here, and as many
+in a fold beside the fit of all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +92,8 @@ def estimate_item_covariance(
     Raises
     ------
     BattlesError
-        If there are fewer than five historical models.
+        If there are fewer than five historical models, or more deviations than the
+        memory of this machine holds the information of.
     """
     n_historical = int((~sample.X.is_new).sum())
     if n_historical < MIN_HISTORICAL:
@@ -101,6 +107,7 @@ def estimate_item_covariance(
     known = _HistoricalRows(
         sample.weighted(sample.weight / noise[sample.X.judge]), calibrator
     )
+    _check_memory(known.model)
     identity = np.eye(known.model.n_judges)
     covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
     converged = False
@@ -135,6 +142,22 @@ def estimate_item_covariance(
         covariance * turned, shrinkage, np.abs(found.slopes), known.judges_seen, n_free
     )
     return ItemCovariance(covariance, shrinkage, inflated, df, n_free, converged)
+
+
+def _check_memory(model: ItemLikelihood) -> None:
+    """Refuse item effects that memory does not hold, before any of it is taken."""
+    needed = MATRICES * 8 * model.size**2
+    available = available_bytes()
+    if needed > available:
+        raise BattlesError(
+            f"Item effects of {model.n_judges} judges and {model.n_items} models are "
+            f"{model.n_judges * model.n_items:,} deviations, whose information takes "
+            f"{needed / 1e9:,.1f} GB of memory (matrices of {model.size:,} parameters "
+            f"squared); {available / 1e9:,.1f} GB are available. Set item_effects to "
+            "None for the interval without them, or rank fewer models at a time: "
+            "models of about the same level as the new ones, and the judges that "
+            "see them."
+        )
 
 
 @dataclass(frozen=True, slots=True)

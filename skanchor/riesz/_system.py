@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,28 +181,31 @@ class RieszProblem:
 
     def _sum(self, blocks: Sequence[JudgeBlock | None]) -> tuple[Array, Array]:
         """Information of all rows, after the bias functions and as it identifies."""
+        found = [(m, block) for m, block in enumerate(blocks) if block is not None]
+        joint = self._total((m, block.gram) for m, block in found)
+        if all(block.identity is block.gram for _, block in found):
+            return joint, joint
+        return joint, self._total((m, block.identity) for m, block in found)
+
+    def _total(self, parts: Iterable[tuple[int, Array]]) -> Array:
+        """Sum of the human information and the parts of judges, each by its columns."""
         n_items, n_judges = len(self.X.models), len(self.X.judges)
         size = len(self.targets)
-        joint = self.human_information.copy()
-        identity = joint.copy()
+        total = self.human_information.copy()
         # u = L v mixes the judges, so that their blocks are summed by u first.
         own = None if self.factor is None else np.eye(n_judges)
-        for m, block in enumerate(blocks):
-            if block is not None:
-                # By u, of which a judge sees its own; the parameters are v.
-                columns = judge_columns(self.X, m, self.items, own, size)
-                at = np.flatnonzero(columns.any(axis=0))
-                columns, box = columns[:, at], np.ix_(at, at)
-                joint[box] += columns.T @ block.gram @ columns
-                identity[box] += columns.T @ block.identity @ columns
+        for m, part in parts:
+            # By u, of which a judge sees its own; the parameters are v.
+            columns = judge_columns(self.X, m, self.items, own, size)
+            at = np.flatnonzero(columns.any(axis=0))
+            columns = columns[:, at]
+            total[np.ix_(at, at)] += columns.T @ part @ columns
         if self.factor is not None:
-            joint = mix_judges(joint, self.factor, n_items)
-            identity = mix_judges(identity, self.factor, n_items)
+            total = mix_judges(total, self.factor, n_items)
             # The prior of the item effects is one more observation each.
             at = np.arange(size - n_judges * n_items, size)
-            joint[at, at] += 1.0
-            identity[at, at] += 1.0
-        return joint, identity
+            total[at, at] += 1.0
+        return total
 
 
 def judge_columns(

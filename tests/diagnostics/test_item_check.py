@@ -1,6 +1,7 @@
 """The check for item effects: against dense algebra, its size and its power."""
 
 import numpy as np
+import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
 from scipy.linalg import block_diag
@@ -114,3 +115,43 @@ def test_size_and_power_of_the_check():
     assert np.sum(np.array(p[0.0]) < 0.1) <= 11
     assert kstest(p[0.0], "uniform").pvalue > 1e-3
     assert np.mean(np.array(p[0.2]) < 0.1) > 0.8
+
+
+def dense_score_test(judges, error):
+    """The score test with the whole variance of all judges."""
+    n = len(error)
+    own = block_diag(*[one.information / one.dispersion for one in judges])
+    lent = np.vstack([one.slope / one.dispersion * one.information for one in judges])
+    slopes = np.kron([one.slope for one in judges], np.eye(n))
+    values, vectors = np.linalg.eigh(error)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    inner = np.linalg.solve(np.eye(n) + root.T @ slopes @ lent @ root, root.T)
+    score = np.concatenate([one.sums / one.dispersion for one in judges])
+    score = score - lent @ (root @ (inner @ (slopes @ score)))
+    variance = own - lent @ root @ inner @ lent.T
+    tested = np.kron(np.eye(len(judges)) + 1.0, np.eye(n))
+    weighted = variance @ tested
+    second = np.trace(weighted @ weighted)
+    df = second**3 / np.trace(weighted @ weighted @ weighted) ** 2
+    above = (score @ tested @ score - np.trace(weighted)) / np.sqrt(2 * second)
+    return chi2.sf(df + above * np.sqrt(2 * df), df)
+
+
+@pytest.mark.parametrize(
+    ("n_judges", "votes"), [(1, 1.0), (1, 1e-3), (4, 1.0), (12, 1e-3)]
+)
+def test_the_check_equals_its_whole_matrix(n_judges, votes, rng):
+    """Block by block is as exact as (judges x models)-squared matrices."""
+    n, judges = 9, []
+    centre = np.eye(n) - 1 / n
+    error = centre @ rng.normal(size=(n, n)) / np.sqrt(votes)
+    off = error @ rng.normal(size=n)
+    error = error @ error.T
+    for slope in rng.uniform(0.2, 2.0, n_judges):
+        # Few judges with many verdicts each leave nearly nothing of the whole.
+        root = np.sqrt(10.0) * centre @ rng.normal(size=(n, n - 1))
+        sums = root @ (rng.normal(size=n - 1) + slope * root.T @ off)
+        judges.append(ModelSums(sums, root @ root.T, rng.uniform(0.5, 1.0), slope))
+    expected = dense_score_test(judges, error)
+    assert 1e-6 < expected < 1.0 - 1e-6
+    assert_allclose(score_test(judges, error), expected, rtol=1e-9)

@@ -181,3 +181,14 @@ def test_a_last_stage_is_as_good_as_a_span():
     assert_allclose(staged.conf_int(), span.conf_int(), atol=2e-3)
     p = [a.result_.diagnostics.item_p for a in (span, staged)]
     assert_allclose(*p, rtol=1e-9)
+
+
+@pytest.mark.parametrize("item_effects", ["random", "conservative"])
+def test_effects_that_memory_does_not_hold_are_refused(monkeypatch, item_effects):
+    data = small()
+    anchor = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
+    available = "skanchor.items._covariance.available_bytes"
+    monkeypatch.setattr(available, lambda: 10_000)
+    with pytest.raises(BattlesError, match=r"GB are available\. Set item_effects to"):
+        anchor.fit(data.X, data.y)
+    anchor.set_params(item_effects=None).fit(data.X, data.y)
