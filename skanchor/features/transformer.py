@@ -92,7 +92,8 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             self.sources_ = find_sources(frame, self.columns)
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
             self.n_features_in_ = len(frame.columns)
-        columns = self._read(X, frame, self.sources_)
+        # Missing texts are told once, by transform.
+        columns = self._read(X, frame, self.sources_, tell=False)
         self._learn(list(dict.fromkeys(text for column in columns for text in column)))
         return self
 
@@ -159,9 +160,13 @@ class TextTransformer(TransformerMixin, BaseEstimator):
 
     # -------------------------------------------------------------------------- reading
     def _read(
-        self, X: Any, frame: nw.DataFrame[Any] | None, sources: Any
+        self,
+        X: Any,
+        frame: nw.DataFrame[Any] | None,
+        sources: Any,
+        tell: bool = True,
     ) -> list[list[str]]:
-        """Texts of every column; missing ones are told."""
+        """Texts of every column; missing ones are told or refused."""
         if frame is None:
             columns = {"X": column_of_texts(X)}
         else:
@@ -179,7 +184,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             raise BattlesError(
                 f"Texts are missing: {told}. Drop the rows, or set missing='empty'."
             )
-        if told:
+        if told and tell:
             warn(DataWarning(f"Missing texts are read as empty ones: {told}."))
         return texts
 
@@ -224,17 +229,18 @@ class TextTransformer(TransformerMixin, BaseEstimator):
                 f"The table has columns {taken[:5]} already; rename or drop them, or "
                 "leave out the features of that name."
             )
+        backend = frame.implementation
+        if backend.is_pandas():
+            new = pd.DataFrame(made, index=frame.to_native().index)
+            table = pd.concat([kept.to_native(), new], axis=1)
+            return nw.from_native(table, eager_only=True)
         if not kept.columns:
-            return nw.from_dict(made, backend=frame.implementation)
-        series = [
-            nw.new_series(name, np.ascontiguousarray(v), backend=frame.implementation)
-            for name, v in made.items()
-        ]
-        if frame.implementation.is_pandas():
-            table = kept.to_native()
-            new = pd.DataFrame(made, index=table.index)
-            return nw.from_native(pd.concat([table, new], axis=1), eager_only=True)
-        return kept.with_columns(series)
+            return nw.from_dict(made, backend=backend)
+        # narwhals cannot give pyarrow a view of every other number.
+        return kept.with_columns(
+            nw.new_series(name, np.ascontiguousarray(values), backend=backend)
+            for name, values in made.items()
+        )
 
     def _as_asked(self, frame: nw.DataFrame[Any]) -> Any:
         """The kind of table that ``set_output`` asks for, the user's own by default."""

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from skanchor.comparisons.suspects import smells_of_outcome
 from skanchor.features.arena import (
     STYLE,
     arena_counts,
@@ -131,6 +132,10 @@ def test_every_text_has_counts(text):
     found = surface_counts(text)
     assert found["words"] <= found["characters"] == len(text)
     assert found["paragraphs"] <= found["lines"]
+
+
+def test_no_count_smells_of_the_outcome():
+    assert not any(map(smells_of_outcome, [*SURFACE, *STYLE, "embedding_1"]))
 
 
 def test_contrasts_by_hand():

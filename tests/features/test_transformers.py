@@ -85,6 +85,17 @@ def test_set_output(transformer, kind, output):
     assert found["model_a"].to_list() == ["x", "y", "z"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_texts_alone(kind):
+    texts = TABLE[["response_a", "response_b"]]
+    found = clone(COUNTS).fit_transform(KINDS[kind](texts))
+    assert_array_equal(np.asarray(found["words_b"]), WORDS["words_b"])
+    if kind == "pandas":
+        assert_array_equal(found.index, TABLE.index)
+    none = clone(COUNTS).fit_transform(KINDS[kind](texts.head(0)))
+    assert len(none) == 0
+
+
 def test_text_stays_where_asked_for():
     own = clone(COUNTS).set_params(keep_text=True).fit(TABLE)
     assert list(own.transform(TABLE))[: len(TABLE.columns)] == list(TABLE)
@@ -218,10 +229,9 @@ def test_jobs_progress_and_pickle_change_nothing(transformer):
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_texts_are_told_and_empty(kind):
     table = KINDS[kind](TABLE.assign(response_b=["two words", None, None]))
-    with pytest.warns(DataWarning, match="empty ones: 2 in response_b"):
-        found = COUNTS.set_output(transform="default").fit(table)
-    with pytest.warns(DataWarning):
-        found = COUNTS.set_output(transform="default").transform(table)
+    with pytest.warns(DataWarning, match="empty ones: 2 in response_b") as told:
+        found = clone(COUNTS).fit_transform(table)
+    assert len(told) == 1
     assert [float(value) for value in np.asarray(found["words_b"])] == [2, 0, 0]
     with pytest.raises(BattlesError, match="Texts are missing: 2 in response_b"):
         clone(COUNTS).set_params(missing="raise").fit(table)
