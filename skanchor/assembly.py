@@ -12,7 +12,7 @@ from sklearn.base import clone
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import count_rows
 from skanchor.diagnostics import ItemCheck, diagnose
-from skanchor.engine import FullFit, cross_fit
+from skanchor.engine import FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
@@ -96,7 +96,7 @@ class Inference:
             *count_rows(X, full.sample.weight),
             None if items is None else stacked("item_part"),
             np.inf if items is None else items.df,
-            influence=found.influence,
+            rows=found.influence,
             parts=stacked("parts"),
             lower_bound=debiaser.system_.lower_bound(X),
             plug_in=plug_in,
@@ -123,7 +123,7 @@ class Inference:
             np.full((1, n_models, n_models), np.nan),
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight),
-            influence=np.zeros((len(X), n_models)),
+            rows=RowInfluence(full.sample, []),
             parts=np.full((1, 4, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,

@@ -51,6 +51,28 @@ class Chain:
         return self.X.scores
 
     @property
+    def has_spans(self) -> bool:
+        """Whether biases and weights are linear in columns, so that little is kept."""
+        assert self.debiaser is not None
+        learners = [*self.calibrator.biases_.values()]
+        learners += [block.learner for block in self.debiaser.system_.blocks if block]
+        return all(one is None or hasattr(one, "fit_span") for one in learners)
+
+    def without_rows(self) -> Chain:
+        """The same chain without the rows that it was fitted on."""
+        return replace(self, X=self.X[:0])
+
+    def annotate(self, X: Comparisons) -> Comparisons:
+        """Other rows, in the roles of the fit, with all that this chain has learned."""
+        for stage in (self.btl, self.calibrator, self.arrival):
+            X = stage.transform(X)
+        return X.with_columns(
+            scores=self.X.scores,
+            deviations=self.X.deviations,
+            item_covariance=self.X.item_covariance,
+        )
+
+    @property
     def unbounded(self) -> NDArray[np.bool_]:
         """Models whose score lies at a bound, or has none."""
         flags = np.zeros(len(self.X.models), dtype=bool)

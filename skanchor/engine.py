@@ -25,7 +25,7 @@ from skanchor.judges import WEAK_SENSITIVITY
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
-__all__ = ["CrossFit", "FullFit", "Repeat", "cross_fit"]
+__all__ = ["CrossFit", "FullFit", "Repeat", "RowInfluence", "cross_fit"]
 
 
 FAR = 3.0
@@ -36,6 +36,9 @@ LEAST_NOISE = 1e-20
 
 _STEP = 4096
 """Rows of a step in sums over influence values."""
+
+_CELLS = 1 << 22
+"""Influence values that are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,10 @@ class FoldFit:
         Sampling variance if outcomes are independent votes.
     undetermined : ndarray of shape (n_models,)
         Scores that the training rows do not determine.
+    sums : InfluenceSums
+        Over the influence of the rows held out.
+    influence : ndarray of shape (n_test, n_models) or Chain
+        That influence, or what it can be computed from anew.
     """
 
     scores: Array
@@ -101,6 +108,8 @@ class FoldFit:
     item_covariance: Array
     expected: Array
     undetermined: NDArray[np.bool_]
+    sums: InfluenceSums
+    influence: Array | Chain
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +126,35 @@ class Repeat:
     instability: Warning | None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class RowInfluence:
+    """Influence of each row on each score, computed when it is asked for.
+
+    Attributes
+    ----------
+    sample : Sample
+        The rows.
+    repeats : list of lists of (test, influence)
+        By repeat and fold, the rows held out and :attr:`FoldFit.influence`.
+    """
+
+    sample: Sample
+    repeats: list[list[tuple[NDArray[np.intp], Array | Chain]]]
+
+    def values(self) -> Array:
+        """Mean over the repeats, of shape (n_rows, n_models)."""
+        total = np.zeros((len(self.sample), len(self.sample.X.models)))
+        for folds in self.repeats:
+            for test, influence in folds:
+                if isinstance(influence, Chain):
+                    known = influence.annotate(self.sample.X[test])
+                    rows = np.arange(len(test))
+                    part = self.sample[test]
+                    influence = _influence(influence, known, part, rows)
+                total[test] += influence / len(self.repeats)
+        return total
+
+
 @dataclass(frozen=True, slots=True)
 class CrossFit:
     """The repeats of a cross-fit, and the influence values.
@@ -125,12 +163,12 @@ class CrossFit:
     ----------
     repeats : list of Repeat
         What each repeat adds up to.
-    influence : ndarray of shape (n_rows, n_models)
-        Influence of each row on each score, the mean over repeats.
+    influence : RowInfluence
+        Influence of each row on each score.
     """
 
     repeats: list[Repeat]
-    influence: Array
+    influence: RowInfluence
 
 
 def cross_fit(
@@ -162,24 +200,21 @@ def cross_fit(
     done = stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
     by_fold: dict[int, list[Warning]] = {}
     repeats: list[Repeat] = []
-    mean: Array | None = None
+    influence: list[list[tuple[NDArray[np.intp], Array | Chain]]] = []
     for plan in plans:
-        influence = np.zeros((len(full.sample), len(full.sample.X.models)))
         folds: list[FoldFit] = []
-        for number, (_, test) in enumerate(plan):
-            fold, terms, warnings_of_fold = next(done)
+        for number in range(len(plan)):
+            fold, warnings_of_fold = next(done)
             by_fold.setdefault(number, []).extend(warnings_of_fold)
             folds.append(fold)
-            influence[test] = terms
-        repeats.append(_sum_up(full, folds, influence))
-        influence /= len(plans)
-        mean = influence if mean is None else mean + influence
+        repeats.append(_sum_up(full, folds))
+        kept = [fold.influence for fold in folds]
+        influence.append(list(zip([test for _, test in plan], kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
         if repeat.instability is not None:
             warn(repeat.instability)
-    assert mean is not None
-    return CrossFit(repeats, mean)
+    return CrossFit(repeats, RowInfluence(full.sample, influence))
 
 
 def _fit_fold(
@@ -188,7 +223,7 @@ def _fit_fold(
     seed_offset: int,
     train: NDArray[np.intp],
     test: NDArray[np.intp],
-) -> tuple[FoldFit, Array, list[Warning]]:
+) -> tuple[FoldFit, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
     ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds,
@@ -202,14 +237,13 @@ def _fit_fold(
             full.stages, plugged, training, full.items, full.chain, seed_offset
         )
         assert chain.debiaser is not None
-        terms = chain.debiaser.influence_of_rows(chain.X, sample.y, test)
-        if not np.isfinite(terms).all():
-            row = int(test[np.argmin(np.isfinite(terms).all(axis=1))])
-            raise ValueError(
-                f"The influence of row {row} is not finite: check what the "
-                "learners return."
-            )
-        terms *= sample.weight[test, None]
+        if chain.has_spans:
+            sums = InfluenceSums.in_steps(chain, sample, test)
+            kept: Array | Chain = chain.without_rows()
+        else:
+            # What the learners hold may be larger, and slower, than the values.
+            kept = _influence(chain, chain.X, sample, test)
+            sums = InfluenceSums.of(kept, *_kinds(sample, test))
         slopes, system = chain.X.sensitivities, chain.debiaser.system_
         fold = FoldFit(
             chain.scores,
@@ -218,14 +252,41 @@ def _fit_fold(
             system.item_covariance(),
             system.expected_covariance(),
             chain.debiaser.undetermined_,
+            sums,
+            kept,
         )
-    return fold, terms, log.found
+    return fold, log.found
 
 
-def _sum_up(full: FullFit, folds: list[FoldFit], influence: Array) -> Repeat:
+def _influence(
+    chain: Chain, X: Comparisons, sample: Sample, rows: NDArray[np.intp]
+) -> Array:
+    """Weight, Riesz weight and residual of some rows, multiplied."""
+    assert chain.debiaser is not None
+    terms = chain.debiaser.influence_of_rows(X, sample.y, rows)
+    if not np.isfinite(terms).all():
+        row = int(rows[np.argmin(np.isfinite(terms).all(axis=1))])
+        raise ValueError(
+            f"The influence of row {row} is not finite: check what the learners return."
+        )
+    terms *= sample.weight[rows, None]
+    return terms
+
+
+def _kinds(
+    sample: Sample, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.bool_], NDArray[np.intp] | None]:
+    """Which rows are human, and their groups."""
+    groups = None if sample.groups is None else sample.groups[rows]
+    return sample.X.is_human[rows], groups
+
+
+def _sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2)."""
     X, chain = full.sample.X, full.chain
-    sums = InfluenceSums.of(influence, X.is_human, full.sample.groups)
+    sums = sum((fold.sums for fold in folds[1:]), folds[0].sums)
+    plug_in = np.mean([fold.scores for fold in folds], axis=0)
+    prior = np.mean([fold.prior_score for fold in folds], axis=0)
     expected = np.mean([fold.expected for fold in folds], axis=0)
     if (np.diag(sums.sampling) <= LEAST_NOISE * np.diag(expected)).any():
         warn(
@@ -235,8 +296,6 @@ def _sum_up(full: FullFit, folds: list[FoldFit], influence: Array) -> Repeat:
             )
         )
         sums = replace(sums, sampling=expected)
-    plug_in = np.mean([fold.scores for fold in folds], axis=0)
-    prior = np.mean([fold.prior_score for fold in folds], axis=0)
     inflation = 1.0 if full.items is None else full.items.inflation
     item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
     step = sums.total + prior
@@ -257,7 +316,7 @@ def _sum_up(full: FullFit, folds: list[FoldFit], influence: Array) -> Repeat:
 
 @dataclass(frozen=True, slots=True)
 class InfluenceSums:
-    """Sums over the influence values of one repeat.
+    """Additive sums over influence values; a group must come whole.
 
     Attributes
     ----------
@@ -290,6 +349,29 @@ class InfluenceSums:
             influence.max(axis=0, initial=0.0),
         )
         return cls(influence.sum(axis=0), sampling, parts, np.maximum(high, -low))
+
+    @classmethod
+    def in_steps(
+        cls, chain: Chain, sample: Sample, rows: NDArray[np.intp]
+    ) -> InfluenceSums:
+        """Sum the influence of some rows, few at a time where there are many models."""
+        step = max(_STEP, _CELLS // len(sample.X.models))
+        if sample.groups is not None:
+            step = max(len(rows), 1)
+        parts = [rows[start : start + step] for start in range(0, len(rows), step)]
+        sums = [
+            cls.of(_influence(chain, chain.X, sample, part), *_kinds(sample, part))
+            for part in parts or [rows]
+        ]
+        return sum(sums[1:], sums[0])
+
+    def __add__(self, other: InfluenceSums) -> InfluenceSums:
+        return InfluenceSums(
+            self.total + other.total,
+            self.sampling + other.sampling,
+            self.parts + other.parts,
+            np.maximum(self.largest, other.largest),
+        )
 
 
 def _unstable(

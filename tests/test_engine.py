@@ -1,6 +1,6 @@
 """The cross-fit: sums over folds are plain sums, groups count whole, far is told."""
 
-from dataclasses import replace
+import pickle
 
 import numpy as np
 import pytest
@@ -12,9 +12,10 @@ from skanchor import (
     BTLRegressor,
     JudgeCalibrator,
     RieszDebiaser,
+    engine,
 )
 from skanchor.admission import admit_to_ranking
-from skanchor.chain import Stages, complete, fit_stages
+from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.engine import FullFit, InfluenceSums, cross_fit
 from skanchor.exceptions import InstabilityWarning
 from skanchor.folds import training_weights
@@ -75,7 +76,7 @@ def test_sums_over_folds_are_the_plain_sums(items, weighted, groups):
     influence, plug_in, prior, item_part = by_hand(full, plan)
     (repeat,) = found.repeats
     step = influence.sum(axis=0) + prior
-    assert_allclose(found.influence, influence, atol=1e-10)
+    assert_allclose(found.influence.values(), influence, atol=1e-10)
     assert_allclose(repeat.plug_in, plug_in, atol=1e-10)
     assert_allclose(repeat.estimate, plug_in + step, atol=1e-10)
     scale = 1.0 if items is None else items.inflation
@@ -99,8 +100,8 @@ def test_repeats_are_cross_fits_of_their_own():
     for repeat, one in zip(both.repeats, alone, strict=True):
         assert_allclose(repeat.estimate, one.repeats[0].estimate)
         assert_allclose(repeat.covariance, one.repeats[0].covariance)
-    mean = np.mean([one.influence for one in alone], axis=0)
-    assert_allclose(both.influence, mean, atol=1e-12)
+    mean = np.mean([one.influence.values() for one in alone], axis=0)
+    assert_allclose(both.influence.values(), mean, atol=1e-12)
 
 
 # ----------------------------------------------------------------------- influence sums
@@ -131,18 +132,25 @@ def test_groups_are_squared_as_totals(rng):
     assert_allclose(alone.parts, plain.parts)
 
 
-def test_groups_that_span_folds_are_whole_in_the_sums():
-    """A plan may tear groups apart only by hand; the sums put them together again."""
-    full = fitted()
-    groups = np.arange(len(full.sample)) // 2
+def test_sums_add_up_and_do_not_depend_on_their_steps(monkeypatch):
+    full = fitted(groups=None)
     plan = plan_of(full.sample)
-    torn = replace(full, sample=replace(full.sample, groups=groups))
-    assert any(len(np.intersect1d(groups[a], groups[b])) for a, b in plan)
-    plain, found = cross_fit(full, [plan]), cross_fit(torn, [plan])
-    (repeat,), (other,) = found.repeats, plain.repeats
-    assert_allclose(repeat.estimate, other.estimate, atol=1e-9)
-    totals = found.influence[::2] + found.influence[1::2]
-    assert_allclose(repeat.covariance, totals.T @ totals, atol=1e-10)
+    (whole,) = cross_fit(full, [plan]).repeats
+    monkeypatch.setattr(engine, "_STEP", 7)
+    monkeypatch.setattr(engine, "_CELLS", 1)
+    (stepped,) = cross_fit(full, [plan]).repeats
+    for name in ("estimate", "covariance", "parts", "largest"):
+        assert_allclose(getattr(stepped, name), getattr(whole, name), rtol=1e-9)
+
+
+def test_influence_is_computed_anew_where_learners_have_spans():
+    """And kept where they have none; it is the same influence."""
+    full = fitted()
+    found = cross_fit(full, [plan_of(full.sample)])
+    ((_, kept), *_), *_ = found.influence.repeats
+    assert isinstance(kept, Chain) and not len(kept.X)
+    copied = pickle.loads(pickle.dumps(found.influence))
+    assert_allclose(copied.values(), found.influence.values(), rtol=1e-12)
 
 
 # -------------------------------------------------------------------------- instability

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -20,12 +21,37 @@ if TYPE_CHECKING:
 __all__ = ["AnchorResult"]
 
 
+class InfluenceSource(Protocol):
+    """What computes influence values when they are asked for."""
+
+    def values(self) -> Array:
+        """Influence of each row on each score, of shape (n_rows, n_models)."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PaddedInfluence:
+    """Influence on the scores of more models, zero for those that took no part."""
+
+    inner: InfluenceSource
+    place: NDArray[np.intp]
+    size: int
+
+    def values(self) -> Array:
+        """Influence of each row on each score, of shape (n_rows, n_models)."""
+        inner = self.inner.values()
+        values = np.zeros((len(inner), self.size))
+        values[:, self.place] = inner
+        return values
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AnchorResult(RankingResult):
     """Result of :class:`AnchorPipeline`: scores, covariance and influence values.
 
     Attributes
     ----------
+    rows : InfluenceSource
+        What ``influence`` is computed from.
     influence : ndarray of shape (n_rows, n_models)
         Influence of each row on each score, in logits; the mean over repeats. Without
         rows in a result that is kept beside the one reported.
@@ -43,7 +69,7 @@ class AnchorResult(RankingResult):
         What of the table was used: features, groups, and the columns ignored.
     """
 
-    influence: Array
+    rows: InfluenceSource
     parts: Array
     lower_bound: Array
     plug_in: Array
@@ -103,11 +129,16 @@ class AnchorResult(RankingResult):
             item_covariances=None
             if self.item_covariances is None
             else square(self.item_covariances),
-            influence=padded(self.influence),
+            rows=PaddedInfluence(self.rows, place, size),
             parts=padded(self.parts, np.nan),
             lower_bound=padded(self.lower_bound, np.nan),
             plug_in=plug_in,
         )
+
+    @cached_property
+    def influence(self) -> Array:
+        """Influence of each row on each score, in logits; computed when asked for."""
+        return self.rows.values()
 
     @property
     def variance(self) -> pd.DataFrame:
