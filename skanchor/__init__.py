@@ -45,6 +45,7 @@ _MODULES = (
     "datasets",
     "evaluation",
     "exceptions",
+    "features",
     "metrics",
     "simulation",
 )

@@ -150,6 +150,7 @@ class AnchorPipeline(RankingEstimator):
     True
     """
 
+    result_: AnchorResult
     _stands_for: ClassVar = {
         "btl": lambda value: BTLRegressor(),
         "calibrator": lambda value: JudgeCalibrator(),

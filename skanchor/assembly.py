@@ -101,6 +101,7 @@ class Inference:
             lower_bound=debiaser.system_.lower_bound(X),
             plug_in=plug_in,
             fold_plan=self.fold_plan,
+            inputs=full.sample.inputs,
         )
         diagnostics = diagnose(
             full.sample.with_battles(X),
@@ -127,6 +128,7 @@ class Inference:
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
             fold_plan=self.fold_plan,
+            inputs=full.sample.inputs,
         )
 
 

@@ -66,6 +66,10 @@ class Remedy(Enum):
         "Drop those battles, or leave out failed verdicts with read_battles(path, "
         "drop_invalid=True)."
     )
+    CHOOSE_FEATURES = (
+        "Drop them, or ask for those that are features: split_battles(table, "
+        "features=[...])."
+    )
     LABEL_HUMANS = (
         "Human rows carry the label 'human'; split_battles(table, human=...) gives it "
         "to another label."

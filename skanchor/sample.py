@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from skanchor._typing import Array
-from skanchor.comparisons import Comparisons, Outcomes, as_frame, constant
+from skanchor.comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
 from skanchor.comparisons.oddities import warn_of_odd_rows
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
@@ -32,12 +32,15 @@ class Sample:
         Row weights; rows of weight zero count for nothing.
     groups : ndarray of shape (n_rows,) or None
         Group codes of dependent rows.
+    inputs : Inputs
+        What of the user's table this is.
     """
 
     X: Comparisons
     outcomes: Outcomes
     weight: Array
     groups: NDArray[np.intp] | None = None
+    inputs: Inputs = field(default_factory=Inputs)
 
     @classmethod
     def admit(
@@ -88,7 +91,7 @@ class Sample:
         if not isinstance(X, Comparisons):
             # Encoded rows have been through this door before.
             warn_of_odd_rows(as_frame(X), encoded, outcomes.values, weight)
-        return cls(encoded, outcomes, weight, codes)
+        return cls(encoded, outcomes, weight, codes, Inputs.of(X, encoded, groups))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -99,6 +102,7 @@ class Sample:
             replace(self.outcomes, values=self.y[rows]),
             self.weight[rows],
             None if self.groups is None else self.groups[rows],
+            self.inputs,
         )
 
     @property

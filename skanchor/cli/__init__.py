@@ -1,4 +1,4 @@
-"""The command line: ``skanchor rank``.
+"""The command line: ``skanchor rank`` and ``skanchor fetch``.
 
 Nothing here imports what takes time before the arguments are known to be right.
 """

@@ -81,7 +81,7 @@ def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
     elif kind == "table":
         content = _table(board, _suffix(options))
     else:
-        content = _text(board, options)
+        content = _text(board, pipeline, options)
     if options.output is not None:
         from skanchor.io import write_atomically
 
@@ -108,10 +108,12 @@ def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
     return board.to_csv(sep=separator, lineterminator="\n")
 
 
-def _text(board: pd.DataFrame, options: argparse.Namespace) -> str:
+def _text(
+    board: pd.DataFrame, pipeline: AnchorPipeline, options: argparse.Namespace
+) -> str:
     from skanchor.reports import leaderboard_text, render
 
-    text = leaderboard_text(board, options.level)
+    text = leaderboard_text(board, options.level, pipeline.result_.inputs)
     if options.output is not None or not sys.stdout.isatty():
         return render(text)
     from rich.console import Console

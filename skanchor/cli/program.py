@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from skanchor.cli.command import BadInputError, Parser
+from skanchor.cli.fetch import FETCH
 from skanchor.cli.rank import RANK
 from skanchor.cli.streams import drop_stdout, print_error, show_own_warnings
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = (RANK,)
+COMMANDS = (RANK, FETCH)
 """Every command."""
 
 _BAD_INPUT = 2

@@ -15,6 +15,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     """Add what the rows are and who takes which part in them."""
     _add_files(parser)
     _add_roles(parser)
+    _add_features(parser)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -113,6 +114,25 @@ def _add_roles(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_features(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--text-columns",
+        metavar="A,B",
+        help="columns with the texts of the two responses, as in response_a,response_b:"
+        " what they look like makes the features",
+    )
+    features = parser.add_mutually_exclusive_group()
+    features.add_argument(
+        "--features",
+        metavar="NAME,...",
+        help="response features to use, as in length for columns length_a and length_b "
+        "(default: all pairs of numbers, but those that may hold the outcome)",
+    )
+    features.add_argument(
+        "--drop-features", metavar="NAME,...", help="response features not to use"
+    )
+
+
 # ------------------------------------------------------------------------------ use
 _MANY_VALUES = ("new", "human", "judges", "drop_judges", "judge")
 
@@ -171,15 +191,24 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
             ids=_group_names(options),
         )
 
+    from skanchor.cli.texts import with_text_features
     from skanchor.comparisons import HUMAN, split_battles
 
     return split_battles(
-        table,
+        with_text_features(table, options.text_columns),
         columns=renames if options.demo else None,
         human=options.human or HUMAN,
         judges=options.judges,
         without=options.drop_judges,
+        features=_names(options.features),
+        drop_features=_names(options.drop_features),
     )
+
+
+def _names(given: str | None) -> list[str] | None:
+    if given is None:
+        return None
+    return [name for part in given.split(",") if (name := part.strip())]
 
 
 def groups_of(X: Any, options: argparse.Namespace) -> Any:
@@ -192,7 +221,10 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     names = [column_called(X.columns, name) or name for name in names]
     if len(names) < 2:
         return names[0] if names else None
-    return join_groups(X, names)
+    import pandas as pd
+
+    # The name is shown under the leaderboard.
+    return pd.Series(join_groups(X, names), name=", ".join(names))
 
 
 def _group_names(options: argparse.Namespace) -> list[str]:

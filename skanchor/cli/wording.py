@@ -23,6 +23,8 @@ ADVICE = {
     "latin-1.",
     Remedy.DROP_INVALID: "Drop those battles, or leave out failed verdicts with "
     "--drop-invalid.",
+    Remedy.CHOOSE_FEATURES: "Drop them with --drop-features, or ask for those that are "
+    "features with --features.",
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
     "another label.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "

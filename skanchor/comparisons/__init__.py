@@ -3,6 +3,7 @@
 from skanchor.comparisons.agreement import warn_of_contradicting_judges
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.grouping import join_groups
+from skanchor.comparisons.inputs import Inputs
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import align, constant, is_constant, label_list
 from skanchor.comparisons.outcomes import Outcomes
@@ -17,6 +18,7 @@ __all__ = [
     "Comparisons",
     "EncodedRows",
     "FeaturePairs",
+    "Inputs",
     "JudgeRows",
     "Outcomes",
     "align",

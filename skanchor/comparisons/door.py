@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
-from skanchor.comparisons.features import as_float, feature_blocks, feature_names
+from skanchor.comparisons.features import as_float, feature_blocks, feature_stems
 from skanchor.comparisons.labels import (
     argsort_labels,
     code_labels,
@@ -20,6 +20,7 @@ from skanchor.comparisons.labels import (
 )
 from skanchor.comparisons.people import HUMAN
 from skanchor.comparisons.rows import EncodedRows
+from skanchor.comparisons.suspects import feature_label
 from skanchor.comparisons.table import as_frame, require_columns
 from skanchor.exceptions import BattlesError
 
@@ -69,7 +70,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
         columns = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
         return _from_columns(columns, tuple(map(str, names)))
     require_columns(names, ["model_a", "model_b"])
-    features = feature_names(frame)
+    stems = feature_stems(frame)
     models, (left, right) = merge_labels(
         [code_labels(frame[name], name) for name in ("model_a", "model_b")]
     )
@@ -84,8 +85,8 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
         right,
         judge.astype(np.intp, copy=False),
         order,
-        *feature_blocks(frame, features),
-        feature_names=features,
+        *feature_blocks(frame, stems),
+        feature_names=tuple(feature_label(stem) or stem for stem in stems),
     )
 
 

@@ -12,48 +12,61 @@ from numpy.typing import NDArray
 from skanchor._typing import Array
 from skanchor.comparisons.labels import to_numpy
 from skanchor.comparisons.outcomes import is_number
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.comparisons.suspects import feature_label
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["as_float", "feature_blocks", "feature_names"]
+__all__ = ["as_float", "feature_blocks", "feature_kind", "feature_stems", "stems_of"]
 
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 
 
-def feature_names(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
-    """Names of the numeric pairs of columns; half a pair is refused."""
+def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
+    """Names of the pairs of columns, and the columns that are half a pair.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A battles table.
+
+    Returns
+    -------
+    pairs : list of str
+        Without ``_a`` and ``_b``.
+    half : list of str
+        Columns, in their order by name.
+    """
     names = [name for name in frame.columns if name not in _RESERVED]
     stems_a = [name[:-2] for name in names if name.endswith("_a")]
-    stems_b = {name[:-2] for name in names if name.endswith("_b")}
-    half = sorted(
-        [stem + "_a" for stem in stems_a if stem not in stems_b]
-        + [stem + "_b" for stem in stems_b if stem not in stems_a]
-    )
+    stems_b = [name[:-2] for name in names if name.endswith("_b")]
+    half = [f"{stem}_a" for stem in stems_a if stem not in stems_b]
+    half += [f"{stem}_b" for stem in stems_b if stem not in stems_a]
+    return [stem for stem in stems_a if stem in stems_b], sorted(half)
+
+
+def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
+    """Names of the pairs of columns that hold features; half a pair is refused.
+
+    Pairs whose names smell of the outcome are left out with a warning.
+    """
+    stems, half = stems_of(frame)
     if half:
         raise BattlesError(
             f"Feature columns {half} lack their other side; features come in pairs "
             "<name>_a and <name>_b. Add the partner, or rename or drop the column."
         )
-    kept = []
-    for stem in stems_a:
-        if stem.casefold().startswith("winner"):
-            warn(
-                DataWarning(
-                    f"Columns {stem}_a and {stem}_b are left out: by their name they "
-                    "hold the outcome. Drop them, or rename them if they are a feature."
-                ),
-                stacklevel=7,
-            )
-            continue
+    kept: list[str] = []
+    suspects: list[str] = []
+    for stem in stems:
         columns = [frame[stem + side] for side in ("_a", "_b")]
-        kinds = [_feature_kind(column) for column in columns]
+        kinds = [feature_kind(column) for column in columns]
         if set(kinds) == {"text", "number"}:
             types = ", ".join(str(column.dtype) for column in columns)
             raise BattlesError(
                 f"Columns {stem}_a and {stem}_b differ in type: {types}."
             )
         if kinds == ["number", "number"]:
-            kept.append(stem)
+            (suspects if feature_label(stem) is None else kept).append(stem)
         elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
             warn(
                 DataWarning(
@@ -62,10 +75,20 @@ def feature_names(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
                 ),
                 stacklevel=7,
             )
+    if suspects:
+        names = ", ".join(f"{stem}_a and {stem}_b" for stem in suspects)
+        warn(
+            DataWarning(
+                f"Columns {names} are left out: by their names they hold the outcome "
+                "or ids, no features of responses.",
+                advice=Advice(Remedy.CHOOSE_FEATURES, {"names": suspects}),
+            ),
+            stacklevel=7,
+        )
     return tuple(kept)
 
 
-def _feature_kind(column: nw.Series[Any]) -> str:
+def feature_kind(column: nw.Series[Any]) -> str:
     """Say what a column of a pair holds: numbers, text, or what travels unread."""
     kind = column.dtype
     if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):

@@ -9,6 +9,7 @@ import narwhals.stable.v2 as nw
 from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
+from skanchor.comparisons.choice import choose_features
 from skanchor.comparisons.people import (
     HUMAN,
     drop_judges,
@@ -29,6 +30,8 @@ def split_battles(
     judges: Any = None,
     without: Any = None,
     outcome: str = "winner",
+    features: Iterable[str] | None = None,
+    drop_features: Iterable[str] | None = None,
 ) -> tuple[Any, Any]:
     """Split a table of battles into ``X`` and ``y``, renaming its columns.
 
@@ -50,6 +53,13 @@ def split_battles(
         Judges, or patterns of them, whose rows are left out.
     outcome : str, default="winner"
         Standard name of the outcome column.
+    features : list of str, optional
+        Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
+        numbers are dropped. None means all but those whose names smell of the outcome
+        (``score``, ``rating``, ``votes``, ids, ...). Such a pair, asked for here, is
+        renamed to ``feature_<name>``, under which every estimator takes it.
+    drop_features : list of str, optional
+        Names of the feature pairs not to use, in place of `features`.
 
     Returns
     -------
@@ -61,7 +71,7 @@ def split_battles(
     Raises
     ------
     BattlesError
-        If a column or a human label is missing.
+        If a column, a feature pair or a human label is missing.
 
     Examples
     --------
@@ -94,6 +104,7 @@ def split_battles(
         frame = drop_judges(frame, without)
     if judges is not None or given:
         frame = mark_people(frame, human_labels(frame, human, judges))
+    frame = choose_features(frame, features, drop_features)
     return frame.drop(outcome).to_native(), frame[outcome].to_native()
 
 

@@ -6,13 +6,14 @@ import gzip
 import io
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from sklearn.utils import Bunch
 
 from ..simulation import simulate_battles
+from .bunch import as_bunch
 
 _FILE = "demo_battles.csv.gz"
 _SEED = 20260915
@@ -125,9 +126,7 @@ def _write_demo(path: str | Path | None = None) -> None:
     path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
 
 
-def load_demo(
-    *, return_X_y: bool = False, as_frame: bool = True
-) -> Bunch | tuple[pd.DataFrame | np.ndarray, pd.Series | np.ndarray]:
+def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     """Load the demo battles: a small SIMULATED table with two new models.
 
     Parameters
@@ -160,17 +159,10 @@ def load_demo(
     """
     packed = (files(__package__) / "data" / _FILE).read_bytes()
     frame = pd.read_csv(io.BytesIO(gzip.decompress(packed)))
-    data, target = frame.drop(columns=_TARGET), frame[_TARGET]
-    columns = list(data.columns)
-    arrays = data.to_numpy(dtype=object), target.to_numpy(dtype=object)
-    if return_X_y:
-        return (data, target) if as_frame else arrays
-    return Bunch(
-        data=data if as_frame else arrays[0],
-        target=target if as_frame else arrays[1],
-        frame=frame if as_frame else None,
-        feature_names=columns,
-        target_names=[_TARGET],
+    return as_bunch(
+        frame,
+        return_X_y=return_X_y,
+        as_frame=as_frame,
         new_models=list(_NEW_SCORES),
         true_scores=pd.Series(_SCORES | _NEW_SCORES, name="score"),
         true_sensitivities=pd.Series(_SENSITIVITIES, name="sensitivity"),

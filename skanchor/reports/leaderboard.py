@@ -14,13 +14,17 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
     from rich.table import Table
 
+    from skanchor.comparisons import Inputs
+
 __all__ = ["LeaderboardText", "leaderboard_text"]
 
 # Columns that a narrow page can do without, the first to go first. The interval stays.
 _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
 
 
-def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> LeaderboardText:
+def leaderboard_text(
+    table: pd.DataFrame, level: float = 0.95, inputs: Inputs | None = None
+) -> LeaderboardText:
     """Lay out a leaderboard, new models marked.
 
     Parameters
@@ -29,13 +33,15 @@ def leaderboard_text(table: pd.DataFrame, level: float = 0.95) -> LeaderboardTex
         What `AnchorPipeline.leaderboard` returns.
     level : float, default=0.95
         The level that it was asked for.
+    inputs : Inputs, optional
+        What the fit has used, ``result_.inputs``, to be told below.
 
     Returns
     -------
     LeaderboardText
         For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
     """
-    return LeaderboardText(table, f"{100 * level:.6g} %")
+    return LeaderboardText(table, f"{100 * level:.6g} %", inputs)
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,13 @@ class LeaderboardText:
         What `AnchorPipeline.leaderboard` returns.
     percent : str
         The level that it was asked for.
+    inputs : Inputs or None
+        What the fit has used.
     """
 
     table: pd.DataFrame
     percent: str
+    inputs: Inputs | None = None
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -131,6 +140,9 @@ class LeaderboardText:
         )
         if n_new:
             notes += " * marks new models."
+        if self.inputs is not None:
+            lines = str(self.inputs).splitlines()
+            notes += "".join(f"\n{_printable(line)}" for line in lines)
         if left_out:
             notes += f"\nColumns left out: {', '.join(left_out)}"
         return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
     Returns
     -------
     dict
-        ``level``; ``item_effects``, the treatment reported; ``models``, the rows of the
+        ``level``; ``item_effects``, the treatment reported; ``inputs``, the features
+        and groups used and the columns ignored; ``models``, the rows of the
         leaderboard, best first; ``new_models``, for each its score, standard error,
         interval, the ``intervals`` by treatment, ``rank_set`` among the historical
         models, the parts of its ``variance``, and its ``contrasts`` to every other
@@ -57,6 +59,7 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         {
             "level": level,
             "item_effects": pipeline.item_effects_,
+            "inputs": asdict(pipeline.result_.inputs),
             "models": _records(board, "model"),
             "new_models": new,
             "judges": _records(pipeline.summary(), "judge"),

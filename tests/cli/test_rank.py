@@ -16,6 +16,11 @@ from skanchor.reports import leaderboard_text, render, result_json
 FAST = ["--folds", "2"]
 
 
+def text_of(anchor):
+    """What the program prints of a fitted pipeline."""
+    return render(leaderboard_text(anchor.leaderboard(), inputs=anchor.result_.inputs))
+
+
 @pytest.fixture(scope="module")
 def pipeline():
     X, y = load_demo(return_X_y=True)
@@ -26,7 +31,7 @@ def pipeline():
 def test_demo_prints_the_leaderboard(run, pipeline):
     code, out, err = run("rank", "--demo")
     assert (code, err) == (0, [])
-    assert out == render(leaderboard_text(pipeline.leaderboard()))
+    assert out == text_of(pipeline)
     lines = out.splitlines()
     line = next(line for line in lines if "ivory-lynx" in line)
     assert line.split()[:4] == ["4", "(3-5)", "*", "ivory-lynx"]
@@ -78,7 +83,7 @@ def test_output_goes_to_the_file(run, tmp_path, name, flags, pipeline):
     elif flags or path.suffix.lower() == ".json":
         assert json.loads(path.read_text()) == result_json(pipeline)
     else:
-        assert path.read_text() == render(leaderboard_text(board))
+        assert path.read_text() == text_of(pipeline)
 
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "parquet", "jsonl"])
@@ -113,8 +118,39 @@ def test_groups_by_the_old_or_the_new_name(run, battles):
     assert (code, err) == (0, [])
     assert grouped != plain
     flags = ["--columns", "prompt_id=topic", "--groups"]
-    assert run("rank", battles, *FAST, *flags, "prompt_id")[1] == grouped
-    assert run("rank", battles, *FAST, *flags, "topic")[1] == grouped
+    assert "\nGroups: prompt_id.\n" in grouped
+    for name in ("prompt_id", "topic"):
+        renamed = run("rank", battles, *FAST, *flags, name)[1]
+        assert renamed == grouped.replace("Groups: prompt_id", "Groups: topic")
+
+
+def test_features_by_name(run, battles):
+    flags = ["--features", " length, "], ["--drop-features", "markdown"]
+    outs = [run("rank", battles, *FAST, *each) for each in flags]
+    assert [(code, err) for code, _, err in outs] == [(0, [])] * 2
+    told = "\nFeatures: length.\nColumns ignored: prompt_id"
+    assert f"{told}.\n" in outs[0][1]
+    assert outs[1][1] == outs[0][1]
+    assert run("rank", battles, *FAST)[1] != outs[0][1]
+    assert "\nFeatures: none; " in run("rank", battles, *FAST, "--features", "")[1]
+    code, _, err = run("rank", battles, "--drop-features", "tone")
+    assert code == 2 and "for the features ['tone']" in err[0]
+    code, _, err = run("rank", battles, "--drop-features", "x", "--features", "y")
+    assert code == 2 and "not allowed with" in err[0]
+
+
+def test_suspects_are_left_out_unless_asked_for(run, battles, tmp_path):
+    frame = pd.read_csv(battles).rename(
+        columns={"length_a": "elo_a", "length_b": "elo_b"}
+    )
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, out, err = run("rank", path, *FAST)
+    assert code == 0 and "\nFeatures: markdown.\n" in out
+    assert len(err) == 1 and "Columns elo_a and elo_b are left out" in err[0]
+    code, asked, err = run("rank", path, *FAST, "--features", "elo,markdown")
+    assert (code, err) == (0, []) and "\nFeatures: elo, markdown.\n" in asked
+    whole = run("rank", battles, *FAST)[1]
+    assert asked == whole.replace("Features: length", "Features: elo")
 
 
 def test_new_models_in_one_flag_or_in_two(run, battles):
@@ -193,11 +229,14 @@ def test_several_columns_of_groups(run, battles, tmp_path):
     frame = pd.read_csv(battles)
     frame["Batch"] = frame["prompt_id"]
     frame.to_csv(path := tmp_path / "b.csv", index=False)
-    whole = run("rank", path, *FAST, "--groups", "prompt_id")
-    assert run("rank", path, *FAST, "--groups", "prompt_id,batch") == whole
-    assert (
-        run("rank", path, *FAST, "--groups", "prompt_id", "--groups", "Batch") == whole
-    )
+    code, whole, err = run("rank", path, *FAST, "--groups", "prompt_id")
+    for flags in (["prompt_id,batch"], ["prompt_id", "--groups", "Batch"]):
+        joined = run("rank", path, *FAST, "--groups", *flags)
+        assert (joined[0], joined[2]) == (code, err)
+        assert "Groups: prompt_id, Batch." in joined[1]
+        # But for the names of the columns.
+        board, _, _ = joined[1].partition("Columns ignored:")
+        assert board == whole.partition("Columns ignored:")[0]
 
 
 def test_failed_verdicts_are_dropped_when_asked(run, battles, tmp_path):
@@ -228,7 +267,7 @@ def test_historical_leaderboard(run, battles, tmp_path):
     assert (code, err) == (0, [])
     anchor = AnchorPipeline(cv=2, new_models=[], random_state=0)
     anchor.fit(*split_battles(frame))
-    assert out == render(leaderboard_text(anchor.leaderboard()))
+    assert out == text_of(anchor)
     result = json.loads(run("rank", path, *FAST, "--no-new", "--json")[1])
     assert (len(result["models"]), result["new_models"]) == (8, [])
     code, _, err = run("rank", path, *FAST)
@@ -369,3 +408,17 @@ def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
     assert (code, len(err)) == (2, 1)
     assert "x.txt: No space left" in err[0]
     assert os.listdir(tmp_path) == []
+
+
+def test_text_columns(run, battles, tmp_path):
+    frame = pd.read_csv(battles).drop(columns=["markdown_a", "markdown_b"])
+    for side in "ab":
+        words = (frame.pop(f"length_{side}") * 20 + 100).clip(lower=0).round()
+        frame[f"text {side}"] = ["so **it** is! " * int(n) for n in words]
+    frame.to_json(path := tmp_path / "b.jsonl", orient="records", lines=True)
+    flags = ["--features", "words", "--text-columns"]
+    code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
+    assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
+    for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
+        code, _, err = run("rank", path, *flags, given)
+        assert code == 2 and cause in err[0]

@@ -101,6 +101,7 @@ CASES = {
         lambda: FRAME.assign(winner=FRAME["winner"].where(FRAME.index > 5)),
         "",
     ),
+    Remedy.CHOOSE_FEATURES: (lambda: FRAME.assign(votes_a=1, votes_b=2), ""),
     Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "crowd"}), ""),
     Remedy.PUT_SIDES_FOR_NAMES: (by_name, ""),
     Remedy.CONVERT_OUTCOMES: (

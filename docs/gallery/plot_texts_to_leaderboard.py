@@ -1,0 +1,101 @@
+"""
+From texts and verdicts to a leaderboard
+========================================
+
+A team has responses and verdicts, one comparison a line: two models, their responses to
+a prompt, who judged (people or an LLM) and who won. This page goes from such a file to
+a leaderboard in which the judge's taste for long and bold responses is corrected.
+"""
+
+# %%
+# A file of comparisons
+# ---------------------
+# The file is made up here, so that the truth is known: people see the models' strength,
+# the judge sees it too, but also likes length and bold. Nobody has voted on the new
+# model, which writes long, bold responses.
+import json
+import random
+import tempfile
+from math import exp, log1p
+from pathlib import Path
+
+random.seed(0)
+strength = {"ash": 1.2, "birch": 0.6, "cedar": 0.0, "elm": -0.6, "fir": -1.2}
+strength["new"] = 0.3
+longest = {"ash": 40, "birch": 90, "cedar": 60, "elm": 50, "fir": 70, "new": 90}
+
+
+def respond(model):
+    """Make up a response: words, some of them bold."""
+    n = random.randint(20 if model == "new" else 5, longest[model])
+    words = random.choices(["the", "model", "says", "that", "so"], k=n)
+    return " ".join(f"**{w}**" if random.random() < 0.1 else w for w in words)
+
+
+def compare(judge, models):
+    """Make up a comparison."""
+    a, b = random.sample(models, 2)
+    texts = respond(a), respond(b)
+    edge = strength[a] - strength[b]
+    if judge != "human":
+        taste = [log1p(len(t.split())) + 0.3 * log1p(t.count("**") / 2) for t in texts]
+        edge += taste[0] - taste[1]
+    a_wins = random.random() < 1 / (1 + exp(-edge))
+    names = ["model_a", "model_b", "response_a", "response_b", "judge", "winner"]
+    winner = "model_a" if a_wins else "model_b"
+    return dict(zip(names, [a, b, *texts, judge, winner], strict=True))
+
+
+old = [model for model in strength if model != "new"]
+rows = [compare("human", old) for _ in range(1000)]
+rows += [compare("some-judge", old) for _ in range(2000)]
+rows += [compare("some-judge", list(strength)) for _ in range(1500)]
+path = Path(tempfile.mkdtemp(), "verdicts.jsonl")
+path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+# %%
+# From the file to the leaderboard
+# --------------------------------
+# ``ResponseFeatures`` replaces the two columns of texts by pairs of features, here the
+# logarithms of the numbers of words and of bold spans.
+from sklearn.pipeline import make_pipeline
+
+from skanchor import AnchorPipeline, split_battles
+from skanchor.features import ResponseFeatures
+from skanchor.io import read_battles
+from skanchor.reports import leaderboard_text, render
+
+X, y = split_battles(read_battles(path))
+texts = ResponseFeatures(features=["words", "bold"])
+ranking = make_pipeline(texts, AnchorPipeline(random_state=0)).fit(X, y)
+result = ranking[-1].result_
+print(render(leaderboard_text(result.leaderboard(), inputs=result.inputs)))
+
+# %%
+# On the command line the same is::
+#
+#     skanchor rank verdicts.jsonl --text-columns response_a,response_b \
+#         --features words,bold
+#
+# What the correction does
+# ------------------------
+# Without features the judge's taste is taken for strength, and the new model comes out
+# too strong. The truth is 0.3.
+plain = AnchorPipeline(random_state=0).fit(X, y)
+for name, found in [("corrected", result), ("not corrected", plain.result_)]:
+    low, high = found.conf_int().loc["new"]
+    print(f"{name:>13}: {found.scores['new']:.2f} in [{low:.2f}, {high:.2f}]")
+
+# %%
+# What responses are about
+# ------------------------
+# ``EmbeddingFeatures`` gives the components of an embedding in place of counts: built
+# in is TF-IDF with a truncated SVD, and a model of sentence-transformers can be given
+# as ``encoder``. Both transformers leave the texts in the table if ``keep_text=True``,
+# so that one can follow the other.
+from skanchor.features import EmbeddingFeatures
+
+both = make_pipeline(
+    texts.set_params(keep_text=True), EmbeddingFeatures(n_components=4)
+)
+print(both.fit_transform(X.head(200)).iloc[0].drop(["model_a", "model_b", "judge"]))

@@ -1,0 +1,85 @@
+"""What of a table a fit has read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from skanchor.comparisons.encoded import Comparisons
+from skanchor.comparisons.suspects import declared
+from skanchor.comparisons.table import as_frame
+
+__all__ = ["Inputs"]
+
+# The rater tells copies of a battle apart.
+_READ = ("model_a", "model_b", "judge", "shown_first", "rater")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What of a table a fit has read.
+
+    ``str`` says it in three lines.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the response features in use.
+    ignored : tuple of str
+        Columns that are not used.
+    groups : str or None
+        Name of what tells dependent rows; None without groups.
+    """
+
+    features: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    groups: str | None = None
+
+    @classmethod
+    def of(cls, table: Any, encoded: Comparisons, groups: Any) -> Inputs:
+        """Find out what was read.
+
+        Parameters
+        ----------
+        table : battles table, array or Comparisons
+            As a user gave it.
+        encoded : Comparisons
+            The same, encoded.
+        groups : array-like, str or None
+            As a user gave them.
+
+        Returns
+        -------
+        Inputs
+        """
+        features = encoded.feature_names
+        name = groups if isinstance(groups, str) else getattr(groups, "name", None)
+        if groups is not None:
+            name = "an array" if name is None else str(name)
+        frame = None if isinstance(table, Comparisons) else as_frame(table)
+        if frame is None or not encoded.named:
+            return cls(features, (), name)
+        used = {declared(stem) + side for stem in features for side in ("_a", "_b")}
+        # Groups may have been joined of several columns.
+        used |= set((name or "").split(", "))
+        ignored = tuple(
+            column
+            for column in frame.columns
+            if column not in used and column not in _READ
+        )
+        return cls(features, ignored, name)
+
+    def __str__(self) -> str:
+        features = (
+            f"Features: {', '.join(self.features)}."
+            if self.features
+            else "Features: none; a judge's taste for kinds of responses is not "
+            "corrected."
+        )
+        ignored = f"Columns ignored: {', '.join(self.ignored) or 'none'}."
+        groups = (
+            f"Groups: {self.groups}."
+            if self.groups is not None
+            else "Groups: none; rows count as independent."
+        )
+        return "\n".join([features, ignored, groups])

@@ -1,0 +1,116 @@
+"""Chatbot Arena: votes of people and verdicts of three LLM judges on 26,919 battles."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pandas as pd
+
+from skanchor.datasets.bunch import as_bunch
+from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
+
+__all__ = ["fetch_arena"]
+
+_HASHES = {
+    "human": "5dacc3a3bf14e878c8ebab50919266d652d9934f1573188fcef3b61f4762b3ae",
+    "gpt-4-0125-preview": (
+        "c97f185690160612e387b3dc8c309b459037126075b68e70312a4792895ea4cd"
+    ),
+    "claude-3-opus-20240229": (
+        "feaa70627a9531d98f6ed7b9bd02492bf5d983abad402c1d58f354a12b09d3ab"
+    ),
+    "gpt-3.5-turbo": "8aafbce912a5079026d34a98cebfe7dc3ce8126668b7a3b6ca6a55023e7338fd",
+}
+_SET = PublishedSet(
+    "arena",
+    {
+        f"{judge}.json": PublishedFile(
+            "Networks-Learning/prediction-powered-ranking",
+            "af64521891fda0057d3b8766b830142a9fa54414",
+            f"data/{judge}.json",
+            sha256,
+        )
+        for judge, sha256 in _HASHES.items()
+    },
+)
+
+_DESCR = """\
+Chatbot Arena battles with verdicts of LLM judges
+-------------------------------------------------
+
+26,919 battles of 20 models, each with a vote of a person and a verdict of
+gpt-4-0125-preview, claude-3-opus-20240229 and gpt-3.5-turbo: 107,676 rows.
+
+Columns
+    prompt_id               number of the battle; its four rows depend on each other
+    model_a, model_b        the two models; model_a was shown on the left
+    judge                   "human" or the name of the judge
+    winner                  "model_a", "model_b" or "tie"
+
+People could call both responses bad; these 5,132 votes are ties here. There are no
+texts, so no features of responses. gpt-3.5-turbo prefers the first side in 86 % of its
+rows, which is position bias: give JudgeCalibrator(position_effect=True).
+
+Source: github.com/Networks-Learning/prediction-powered-ranking (MIT licence), from the
+votes of Zheng et al. (2023), "Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena".
+"""
+
+
+def fetch_arena(
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch Chatbot Arena battles, each with a human vote and three LLM verdicts.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Where files are kept; None means ``~/skanchor_data``, or what the environment
+        variable ``SKANCHOR_DATA`` says.
+    download_if_missing : bool, default=True
+        Whether to fetch (15 MB) what is not there; otherwise that is an OSError.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        Give data as a DataFrame and target as a Series; otherwise both are arrays.
+
+    Returns
+    -------
+    data : Bunch
+        - data : the battles without their outcome, of shape (107676, 4).
+        - target : the outcomes, "model_a", "model_b" or "tie".
+        - frame : DataFrame of both, None if `as_frame` is False.
+        - feature_names, target_names : the columns of data, and of target.
+        - DESCR : what the rows are and where they come from.
+    (data, target) : tuple
+        If `return_X_y` is True.
+
+    Raises
+    ------
+    OSError
+        If a file is not there and cannot be fetched, or has other bytes than published.
+
+    Notes
+    -----
+    Without a network set the environment variable ``SKANCHOR_DATA_MIRROR`` to a folder
+    that holds the files as ``arena/human.json`` and so on.
+
+    Examples
+    --------
+    >>> from skanchor.datasets import fetch_arena
+    >>> X, y = fetch_arena(return_X_y=True)  # doctest: +SKIP
+    """
+    paths = _SET.paths(_SET.files, data_home, download_if_missing)
+    parts = [
+        pd.DataFrame(read_json_lines(path)).assign(judge=judge)
+        for path, judge in zip(paths, _HASHES, strict=True)
+    ]
+    # The ids of the questions repeat; the number of the battle joins the judges.
+    frame = pd.concat(parts, ignore_index=True).rename(columns={"num": "prompt_id"})
+    frame["winner"] = frame["winner"].replace({"tie (bothbad)": "tie"})
+    frame = frame[["prompt_id", "model_a", "model_b", "judge", "winner"]]
+    return as_bunch(frame, return_X_y=return_X_y, as_frame=as_frame, DESCR=_DESCR)

@@ -1,0 +1,179 @@
+"""Files that others have published: fetched once, checked, kept in a folder.
+
+A file is known by the address of one commit and by its hash, so that everybody works on
+the same bytes. Where ``SKANCHOR_DATA_MIRROR`` names a folder, files are read there, as
+``<set>/<name>``, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["PublishedFile", "PublishedSet", "data_folder", "read_json_lines"]
+
+_MIRROR = "SKANCHOR_DATA_MIRROR"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """A file in a public repository on GitHub.
+
+    Attributes
+    ----------
+    repository, commit, path : str
+        Where it is, such as ``"owner/name"``, the full hash, ``"data/human.json"``.
+    sha256 : str
+        Hash of its bytes.
+    """
+
+    repository: str
+    commit: str
+    path: str
+    sha256: str
+
+    @property
+    def url(self) -> str:
+        """Address of its bytes."""
+        return (
+            f"https://raw.githubusercontent.com/{self.repository}/{self.commit}/"
+            f"{self.path}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSet:
+    """The files of a data set.
+
+    Attributes
+    ----------
+    name : str
+        Name of the set, and of its folder.
+    files : mapping
+        File by the name under which it is kept.
+    """
+
+    name: str
+    files: Mapping[str, PublishedFile]
+
+    def paths(
+        self,
+        names: Iterable[str],
+        data_home: str | os.PathLike[str] | None = None,
+        download_if_missing: bool = True,
+    ) -> list[Path]:
+        """Bring files onto this machine.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Names of files of this set.
+        data_home : path, optional
+            See :func:`data_folder`.
+        download_if_missing : bool, default=True
+            Whether to fetch what is not there.
+
+        Returns
+        -------
+        list of Path
+            Where they are, their bytes checked.
+
+        Raises
+        ------
+        OSError
+            If a file is not there and cannot be fetched, or has other bytes.
+        """
+        mirror = os.environ.get(_MIRROR)
+        if mirror:
+            return [self._mirrored(Path(mirror), name) for name in names]
+        folder = data_folder(data_home) / self.name
+        return [self._kept(folder, name, download_if_missing) for name in names]
+
+    def _mirrored(self, mirror: Path, name: str) -> Path:
+        path = mirror / self.name / name
+        if not path.is_file():
+            raise OSError(
+                f"{_MIRROR} is set to {mirror}, where there is no {self.name}/{name}. "
+                f"Put there {self.files[name].url}, or unset the variable."
+            )
+        if not self._holds(path, name):
+            raise OSError(
+                f"{path} is not the published file: its SHA-256 is not "
+                f"{self.files[name].sha256}. Replace it by {self.files[name].url}."
+            )
+        return path
+
+    def _kept(self, folder: Path, name: str, download_if_missing: bool) -> Path:
+        path, file = folder / name, self.files[name]
+        if path.is_file() and self._holds(path, name):
+            return path
+        if not download_if_missing:
+            raise OSError(
+                f"{path} is not there. Fetch it with download_if_missing=True, or put "
+                f"there {file.url}."
+            )
+        import pooch
+        from requests import RequestException
+
+        logger = pooch.get_logger()
+        level = logger.level
+        # An address a file is no news; what fails is said below.
+        logger.setLevel("WARNING")
+        try:
+            pooch.retrieve(file.url, f"sha256:{file.sha256}", name, folder)
+        # A wrong hash is a ValueError of pooch.
+        except (RequestException, ValueError) as error:
+            raise OSError(
+                f"{self.name}/{name} could not be fetched from {file.url} "
+                f"({type(error).__name__}). Without a network, set {_MIRROR} to a "
+                f"folder that holds the file as {self.name}/{name}, or put it at "
+                f"{path}; its SHA-256 is {file.sha256}."
+            ) from error
+        finally:
+            logger.setLevel(level)
+        return path
+
+    def _holds(self, path: Path, name: str) -> bool:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        return found == self.files[name].sha256
+
+
+def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Where fetched files are kept.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        None means the environment variable ``SKANCHOR_DATA``, or without it
+        ``~/skanchor_data``.
+
+    Returns
+    -------
+    Path
+        The folder, which need not exist.
+    """
+    if data_home is None:
+        data_home = os.environ.get("SKANCHOR_DATA") or "~/skanchor_data"
+    return Path(data_home).expanduser()
+
+
+def read_json_lines(path: Path) -> list[dict[str, Any]]:
+    """Read a file with one object a line.
+
+    Parameters
+    ----------
+    path : Path
+        UTF-8 text.
+
+    Returns
+    -------
+    list of dict
+    """
+    # Not splitlines: a string may hold U+2028 and its like.
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines if line.strip()]

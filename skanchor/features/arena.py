@@ -1,0 +1,88 @@
+"""Style as arenas control for it: four counts, and contrasts of two responses.
+
+Markdown is counted by the regular expressions of the field, whose figures a parser
+would not reproduce. The contrasts are ratios of both responses. Half of one goes to
+each side, with opposite signs, so that the difference of the sides is the contrast.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from skanchor._typing import Array
+
+__all__ = ["STYLE", "arena_counts", "density_halves", "ratio_halves"]
+
+_CODE = re.compile(r"```([^`]*)```")
+_HEADER = re.compile(r"^#{1,6}\s", re.MULTILINE)
+_LISTS = (
+    re.compile(r"^\s*\d+\.\s", re.MULTILINE),
+    re.compile(r"^\s*[-*+]\s", re.MULTILINE),
+)
+_BOLD = (re.compile(r"\*\*[^*\n]+\*\*"), re.compile(r"__[^_\n]+__"))
+
+STYLE = ("length", "headers", "lists", "bold")
+"""Names of the counts."""
+
+
+def arena_counts(text: str) -> dict[str, int]:
+    """Count length, headers, list items and bold spans.
+
+    Parameters
+    ----------
+    text : str
+        A response; its turns joined by line ends.
+
+    Returns
+    -------
+    dict
+        By the names of `STYLE`. Length is in words, where arenas count tokens of a
+        vocabulary; it includes code, the other three do not.
+    """
+    without_code = _CODE.sub("", text)
+    return {
+        "length": len(text.split()),
+        "headers": len(_HEADER.findall(without_code)),
+        "lists": sum(len(kind.findall(without_code)) for kind in _LISTS),
+        "bold": sum(len(kind.findall(without_code)) for kind in _BOLD),
+    }
+
+
+def ratio_halves(a: Array, b: Array) -> Array:
+    """Half of the contrast (a - b) / (a + b + 1) of counts.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n_rows, 4)
+        Counts of the two sides.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 4)
+        The first side's half; the second's is its negative.
+    """
+    return (a - b) / (a + b + 1.0) / 2.0
+
+
+def density_halves(a: Array, b: Array) -> Array:
+    """Half of the contrast of lengths and of markdown per length.
+
+    With densities d = count / (length + 1) it is (d_a - d_b) / (d_a + d_b + 1); that of
+    the lengths is (a - b) / (a + b), zero for two empty responses.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n_rows, 4)
+        Counts of the two sides, length first.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, 4)
+        The first side's half; the second's is its negative.
+    """
+    total = a[:, :1] + b[:, :1]
+    length = (a[:, :1] - b[:, :1]) / np.where(total > 0.0, total, 1.0) / 2.0
+    dense_a, dense_b = (side[:, 1:] / (side[:, :1] + 1.0) for side in (a, b))
+    return np.hstack([length, ratio_halves(dense_a, dense_b)])

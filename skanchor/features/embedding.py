@@ -1,0 +1,201 @@
+"""What responses are about: principal components of their embeddings."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.features.transformer import TextTransformer
+from skanchor.folds import run_plan
+
+__all__ = ["EmbeddingFeatures"]
+
+# Texts that a model gets at once.
+_CHUNK = 1024
+# Dimensions in which the built-in encoder places texts.
+_TOPICS = 100
+
+
+class EmbeddingFeatures(TextTransformer):
+    """Features of responses by what they are about: components of an embedding.
+
+    Texts are embedded, the embeddings projected on their first principal components,
+    and each component brought to [-1, 1]. All of that is learned from the texts of both
+    sides of all rows; outcomes are not looked at.
+
+    Parameters
+    ----------
+    encoder : "tfidf", object with ``encode`` or transformer, default="tfidf"
+        What embeds texts. ``"tfidf"`` is built in: TF-IDF of character n-grams inside
+        words, which suits every language, and a truncated SVD. Anything with
+        ``encode(list of str)``, such as a model of sentence-transformers, is used as it
+        is; a scikit-learn transformer of texts is fitted.
+    n_components : int, default=12
+        Principal components; fewer where the embedding has fewer dimensions.
+    scale : bool, default=True
+        Whether to bring each component to [-1, 1] by its range in ``fit``; what lies
+        outside later is cut off.
+    columns : str, pair or list of these, default="response"
+        Where a table has texts: ``"response"`` stands for the pair of columns
+        ``response_a`` and ``response_b``, ``("left", "right")`` for a pair of other
+        names, and a name that is no pair for a single column.
+    keep_text : bool, default=False
+        Whether the text columns stay in the table.
+    missing : {"empty", "raise"}, default="empty"
+        What to do with missing texts: read them as empty, with a warning, or refuse.
+    random_state : int, RandomState or None, default=0
+        Seed of the built-in encoder's SVD.
+    n_jobs : int, optional
+        Workers for a scikit-learn transformer, as in joblib; an ``encode`` has its own.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+
+    Attributes
+    ----------
+    encoder_ : object
+        What embeds texts, fitted.
+    pca_ : PCA
+        The principal components.
+    scaler_ : MinMaxScaler or None
+        The ranges of the components.
+    sources_ : tuple or None
+        The columns of texts; None after a fit on a column of texts.
+
+    See Also
+    --------
+    ResponseFeatures : What responses look like.
+
+    Examples
+    --------
+    >>> from skanchor.features import EmbeddingFeatures
+    >>> texts = ["a cat sat", "the cat sits", "stocks fell", "the stock fell"]
+    >>> EmbeddingFeatures(n_components=2).fit_transform(texts).shape
+    (4, 2)
+    """
+
+    _parameter_constraints: ClassVar = {
+        **TextTransformer._parameter_constraints,
+        "encoder": [
+            StrOptions({"tfidf"}),
+            HasMethods(["encode"]),
+            HasMethods(["fit", "transform"]),
+        ],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "scale": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        encoder: Any = "tfidf",
+        *,
+        n_components: int = 12,
+        scale: bool = True,
+        columns: Any = "response",
+        keep_text: bool = False,
+        missing: str = "empty",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.encoder = encoder
+        self.n_components = n_components
+        self.scale = scale
+        self.columns = columns
+        self.keep_text = keep_text
+        self.missing = missing
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _names(self) -> list[str]:
+        return [f"embedding_{i + 1}" for i in range(self.pca_.n_components_)]
+
+    def _learn(self, texts: list[str]) -> None:
+        if len(texts) < 2:
+            raise BattlesError(
+                f"Components need at least two different texts, got {len(texts)}."
+            )
+        if isinstance(self.encoder, str):
+            self.encoder_ = self._built_in(texts)
+        elif hasattr(self.encoder, "encode"):
+            self.encoder_ = self.encoder
+        else:
+            self.encoder_ = clone(self.encoder).fit(texts)
+        from sklearn.decomposition import PCA
+
+        embedded = self._embed(texts)
+        n_components = min(self.n_components, *embedded.shape)
+        self.pca_ = PCA(n_components, svd_solver="full").fit(embedded)
+        self.scaler_ = None
+        if self.scale:
+            scaler = MinMaxScaler((-1, 1), clip=True)
+            self.scaler_ = scaler.fit(self.pca_.transform(embedded))
+
+    def _built_in(self, texts: list[str]) -> Any:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.pipeline import make_pipeline
+
+        words = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=(3, 4), sublinear_tf=True
+        )
+        try:
+            weights = words.fit_transform(texts)
+        except ValueError as error:
+            raise BattlesError(f"The texts cannot be embedded: {error}.") from error
+        topics = TruncatedSVD(
+            max(1, min(_TOPICS, *(size - 1 for size in weights.shape))),
+            random_state=self.random_state,
+        )
+        return make_pipeline(words, topics.fit(weights))
+
+    def _values(self, texts: list[str]) -> Array:
+        components: Array = self.pca_.transform(self._embed(texts))
+        if self.scaler_ is None:
+            return components
+        # A component without range has nothing to tell.
+        return np.asarray(self.scaler_.transform(components))
+
+    def _embed(self, texts: list[str]) -> Array:
+        encodes = hasattr(self.encoder_, "encode")
+        embed = self.encoder_.encode if encodes else self.encoder_.transform
+        chunks = [
+            (embed, texts[start : start + _CHUNK])
+            for start in range(0, len(texts), _CHUNK)
+        ]
+        parts = run_plan(
+            _embed_chunk,
+            chunks,
+            # A model need not survive the way to another process.
+            n_jobs=None if encodes else self.n_jobs,
+            verbose=self.verbose,
+            description="texts",
+        )
+        embedded = np.vstack(parts)
+        if not np.isfinite(embedded).all():
+            row = int(np.argmin(np.isfinite(embedded).all(axis=1)))
+            raise BattlesError(
+                f"The encoder gives numbers that are not finite for the text "
+                f"{texts[row][:40]!r}."
+            )
+        return embedded
+
+
+def _embed_chunk(embed: Any, texts: list[str]) -> Array:
+    found = embed(texts)
+    dense: Any = found.toarray() if hasattr(found, "toarray") else found
+    values = np.asarray(dense, dtype=np.float64)
+    if values.ndim != 2 or len(values) != len(texts):
+        raise BattlesError(
+            f"The encoder must give one row of numbers for each text: of {len(texts)} "
+            f"texts it made an array of shape {values.shape}."
+        )
+    return values

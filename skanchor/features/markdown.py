@@ -1,0 +1,51 @@
+"""What a text holds as markdown, counted on its parse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+__all__ = ["MARKDOWN_COUNTS", "markdown_counts"]
+
+_TOKENS = {
+    "heading_open": "headings",
+    "list_item_open": "list_items",
+    "strong_open": "bold",
+    "fence": "code_blocks",
+    "code_block": "code_blocks",
+    "code_inline": "inline_code",
+    "table_open": "tables",
+    "blockquote_open": "quotes",
+    "link_open": "links",
+}
+
+MARKDOWN_COUNTS = tuple(dict.fromkeys(_TOKENS.values()))
+"""Names of the counts."""
+
+
+def markdown_counts(text: str) -> dict[str, int]:
+    """Count the elements of a text that is read as markdown.
+
+    Parameters
+    ----------
+    text : str
+        CommonMark with tables.
+
+    Returns
+    -------
+    dict
+        By the names of `MARKDOWN_COUNTS`. What stands inside code is code.
+    """
+    found: Counter[str] = Counter()
+    for token in _parser().parse(text):
+        for part in (token, *(token.children or ())):
+            found[_TOKENS.get(part.type, "")] += 1
+    return {name: found[name] for name in MARKDOWN_COUNTS}
+
+
+@cache
+def _parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")

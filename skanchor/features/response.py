@@ -1,0 +1,190 @@
+"""Counts of what responses look like, as a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils._param_validation import StrOptions
+
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.features.arena import (
+    STYLE,
+    arena_counts,
+    density_halves,
+    ratio_halves,
+)
+from skanchor.features.surface import SURFACE, surface_counts
+from skanchor.features.transformer import TextTransformer
+from skanchor.folds import run_plan
+
+__all__ = ["ResponseFeatures"]
+
+_COUNTS = {"surface": (surface_counts, SURFACE), "arena": (arena_counts, STYLE)}
+_CONTRASTS = {"ratio": ratio_halves, "density": density_halves}
+# Texts that a worker gets at once.
+_CHUNK = 256
+
+
+class ResponseFeatures(TextTransformer):
+    """Features of responses by what their texts look like, in any language.
+
+    Parameters
+    ----------
+    style : {"surface", "arena"}, default="surface"
+        What is counted. ``"surface"``: characters, words, sentences, lines, paragraphs,
+        headings, list items, bold spans, code blocks, inline code, tables, quotes,
+        links (markdown is parsed: what stands in code is code), digits, question and
+        exclamation marks, emoji, and whether the text begins as a refusal (0 or 1).
+        ``"arena"``: length in words, headers, list items and bold spans by the regular
+        expressions with which arenas control for style, code removed.
+    scale : {"log1p", "unit", "none", "ratio", "density"}, default="log1p"
+        How counts become features. ``"log1p"`` takes log(1 + count), ``"none"`` the
+        count itself; ``"unit"`` brings log(1 + count) to [-1, 1] by its range in
+        ``fit``. ``"ratio"`` and ``"density"``, for ``style="arena"`` and pairs of texts
+        alone, are the contrasts of arenas, see the notes.
+    features : list of str, optional
+        Which of the counts to take; None means all.
+    columns : str, pair or list of these, default="response"
+        Where a table has texts: ``"response"`` stands for the pair of columns
+        ``response_a`` and ``response_b``, ``("left", "right")`` for a pair of other
+        names, and a name that is no pair for a single column.
+    keep_text : bool, default=False
+        Whether the text columns stay in the table.
+    missing : {"empty", "raise"}, default="empty"
+        What to do with missing texts: read them as empty, with a warning, or refuse.
+    n_jobs : int, optional
+        Workers, as in joblib.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+
+    Attributes
+    ----------
+    sources_ : tuple or None
+        The columns of texts; None after a fit on a column of texts.
+    scaler_ : MinMaxScaler or None
+        The ranges of the logarithms, with ``scale="unit"``.
+
+    See Also
+    --------
+    EmbeddingFeatures : What responses are about.
+
+    Notes
+    -----
+    Arenas regress votes on contrasts such as (a - b) / (a + b + 1) of the counts a and
+    b of the two responses. No function f of a single response has f(a) - f(b) equal to
+    that, so such a contrast is no bias psi(x_a) - psi(x_b) of a judge: how much a
+    response is favoured would depend on its opponent. Take it to compare with published
+    figures: ``scale="ratio"`` (``"density"`` for length and markdown per length) gives
+    each side half of the contrast, with opposite signs, so that their difference is the
+    contrast, up to the standardisation of arenas. For all else take ``"log1p"``, its
+    nearest kin that is a property of one response:
+    log(1 + a) - log(1 + b) = 2 artanh((a - b) / (a + b + 2)).
+
+    With every scale but ``"unit"``, all that ``fit`` learns is where the texts are.
+
+    Examples
+    --------
+    >>> from skanchor.features import ResponseFeatures
+    >>> counts = ResponseFeatures(scale="none", features=["words", "bold"])
+    >>> counts.fit_transform(["A **bold** word", "none"])
+    array([[3., 1.],
+           [1., 0.]])
+    """
+
+    _parameter_constraints: ClassVar = {
+        **TextTransformer._parameter_constraints,
+        "style": [StrOptions(set(_COUNTS))],
+        "scale": [StrOptions({"log1p", "unit", "none", *_CONTRASTS})],
+        "features": [list, tuple, None],
+    }
+
+    def __init__(
+        self,
+        style: str = "surface",
+        *,
+        scale: str = "log1p",
+        features: Sequence[str] | None = None,
+        columns: Any = "response",
+        keep_text: bool = False,
+        missing: str = "empty",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.style = style
+        self.scale = scale
+        self.features = features
+        self.columns = columns
+        self.keep_text = keep_text
+        self.missing = missing
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _names(self) -> list[str]:
+        known = _COUNTS[self.style][1]
+        if self.features is None:
+            return list(known)
+        unknown = [name for name in self.features if name not in known]
+        if unknown:
+            raise ValueError(
+                f"There are no features {unknown} with style={self.style!r}; there are "
+                f"{list(known)}."
+            )
+        return list(self.features)
+
+    def _learn(self, texts: list[str]) -> None:
+        self._names()
+        if self.scale in _CONTRASTS:
+            pairs = self.sources_ or ()
+            if not pairs or any(len(source.columns) == 1 for source in pairs):
+                raise BattlesError(
+                    f"scale={self.scale!r} contrasts two responses; it needs a table "
+                    "with pairs of text columns."
+                )
+            if self.style != "arena":
+                raise ValueError(f"scale={self.scale!r} goes with style='arena'.")
+        self.scaler_: MinMaxScaler | None = None
+        if self.scale == "unit":
+            scaler = MinMaxScaler((-1, 1), clip=True)
+            self.scaler_ = scaler.fit(np.log1p(self._counts(texts)))
+
+    def _values(self, texts: list[str]) -> Array:
+        counts = self._counts(texts)
+        if self.scale == "none" or self.scale in _CONTRASTS:
+            return counts
+        logs: Array = np.log1p(counts)
+        return logs if self.scaler_ is None else self.scaler_.transform(logs)
+
+    def _sides(self, blocks: list[Array]) -> list[Array]:
+        if self.scale not in _CONTRASTS:
+            return blocks
+        halves = _CONTRASTS[self.scale](*blocks)
+        chosen = halves[:, [STYLE.index(name) for name in self._names()]]
+        return [chosen, -chosen]
+
+    def _counts(self, texts: list[str]) -> Array:
+        count, known = _COUNTS[self.style]
+        # The density of a count needs the length, whatever is chosen.
+        names = list(known) if self.scale in _CONTRASTS else self._names()
+        jobs = [
+            (count, texts[start : start + _CHUNK], names)
+            for start in range(0, len(texts), _CHUNK)
+        ]
+        parts = run_plan(
+            _count_all,
+            jobs,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+            description="texts",
+        )
+        return np.vstack(parts) if parts else np.empty((0, len(names)))
+
+
+def _count_all(
+    count: Callable[[str], dict[str, int]], texts: list[str], names: list[str]
+) -> Array:
+    found = [count(text) for text in texts]
+    return np.array([[one[name] for name in names] for one in found], dtype=np.float64)

@@ -1,0 +1,74 @@
+"""What a text looks like, in any language: counts of its surface."""
+
+from __future__ import annotations
+
+import re
+
+from skanchor.features.markdown import MARKDOWN_COUNTS, markdown_counts
+
+__all__ = ["SURFACE", "surface_counts"]
+
+# Scripts without blanks between words, kana and ideographs, and their punctuation.
+_NO_BLANKS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_MARKS = "\u3000-\u303f\uff01-\uff0f\uff1a-\uff20"
+_WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}{_MARKS}]+")
+_SENTENCE_END = re.compile(r"[.!?…]+(?=[\s\"'”’»)\]*_]|$)|[。！？؟।]+")  # noqa: RUF001
+_PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
+_QUESTION = re.compile("[?？؟;]")  # noqa: RUF001
+_EXCLAMATION = re.compile("[!！]")  # noqa: RUF001
+_EMOJI = re.compile("[\u2600-\u27bf\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]")
+# How a refusal begins, in the languages of most responses.
+_REFUSAL = re.compile(
+    r"\bi(?: am|'m) (?:so |very |really )?(?:sorry|afraid|unable|not able)\b"
+    r"|\bi (?:can(?:not|'t| not)|won't|must decline)\b|\bas an ai\b|\bi apologi[sz]e\b"
+    r"|\b(?:es )?tut mir leid\b|\bich kann (?:dir|ihnen|das)? ?(?:leider )?nicht\b"
+    r"|\bje suis désolée?\b|\bje ne peux pas\b|\blo siento\b|\bno puedo\b"
+    r"|\bmi dispiace\b|\bnon posso\b|\bsinto muito\b|\bnão posso\b|\bdesculpe\b"
+    r"|к сожалению|я не могу|извините|抱歉|对不起|我不能|我无法|申し訳|できません"
+    r"|죄송|할 수 없습니다"
+)
+_BEGINNING = 200
+
+SURFACE = (
+    "characters",
+    "words",
+    "sentences",
+    "lines",
+    "paragraphs",
+    *MARKDOWN_COUNTS,
+    "digits",
+    "question_marks",
+    "exclamation_marks",
+    "emoji",
+    "refusal",
+)
+"""Names of the counts."""
+
+
+def surface_counts(text: str) -> dict[str, int]:
+    """Count what a text looks like.
+
+    Parameters
+    ----------
+    text : str
+        A response, of any language.
+
+    Returns
+    -------
+    dict
+        By the names of `SURFACE`.
+    """
+    beginning = text[:_BEGINNING].casefold().replace("\u2019", "'")
+    return {
+        "characters": len(text),
+        "words": len(_WORD.findall(text)),
+        "sentences": len(_SENTENCE_END.findall(text)),
+        "lines": sum(bool(line.strip()) for line in text.split("\n")),
+        "paragraphs": sum(bool(part.strip()) for part in _PARAGRAPH.split(text)),
+        **markdown_counts(text),
+        "digits": sum(map(str.isdecimal, text)),
+        "question_marks": len(_QUESTION.findall(text)),
+        "exclamation_marks": len(_EXCLAMATION.findall(text)),
+        "emoji": len(_EMOJI.findall(text)),
+        "refusal": int(_REFUSAL.search(beginning) is not None),
+    }

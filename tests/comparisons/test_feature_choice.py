@@ -1,0 +1,169 @@
+"""Features are chosen: what smells of the outcome is left out and told."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skanchor import AnchorPipeline, Comparisons, split_battles
+from skanchor.comparisons import Inputs
+from skanchor.comparisons.suspects import declared, feature_label, smells_of_outcome
+from skanchor.datasets import load_demo
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.reports import leaderboard_text, render, result_json
+
+KINDS = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": pa.Table.from_pandas,
+}
+SUSPECTS = [
+    "score", "judge_rating", "Elo", "rank", "pref", "n_votes", "conv_useful",
+    "conv_incorrect", "conv_clear_formatting", "conv_instructions_not_followed",
+    "question_id", "conversationId", "winnerModel", "win_rate", "label",
+    "rewardScore", "uuid",
+]  # fmt: skip
+INNOCENT = [
+    "length", "n_words", "underscores", "n_ordered", "idle", "prefix", "window",
+    "frankness", "wide", "novel", "x1", "n_headers", "elongation", "scoreless",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUSPECTS)
+def test_suspicious_names(name):
+    assert smells_of_outcome(name) and feature_label(name) is None
+    assert declared(name) == f"feature_{name}"
+    assert feature_label(f"feature_{name}") == name
+
+
+@pytest.mark.parametrize("name", INNOCENT)
+def test_innocent_names(name):
+    assert not smells_of_outcome(name)
+    assert declared(name) == feature_label(name) == name
+
+
+@given(st.text(max_size=20))
+def test_a_declared_name_is_a_feature_of_the_name_asked_for(name):
+    assert feature_label(declared(name)) == name
+
+
+def table_of(**columns):
+    table = pd.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "x"]})
+    pairs = {f"{name}_{side}": values for name, values in columns.items()
+             for side in "ab"}  # fmt: skip
+    return table.assign(winner=["model_a", "tie"], **pairs)
+
+
+TABLE = table_of(length=[1.0, 2.0], elo=[3, 4], topic_id=[5, 6], text=["u", "v"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_suspects_are_named_in_one_warning(kind):
+    X, _ = split_battles(KINDS[kind](TABLE))
+    with pytest.warns(
+        DataWarning, match="elo_a and elo_b, topic_id_a and topic_id_b"
+    ) as got:
+        battles = Comparisons.from_battles(X)
+    assert len(got) == 1 and "features=[...]" in str(got[0].message)
+    assert battles.feature_names == ("length",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_features_asked_for_are_taken_whatever_their_names(kind):
+    X, _ = split_battles(KINDS[kind](TABLE), features=["elo"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        battles = Comparisons.from_battles(X)
+    assert battles.feature_names == ("elo",)
+    assert battles.features_left.tolist() == [[3.0], [4.0]]
+    names = list(map(str, getattr(X, "column_names", X.columns)))
+    assert "text_a" in names and "length_a" not in names
+
+
+def test_all_none_or_all_but_some():
+    for chosen, kept in [("length", ("length",)), ([], ()), (["length"], ("length",))]:
+        X, _ = split_battles(TABLE, features=chosen)
+        assert Comparisons.from_battles(X).feature_names == kept
+    X, _ = split_battles(TABLE, drop_features=["elo", "topic_id"])
+    assert Comparisons.from_battles(X).feature_names == ("length",)
+
+
+def test_half_a_pair_is_no_obstacle_to_a_choice():
+    X, _ = split_battles(TABLE.assign(tone_a=1.0), features=["length"])
+    assert Comparisons.from_battles(X).feature_names == ("length",)
+    X, _ = split_battles(TABLE.assign(tone_a=1.0))
+    with pytest.raises(BattlesError, match="lack their other side"):
+        Comparisons.from_battles(X)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"features": ["tone"]}, r"for the features \['tone'\]; there are for \['len"),
+        ({"drop_features": ["tone"]}, r"for the features \['tone'\]"),
+        ({"features": ["text"]}, "hold text, not numbers"),
+        ({"features": ["length"], "drop_features": ["elo"]}, "not both"),
+    ],
+)
+def test_impossible_choices(choice, message):
+    with pytest.raises(BattlesError, match=message):
+        split_battles(TABLE, **choice)
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    X = X.assign(score_a=1.0, score_b=2.0)
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    with pytest.warns(DataWarning, match="score_a and score_b are left out"):
+        return anchor.fit(X, y, groups="prompt_id")
+
+
+def test_the_result_knows_what_was_used(anchor):
+    assert anchor.features_.tolist() == ["length", "markdown"]
+    used = anchor.result_.inputs
+    assert used == Inputs(("length", "markdown"), ("score_a", "score_b"), "prompt_id")
+    assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
+    text = render(leaderboard_text(anchor.leaderboard(), inputs=used))
+    for line in (
+        "Features: length, markdown.",
+        "Columns ignored: score_a, score_b.",
+        "Groups: prompt_id.",
+    ):
+        assert line in text.splitlines()
+    assert result_json(anchor)["inputs"] == {
+        "features": ["length", "markdown"],
+        "ignored": ["score_a", "score_b"],
+        "groups": "prompt_id",
+    }
+
+
+def test_none_is_said_plainly():
+    text = str(Inputs())
+    assert "Features: none; " in text and "Groups: none; " in text
+    assert "Columns ignored: none." in text
+
+
+@pytest.mark.parametrize(
+    ("groups", "name"),
+    [("prompt_id", "prompt_id"), (None, None), (np.arange(2), "an array"),
+     (pd.Series([1, 2], name="topic"), "topic"), ([1, 2], "an array")],
+)  # fmt: skip
+def test_groups_are_named(groups, name):
+    X = TABLE[["model_a", "model_b"]].assign(prompt_id=[1, 2])
+    inputs = Inputs.of(X, Comparisons.from_battles(X), groups)
+    ignored = () if name == "prompt_id" else ("prompt_id",)
+    assert inputs == Inputs((), ignored, name)
+
+
+def test_arrays_and_encoded_battles_ignore_nothing():
+    array = np.array([[0, 1, 0.5], [1, 0, 0.25]])
+    encoded = Comparisons.from_battles(array)
+    for given_table in (array, encoded):
+        assert Inputs.of(given_table, encoded, None) == Inputs(("x0",))

@@ -1,0 +1,127 @@
+"""Fetched tables equal the tidy ones; files are checked; nothing goes out unasked."""
+
+import hashlib
+import os
+from pathlib import Path
+
+import pandas as pd
+import pooch
+import pytest
+import requests
+
+from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench, published
+from skanchor.datasets.published import PublishedFile, PublishedSet, data_folder
+
+FETCHERS = {"arena": fetch_arena, "mt_bench": fetch_mt_bench, "llmfao": fetch_llmfao}
+CONTENT = b'{"a": "one\xe2\x80\xa8line"}\n\n{"a": 2}\n'
+FILE = PublishedFile("o/n", "c0ffee", "d/x.jsonl", hashlib.sha256(CONTENT).hexdigest())
+SMALL = PublishedSet("small", {"x.jsonl": FILE})
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch):
+    """Whatever reaches for the network fails, unless a test says what it gives."""
+
+    def refuse(url, *args, **kwargs):
+        raise requests.ConnectionError(url)
+
+    monkeypatch.setattr(pooch, "retrieve", refuse)
+
+
+@pytest.fixture
+def offline(monkeypatch, tmp_path):
+    monkeypatch.delenv("SKANCHOR_DATA_MIRROR", raising=False)
+    monkeypatch.setenv("SKANCHOR_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", FETCHERS)
+def test_fetched_table_equals_the_tidy_one(name):
+    mirror = os.environ.get("SKANCHOR_DATA_MIRROR", "")
+    path = Path(mirror).parent / "tidy" / f"{name}.csv.gz"
+    if not mirror or not path.exists():
+        pytest.skip("SKANCHOR_DATA_MIRROR does not lead to the tidy tables")
+    # Models may be called "NA"; only a rater can be missing.
+    tidy = pd.read_csv(path, keep_default_na=False, na_values={"rater": [""]})
+    found = FETCHERS[name]()
+    pd.testing.assert_frame_equal(found.frame, tidy)
+    assert "Source: github.com" in found.DESCR or "Source: labels" in found.DESCR
+    assert found.feature_names == [c for c in tidy.columns if c != "winner"]
+    X, y = FETCHERS[name](return_X_y=True, as_frame=False)
+    assert X.shape == (len(tidy), len(tidy.columns) - 1) and len(y) == len(tidy)
+
+
+@pytest.mark.parametrize("fetch", [fetch_mt_bench, fetch_llmfao])
+def test_texts_are_those_that_the_features_count(fetch):
+    if not os.environ.get("SKANCHOR_DATA_MIRROR"):
+        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
+    frame = fetch(with_texts=True).frame
+    for side in "ab":
+        assert (frame[f"response_{side}"].str.len() == frame[f"n_chars_{side}"]).all()
+    assert frame["prompt"].str.len().gt(0).all()
+
+
+def test_address():
+    assert FILE.url == "https://raw.githubusercontent.com/o/n/c0ffee/d/x.jsonl"
+
+
+def test_default_folder(monkeypatch):
+    monkeypatch.delenv("SKANCHOR_DATA", raising=False)
+    assert data_folder() == Path.home() / "skanchor_data"
+    monkeypatch.setenv("SKANCHOR_DATA", "/elsewhere")
+    assert data_folder() == Path("/elsewhere")
+    assert data_folder("~/mine") == Path.home() / "mine"
+
+
+def test_file_is_fetched_once_and_kept(offline, monkeypatch):
+    calls = []
+
+    def retrieve(url, known_hash, fname, path):
+        calls.append((url, known_hash))
+        path.mkdir(parents=True, exist_ok=True)
+        (path / fname).write_bytes(CONTENT)
+
+    monkeypatch.setattr(pooch, "retrieve", retrieve)
+    for _ in range(2):
+        (path,) = SMALL.paths(["x.jsonl"])
+    assert path == offline / "small" / "x.jsonl"
+    assert calls == [(FILE.url, f"sha256:{FILE.sha256}")]
+    assert [row["a"] for row in published.read_json_lines(path)] == ["one\u2028line", 2]
+    # Damaged files are fetched anew.
+    path.write_bytes(CONTENT[:5])
+    SMALL.paths(["x.jsonl"])
+    assert len(calls) == 2
+
+
+def test_pooch_takes_these_arguments(offline, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.delenv("SKANCHOR_DATA_MIRROR", raising=False)
+    (offline / "small").mkdir()
+    (offline / "small" / "x.jsonl").write_bytes(CONTENT)
+    hashed = f"sha256:{FILE.sha256}"
+    assert pooch.retrieve(FILE.url, hashed, "x.jsonl", offline / "small")
+
+
+def test_no_network_is_told_with_what_to_do(offline):
+    with pytest.raises(OSError, match="could not be fetched") as caught:
+        SMALL.paths(["x.jsonl"])
+    for part in (FILE.url, "SKANCHOR_DATA_MIRROR", "small/x.jsonl", FILE.sha256):
+        assert part in str(caught.value)
+
+
+def test_nothing_is_fetched_where_that_is_not_wanted(offline):
+    with pytest.raises(OSError, match="download_if_missing=True"):
+        SMALL.paths(["x.jsonl"], download_if_missing=False)
+
+
+def test_mirror_is_read_where_it_is(offline, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKANCHOR_DATA_MIRROR", str(tmp_path))
+    with pytest.raises(OSError, match=r"there is no small/x\.jsonl"):
+        SMALL.paths(["x.jsonl"])
+    (tmp_path / "small").mkdir()
+    path = tmp_path / "small" / "x.jsonl"
+    path.write_bytes(b"other")
+    with pytest.raises(OSError, match="is not the published file"):
+        SMALL.paths(["x.jsonl"])
+    path.write_bytes(CONTENT)
+    assert SMALL.paths(["x.jsonl"]) == [path]

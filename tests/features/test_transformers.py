@@ -1,0 +1,387 @@
+"""Transformers of texts: tables of every kind, pairs and columns, pipelines."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
+from sklearn.utils import estimator_checks
+
+from skanchor import AnchorPipeline, SourceKFold
+from skanchor.bias import LinearBias
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.features import EmbeddingFeatures, ResponseFeatures
+from skanchor.features.arena import STYLE
+from skanchor.simulation import simulate_battles
+
+KINDS = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
+}
+TABLE = pd.DataFrame(
+    {
+        "model_a": ["x", "y", "z"],
+        "model_b": ["y", "z", "x"],
+        "response_a": ["# A\n\n**one**", "two words", "I'm sorry."],
+        "response_b": ["two words", "three such words?", "- 1\n- 2"],
+        "topic": [1, 2, 3],
+    },
+    index=[7, 3, 5],
+)
+WORDS = {"words_a": [3, 2, 2], "words_b": [2, 3, 4]}
+COUNTS = ResponseFeatures(scale="none", features=["words", "bold"])
+TRANSFORMERS = [
+    ResponseFeatures(),
+    ResponseFeatures(scale="unit"),
+    ResponseFeatures("arena", scale="ratio"),
+    ResponseFeatures("arena", scale="density", features=["bold", "length"]),
+    EmbeddingFeatures(n_components=2),
+]
+
+
+class Encoder:
+    """Stands for a model of embeddings: letters counted by their codes."""
+
+    def encode(self, texts):
+        assert isinstance(texts, list)
+        return [[text.count(c) for c in "aeios"] for text in texts]
+
+
+# ---------------------------------------------------------------------------- tables
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_columns_become_feature_columns(kind):
+    table = KINDS[kind](TABLE)
+    found = clone(COUNTS).fit_transform(table)
+    assert type(found) is type(table)
+    names = ["model_a", "model_b", "topic", "words_a", "bold_a", "words_b", "bold_b"]
+    assert list(getattr(found, "column_names", found.columns)) == names
+    for name, values in WORDS.items():
+        assert_array_equal(np.asarray(found[name]), values)
+    if kind == "pandas":
+        assert_array_equal(found.index, TABLE.index)
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=str)
+@pytest.mark.parametrize("output", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_set_output(transformer, kind, output):
+    table = KINDS[kind](TABLE)
+    own = clone(transformer).set_output(transform=output)
+    found = own.fit_transform(table)
+    assert isinstance(found, {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output])
+    assert list(found.columns) == own.get_feature_names_out().tolist()
+    assert found["model_a"].to_list() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_table_of_texts_alone(kind):
+    texts = TABLE[["response_a", "response_b"]]
+    found = clone(COUNTS).fit_transform(KINDS[kind](texts))
+    assert_array_equal(np.asarray(found["words_b"]), WORDS["words_b"])
+    if kind == "pandas":
+        assert_array_equal(found.index, TABLE.index)
+    none = clone(COUNTS).fit_transform(KINDS[kind](texts.head(0)))
+    assert len(none) == 0
+
+
+def test_text_stays_where_asked_for():
+    own = clone(COUNTS).set_params(keep_text=True).fit(TABLE)
+    assert list(own.transform(TABLE))[: len(TABLE.columns)] == list(TABLE)
+    assert list(own.transform(TABLE)) == own.get_feature_names_out().tolist()
+
+
+def test_several_pairs_and_single_columns():
+    table = TABLE.rename(columns={"response_a": "left", "response_b": "right"})
+    table = table.assign(plan_a="a **plan**", plan_b="none", prompt=["q", "q q", ""])
+    own = clone(COUNTS).set_params(columns=[("left", "right"), "plan", "prompt"])
+    found = own.fit_transform(table)
+    assert found["left_words_a"].tolist() == WORDS["words_a"]
+    assert found["left_words_b"].tolist() == WORDS["words_b"]
+    assert found["plan_bold_a"].tolist() == [1, 1, 1]
+    assert found["prompt_words"].tolist() == [1, 2, 0]
+    assert list(found) == own.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("transformer", [TRANSFORMERS[0], TRANSFORMERS[4]], ids=str)
+def test_one_column_of_texts(transformer):
+    texts = TABLE["response_a"].tolist()
+    own = clone(transformer)
+    expected = own.fit_transform(texts)
+    assert expected.shape == (3, len(own.get_feature_names_out()))
+    for column in (
+        np.array(texts), np.array(texts, dtype=object)[:, None], TABLE["response_a"],
+        pl.Series(texts), pa.chunked_array([texts]), tuple(texts), iter(texts),
+    ):  # fmt: skip
+        assert_allclose(own.transform(column), expected)
+    mixed = ColumnTransformer([("text", clone(transformer), "response_a")])
+    assert_allclose(mixed.fit_transform(TABLE), expected)
+    one = clone(transformer).fit_transform(TABLE[["response_a"]])
+    assert_allclose(one, expected)
+    frame = own.set_output(transform="pandas").transform(TABLE["response_a"])
+    assert_array_equal(frame.index, TABLE.index)
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=str)
+def test_swapped_sides_swap_columns(transformer):
+    swapped = TABLE.rename(
+        columns={"response_a": "response_b", "response_b": "response_a"}
+    )
+    own = clone(transformer).fit(TABLE)
+    one, two = own.transform(TABLE), own.transform(swapped)
+    for name in one.columns.difference(["model_a", "model_b", "topic"]):
+        other = name[:-1] + {"a": "b", "b": "a"}[name[-1]]
+        assert_allclose(two[other], one[name], atol=1e-12)
+
+
+TEXTS = st.lists(
+    st.tuples(st.text(max_size=30), st.text(max_size=30)), min_size=1, max_size=5
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(TEXTS)
+def test_any_unicode_pairs_swap(pairs):
+    left, right = map(list, zip(*pairs, strict=True))
+    table = pd.DataFrame({"response_a": left, "response_b": right})
+    swapped = table.set_axis(["response_b", "response_a"], axis=1)
+    for own in (
+        ResponseFeatures(scale="none"),
+        ResponseFeatures("arena", scale="ratio"),
+    ):
+        one, two = own.fit_transform(table), own.fit_transform(swapped)
+        names = [name[:-2] for name in one.columns if name.endswith("_a")]
+        for name in names:
+            assert_array_equal(one[f"{name}_a"], two[f"{name}_b"])
+            assert_array_equal(one[f"{name}_b"], two[f"{name}_a"])
+
+
+# ---------------------------------------------------------------------------- values
+def test_scales():
+    raw = ResponseFeatures(scale="none").fit_transform(TABLE["response_a"])
+    assert_allclose(
+        ResponseFeatures().fit_transform(TABLE["response_a"]), np.log1p(raw)
+    )
+    unit = ResponseFeatures(scale="unit").fit(TABLE)
+    found = unit.transform(TABLE)[["words_a", "words_b"]].to_numpy()
+    assert found.min() == pytest.approx(-1) and found.max() == pytest.approx(1)
+    beyond = unit.transform(TABLE.assign(response_a="many " * 99))["words_a"]
+    assert (beyond == 1.0).all()
+
+
+def test_contrast_of_arenas_is_the_difference_of_the_sides():
+    counts = ResponseFeatures("arena", scale="none").fit_transform(TABLE)
+    ratio = ResponseFeatures("arena", scale="ratio").fit_transform(TABLE)
+    for name in STYLE:
+        a, b = counts[f"{name}_a"], counts[f"{name}_b"]
+        contrast = ratio[f"{name}_a"] - ratio[f"{name}_b"]
+        assert_allclose(contrast, (a - b) / (a + b + 1))
+
+
+@pytest.mark.parametrize("encoder", ["tfidf", Encoder(), CountVectorizer()], ids=str)
+def test_embeddings_lie_in_the_unit_box(encoder):
+    texts = [
+        f"{a} {b}" for a in ("cats", "stocks", "tea") for b in ("rise", "fell", "so")
+    ]
+    own = EmbeddingFeatures(encoder, n_components=3).fit(texts)
+    found = own.transform(texts)
+    assert found.shape == (9, 3)
+    assert_allclose(found.min(axis=0), -1)
+    assert_allclose(found.max(axis=0), 1)
+    assert np.abs(own.transform(["something else", ""])).max() <= 1
+    plain = clone(own).set_params(scale=False).fit_transform(texts)
+    # Principal components: centred, uncorrelated, in falling order.
+    covariance = plain.T @ plain
+    assert_allclose(plain.mean(axis=0), 0, atol=1e-12)
+    assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-10)
+    assert (np.diff(np.diag(covariance)) <= 1e-12).all()
+
+
+def test_texts_not_rows_weigh_in_an_embedding():
+    texts = ["a cat sat", "stocks fell", "the tea is hot", "a dog sat"]
+    once = EmbeddingFeatures(n_components=2).fit(texts)
+    often = EmbeddingFeatures(n_components=2).fit(texts + texts[:1] * 5)
+    assert_allclose(once.transform(texts), often.transform(texts))
+
+
+@pytest.mark.parametrize("transformer", TRANSFORMERS, ids=str)
+def test_jobs_progress_and_pickle_change_nothing(transformer):
+    expected = clone(transformer).fit_transform(TABLE)
+    own = clone(transformer).set_params(n_jobs=2, verbose=1).fit(TABLE)
+    for each in (own, pickle.loads(pickle.dumps(own))):
+        pd.testing.assert_frame_equal(each.transform(TABLE), expected)
+    assert own.n_features_in_ == 5
+    assert own.feature_names_in_.tolist() == list(TABLE)
+
+
+# ------------------------------------------------------------------------- bad input
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_texts_are_told_and_empty(kind):
+    table = KINDS[kind](TABLE.assign(response_b=["two words", None, None]))
+    with pytest.warns(DataWarning, match="empty ones: 2 in response_b") as told:
+        found = clone(COUNTS).fit_transform(table)
+    assert len(told) == 1
+    assert [float(value) for value in np.asarray(found["words_b"])] == [2, 0, 0]
+    with pytest.raises(BattlesError, match="Texts are missing: 2 in response_b"):
+        clone(COUNTS).set_params(missing="raise").fit(table)
+
+
+@pytest.mark.parametrize(
+    ("params", "table", "error", "message"),
+    [
+        (
+            {},
+            TABLE.drop(columns="response_b"),
+            BattlesError,
+            "no columns of texts resp",
+        ),
+        ({"columns": [("left", "response_b")]}, TABLE, BattlesError, "no pair of colu"),
+        ({"columns": []}, TABLE, ValueError, "names no column"),
+        (
+            {},
+            TABLE.assign(response_a=[1, 2, 3]),
+            BattlesError,
+            "row 0 holds '1', a int",
+        ),
+        (
+            {},
+            TABLE.assign(response_a=[["a"], "b", "c"]),
+            BattlesError,
+            "Join the turns",
+        ),
+        (
+            {},
+            TABLE.assign(words_a=1),
+            BattlesError,
+            r"has columns \['words_a'\] already",
+        ),
+        ({}, "one text", ValueError, "give a list of texts"),
+        ({}, np.array([["a", "b"]]), ValueError, "got an array of shape"),
+        ({"features": ["tone"]}, TABLE, ValueError, r"no features \['tone'\]"),
+        ({"scale": "ratio"}, TABLE, ValueError, "goes with style='arena'"),
+        ({"scale": "ratio", "style": "arena"}, ["a"], BattlesError, "contrasts two"),
+        ({"scale": "log"}, TABLE, ValueError, "The 'scale' parameter"),
+    ],
+)
+def test_what_cannot_be_read_is_named(params, table, error, message):
+    with pytest.raises(error, match=message):
+        ResponseFeatures(**params).fit_transform(table)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "texts", "message"),
+    [
+        ("tfidf", ["a"], "at least two different texts"),
+        ("tfidf", ["", " "], "cannot be embedded"),
+        ("tfidf", [], "at least two different texts"),
+    ],
+)
+def test_what_cannot_be_embedded_is_named(encoder, texts, message):
+    with pytest.raises((BattlesError, TypeError), match=message):
+        EmbeddingFeatures(encoder).fit(texts)
+
+
+def test_odd_encoders_are_refused():
+    class Odd(Encoder):
+        def encode(self, texts):
+            return np.full((len(texts), 2), np.nan)
+
+    class Short(Encoder):
+        def encode(self, texts):
+            return np.zeros(3)
+
+    with pytest.raises(BattlesError, match="not finite for the text 'a'"):
+        EmbeddingFeatures(Odd()).fit(["a", "b"])
+    with pytest.raises(BattlesError, match="one row of numbers for each text"):
+        EmbeddingFeatures(Short()).fit(["a", "b"])
+
+
+def test_unfitted_and_other_tables():
+    with pytest.raises(NotFittedError):
+        ResponseFeatures().transform(TABLE)
+    own = ResponseFeatures().fit(TABLE)
+    with pytest.raises(BattlesError, match="Fitted on texts in response_a, response_b"):
+        own.transform(TABLE["response_a"])
+    # Columns without texts may come and go.
+    assert "topic" not in own.transform(TABLE.drop(columns="topic"))
+
+
+# --------------------------------------------------------------------- scikit-learn
+CHECKS = [
+    estimator_checks.check_estimator_cloneable,
+    estimator_checks.check_estimator_repr,
+    estimator_checks.check_estimator_tags_renamed,
+    estimator_checks.check_valid_tag_types,
+    estimator_checks.check_no_attributes_set_in_init,
+    estimator_checks.check_parameters_default_constructible,
+    estimator_checks.check_get_params_invariance,
+    estimator_checks.check_set_params,
+    estimator_checks.check_mixin_order,
+]
+
+
+@pytest.mark.parametrize(
+    "transformer", [ResponseFeatures(), EmbeddingFeatures()], ids=str
+)
+@pytest.mark.parametrize("check", CHECKS)
+def test_sklearn_checks_that_need_no_numbers(transformer, check):
+    check(type(transformer).__name__, transformer)
+
+
+# ----------------------------------------------------------------- in front of a rank
+@pytest.fixture(scope="module")
+def battles():
+    data = simulate_battles(n_models=4, n_historical=1500, n_new=150, random_state=3)
+    rng = np.random.default_rng(0)
+    words = rng.choice(["tea", "cats", "**so**", "it", "falls"], (2, len(data.X), 8))
+    texts = [
+        [" ".join(row[: 1 + i % 8]) for i, row in enumerate(side)] for side in words
+    ]
+    X = data.X[["model_a", "model_b", "judge"]]
+    return X.assign(response_a=texts[0], response_b=texts[1]), np.asarray(data.y)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize(
+    "transformer",
+    [ResponseFeatures(features=["words", "bold"]), EmbeddingFeatures(n_components=2)],
+    ids=str,
+)
+def test_in_front_of_a_pipeline(battles, transformer):
+    X, y = battles
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    chain = Pipeline([("texts", transformer), ("anchor", anchor)]).fit(X, y)
+    direct = clone(anchor).fit(clone(transformer).fit_transform(X), y)
+    assert_allclose(chain["anchor"].scores_, direct.scores_)
+    assert chain["anchor"].features_.tolist() == transformer._names()
+    assert chain.predict_proba(X.head(5)).shape == (5, 2)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_in_a_grid_search(battles):
+    X, y = battles
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    search = GridSearchCV(
+        Pipeline([("texts", ResponseFeatures()), ("anchor", anchor)]),
+        {
+            "texts": [
+                ResponseFeatures(features=["words"]),
+                EmbeddingFeatures(n_components=2),
+            ],
+            "anchor__calibrator__bias": [LinearBias(alpha=0.01)],
+        },
+        cv=SourceKFold(2, random_state=0),
+        error_score="raise",
+    ).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
