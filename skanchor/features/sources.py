@@ -13,11 +13,11 @@ import pandas as pd
 from skanchor.comparisons import as_frame
 from skanchor.exceptions import BattlesError
 
-__all__ = ["Source", "column_of_texts", "find_sources", "open_table", "read_texts"]
+__all__ = ["TextSource", "column_of_texts", "find_sources", "open_table", "read_texts"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TextSource:
     """A column of texts in a table, or a pair of them.
 
     Attributes
@@ -47,7 +47,7 @@ def open_table(X: Any) -> nw.DataFrame[Any] | None:
 
 def find_sources(
     frame: nw.DataFrame[Any], columns: str | Sequence[Any]
-) -> tuple[Source, ...]:
+) -> tuple[TextSource, ...]:
     """Find the columns of texts that a user names.
 
     Parameters
@@ -60,7 +60,7 @@ def find_sources(
 
     Returns
     -------
-    tuple of Source
+    tuple of TextSource
     """
     if isinstance(columns, (str, tuple)):
         columns = [columns]
@@ -71,7 +71,7 @@ def find_sources(
     return tuple(found)
 
 
-def _find(present: list[str], given: Any) -> Source:
+def _find(present: list[str], given: Any) -> TextSource:
     if isinstance(given, tuple):
         absent = [name for name in given if name not in present]
         if len(given) != 2 or absent:
@@ -80,10 +80,10 @@ def _find(present: list[str], given: Any) -> Source:
                 f"{present[:20]}."
             )
         same = given[0][:-2] == given[1][:-2] and given[0][-2:] == "_a"
-        return Source(given[0][:-2] if same else given[0], given, ("_a", "_b"))
+        return TextSource(given[0][:-2] if same else given[0], given, ("_a", "_b"))
     pair = (f"{given}_a", f"{given}_b")
     if set(pair) <= set(present):
-        return Source(given, pair, ("_a", "_b"))
+        return TextSource(given, pair, ("_a", "_b"))
     single = given if given in present else present[0]
     if given not in present and len(present) > 1:
         raise BattlesError(
@@ -91,7 +91,7 @@ def _find(present: list[str], given: Any) -> Source:
             f"{present[:20]}. Name the pairs in columns, as in "
             "columns=[('left', 'right')]."
         )
-    return Source(single, (single,), ("",))
+    return TextSource(single, (single,), ("",))
 
 
 def read_texts(values: Any, name: str) -> tuple[list[str], int]:

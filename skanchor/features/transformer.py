@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features.sources import (
-    Source,
+    TextSource,
     column_of_texts,
     find_sources,
     open_table,
@@ -87,7 +87,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
             if hasattr(self, name):
                 delattr(self, name)
         if frame is None:
-            self.sources_: tuple[Source, ...] | None = None
+            self.sources_: tuple[TextSource, ...] | None = None
         else:
             self.sources_ = find_sources(frame, self.columns)
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
@@ -203,7 +203,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         texts = [name for source in self.sources_ or () for name in source.columns]
         return self.keep_text or column not in texts
 
-    def _of(self, source: Source) -> list[list[str]]:
+    def _of(self, source: TextSource) -> list[list[str]]:
         """Names of the features of each column of a source."""
         prefix = f"{source.name}_" if len(self.sources_ or ()) > 1 else ""
         return [
@@ -213,7 +213,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
     def _with_features(
         self,
         frame: nw.DataFrame[Any],
-        sources: tuple[Source, ...],
+        sources: tuple[TextSource, ...],
         blocks: list[Array],
     ) -> nw.DataFrame[Any]:
         kept = frame.select([name for name in frame.columns if self._stays(name)])
@@ -253,7 +253,7 @@ class TextTransformer(TransformerMixin, BaseEstimator):
         return frame.to_polars() if kind == "polars" else frame.to_native()
 
 
-def _all(sources: tuple[Source, ...] | None) -> str:
+def _all(sources: tuple[TextSource, ...] | None) -> str:
     if sources is None:
         return "no table"
     return ", ".join(name for source in sources for name in source.columns)
