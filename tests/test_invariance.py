@@ -235,6 +235,6 @@ def test_the_order_of_rows_moves_nothing_beside_item_effects(seed):
         anchor = AnchorPipeline(cv=plan, item_effects="random")
         fits.append(anchor.fit(data.X.iloc[rows], y[rows], groups=groups[rows]))
     one, other = fits
-    assert_allclose(one.item_covariance_, other.item_covariance_, atol=2e-9)
-    assert_allclose(one.scores_, other.scores_, atol=2e-9)
-    assert_allclose(one.standard_errors_, other.standard_errors_, atol=2e-9)
+    assert_allclose(one.item_covariance_, other.item_covariance_, atol=5e-8)
+    assert_allclose(one.scores_, other.scores_, atol=5e-8)
+    assert_allclose(one.standard_errors_, other.standard_errors_, atol=5e-8)

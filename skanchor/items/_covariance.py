@@ -69,7 +69,7 @@ def estimate_item_covariance(
     calibrator: JudgeCalibrator,
     *,
     conservative: bool = False,
-    tol: float = 1e-8,
+    tol: float = 1e-6,
 ) -> ItemCovariance:
     """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
 
