@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from skanchor.cli.command import BadInputError
@@ -189,6 +190,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
             judge=options.judge,
             drop_invalid=options.drop_invalid,
             ids=_group_names(options),
+            verbose=int(sys.stderr.isatty()),
         )
 
     from skanchor.cli.texts import with_text_features

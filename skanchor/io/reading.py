@@ -13,6 +13,7 @@ import pyarrow as pa
 from skanchor.comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.io._format import Format
+from skanchor.io._progress import with_bar
 from skanchor.io._source import Source
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
@@ -47,6 +48,7 @@ def read_battles(
     tie_margin: float = 0.0,
     drop_invalid: bool = False,
     ids: Iterable[str] = (),
+    verbose: int = 0,
 ) -> pd.DataFrame:
     """Read battles from one file or several, of an evaluation tool or a table.
 
@@ -84,6 +86,8 @@ def read_battles(
         ``"N/A"`` or -1. Those of tools are always left out.
     ids : iterable of str, optional
         Further columns to keep as text, such as a group column.
+    verbose : int, default=0
+        With 1, a bar shows on the standard error how much of a large file is read.
 
     Returns
     -------
@@ -134,6 +138,7 @@ def read_battles(
         levels={str(level): value for level, value in (levels or {}).items()},
         tie_margin=tie_margin,
         drop_invalid=drop_invalid,
+        verbose=verbose,
         ids={*_IDS, *ids, *(new for old, new in (columns or {}).items() if old in ids)},
     )
     judges = _judge_names(judge, len(paths))
@@ -161,6 +166,7 @@ class _Request:
     tie_margin: float
     drop_invalid: bool
     ids: set[str]
+    verbose: int
     formats: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     known_levels: set[str] = field(default_factory=set)
@@ -212,7 +218,8 @@ def _read_file(
 ) -> pd.DataFrame:
     known = format_of(source, request.file_format)
     where = source.label
-    raw = _load(source, known, request.encoding)
+    with with_bar(source, request.verbose) as watched:
+        raw = _load(watched, known, request.encoding)
     request.seen.update(raw.columns)
     with located(where):
         raw = renamed(raw, request.columns)
