@@ -83,7 +83,8 @@ def read_battles(
         Gap up to which two point scores are a tie.
     drop_invalid : bool, default=False
         Leave out rows of tables whose outcome is empty, or one such as ``"error"``,
-        ``"N/A"`` or -1. Those of tools are always left out.
+        ``"N/A"`` or -1 (those of tools are always left out), and bad lines of text:
+        no JSON, or not a cell for each column.
     ids : iterable of str, optional
         Further columns to keep as text, such as a group column.
     verbose : int, default=0
@@ -111,7 +112,8 @@ def read_battles(
     Warns
     -----
     DataWarning
-        Of verdicts that failed and are left out, counted by judge and model.
+        Of verdicts that failed and are left out, counted by judge and model, and of
+        lines that cannot be read, by number.
 
     Examples
     --------
@@ -219,7 +221,7 @@ def _read_file(
     known = format_of(source, request.file_format)
     where = source.label
     with with_bar(source, request.verbose) as watched:
-        raw = _load(watched, known, request.encoding)
+        raw = _load(watched, known, request)
     request.seen.update(raw.columns)
     with located(where):
         raw = renamed(raw, request.columns)
@@ -239,10 +241,10 @@ def _read_file(
     return table
 
 
-def _load(source: Source, known: Format, encoding: str | None) -> pd.DataFrame:
+def _load(source: Source, known: Format, request: _Request) -> pd.DataFrame:
     """The raw table of a file, blanks around names of columns dropped."""
     try:
-        raw = known.read(source, encoding)
+        raw = known.read(source, request.encoding, request.drop_invalid)
         raw.columns = [str(name).strip() for name in raw.columns]
         if raw.columns.has_duplicates:
             twice = raw.columns[raw.columns.duplicated()].tolist()
