@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skanchor.datasets import fetch_mt_bench
+
 ARENA_JUDGES = (
     "human",
     "gpt-4-0125-preview",
@@ -56,10 +58,8 @@ def arena_table():
 
 
 @pytest.fixture(scope="session")
-def mt_bench_path():
-    """The tidy table of MT-bench, beside the published files."""
-    mirror = os.environ.get("SKANCHOR_DATA_MIRROR", "")
-    path = Path(mirror).parent / "tidy" / "mt_bench.csv.gz"
-    if not mirror or not path.exists():
-        pytest.skip("SKANCHOR_DATA_MIRROR does not lead to the mt_bench table")
-    return path
+def mt_bench_table():
+    """The battles of MT-bench, from the published files: copy before changing it."""
+    if not os.environ.get("SKANCHOR_DATA_MIRROR"):
+        pytest.skip("SKANCHOR_DATA_MIRROR does not point at the published files")
+    return fetch_mt_bench().frame

@@ -16,7 +16,6 @@ from skanchor import AnchorPipeline, BTLRegressor, SourceKFold, split_battles
 from skanchor.baselines import DirectScore, HistoricalPPI, JointBTL
 from skanchor.bias import BiasLearner, BoostedBias, LinearBias, NetworkBias
 from skanchor.datasets import load_demo
-from skanchor.io import read_battles
 from skanchor.simulation import simulate_battles
 
 pytestmark = [
@@ -56,7 +55,7 @@ def task(request):
         battles = battles[~unvoted.any(axis=1)]
         names = ()
     else:
-        battles = read_battles(request.getfixturevalue("mt_bench_path"))
+        battles = request.getfixturevalue("mt_bench_table")
         new, names = "claude-v1", ("n_chars", "n_bullets", "n_digits")
     X, y = hide_votes(battles, new)
     return X, y, FunctionTransformer(log_counts, kw_args={"names": names}), new

@@ -8,8 +8,8 @@ search compares them. This page runs such a search on MT-bench: six models, vote
 people, verdicts of one judge (gpt-4), and 15 surface features of each response. One
 model, claude-v1, plays the new one: its human votes are hidden.
 
-The table is the tidy one beside the published files that ``SKANCHOR_DATA_MIRROR``
-points at; without it the bundled (simulated) table takes its place.
+The table is made of the published files, which lie where ``SKANCHOR_DATA_MIRROR``
+points; without it the bundled (simulated) table takes its place.
 """
 
 # %%
@@ -18,16 +18,12 @@ points at; without it the bundled (simulated) table takes its place.
 # ``X`` is the table, ``y`` the outcome. ``hidden`` are the votes that we pretend not to
 # have.
 import os
-from pathlib import Path
 
 from skanchor import split_battles
-from skanchor.datasets import load_demo
-from skanchor.io import read_battles
+from skanchor.datasets import fetch_mt_bench, load_demo
 
-tidy = Path(os.environ.get("SKANCHOR_DATA_MIRROR", "raw")).parent / "tidy"
-path = tidy / "mt_bench.csv.gz"
-if path.exists():
-    battles, new = read_battles(path), "claude-v1"
+if os.environ.get("SKANCHOR_DATA_MIRROR"):
+    battles, new = fetch_mt_bench().frame, "claude-v1"
     counts = ["n_chars", "n_bullets", "n_numbered", "n_digits", "n_question"]
 else:
     battles, new = load_demo().frame, "blue-heron"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 from skanchor.cli.command import BadInputError
@@ -62,9 +63,24 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         help="what outcomes mean, as in left=model_a,right=model_b,draw=tie",
     )
     parser.add_argument(
+        "--levels",
+        action="append",
+        default=[],
+        metavar="VERDICT=NUMBER,...",
+        help="what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'",
+    )
+    parser.add_argument(
+        "--tie-margin",
+        type=float,
+        default=0.0,
+        metavar="GAP",
+        help="point scores that differ by no more are a tie (default: %(default)s)",
+    )
+    parser.add_argument(
         "--drop-invalid",
         action="store_true",
-        help="leave out rows whose verdict is empty or failed, and count them",
+        help="leave out rows whose verdict is empty or failed, and lines that cannot "
+        "be read, and count them",
     )
 
 
@@ -154,6 +170,11 @@ def check_table(options: argparse.Namespace) -> None:
         raise BadInputError("standard input (-) is given twice")
     _pairs("--columns", options.columns)
     _pairs("--labels", options.labels)
+    _levels(options.levels)
+    if not options.tie_margin >= 0.0:
+        raise BadInputError(
+            f"--tie-margin must not be negative, got {options.tie_margin:g}"
+        )
 
 
 def _of_files(options: argparse.Namespace) -> dict[str, Any]:
@@ -164,6 +185,8 @@ def _of_files(options: argparse.Namespace) -> dict[str, Any]:
         "--encoding": options.encoding,
         "--labels": options.labels,
         "--judge": options.judge,
+        "--levels": options.levels,
+        "--tie-margin": options.tie_margin,
         "--drop-invalid": options.drop_invalid,
     }
 
@@ -187,8 +210,11 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
             columns=renames,
             labels=_pairs("--labels", options.labels),
             judge=options.judge,
+            levels=_levels(options.levels),
+            tie_margin=options.tie_margin,
             drop_invalid=options.drop_invalid,
             ids=_group_names(options),
+            verbose=int(sys.stderr.isatty()),
         )
 
     from skanchor.cli.texts import with_text_features
@@ -243,3 +269,23 @@ def _pairs(flag: str, given: list[str]) -> dict[str, str]:
             raise BadInputError(f"{flag} has {old if old in pairs else new} twice")
         pairs[old] = new
     return pairs
+
+
+def _levels(given: list[str]) -> dict[str, float]:
+    levels: dict[str, float] = {}
+    for pair in ",".join(given).split(",") if given else []:
+        # A verdict may hold the sign itself: A=B.
+        verdict, _, number = (part.strip() for part in pair.rpartition("="))
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if not verdict or not 0.0 <= value <= 1.0:
+            raise BadInputError(
+                "--levels takes VERDICT=NUMBER,... with numbers in [0, 1], got "
+                f"{pair!r}"
+            )
+        if verdict in levels:
+            raise BadInputError(f"--levels has {verdict} twice")
+        levels[verdict] = value
+    return levels

@@ -14,6 +14,7 @@ from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import constant, to_numpy
 from skanchor.comparisons.people import HUMAN
+from skanchor.comparisons.spellings import spelt_differently
 from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
@@ -32,8 +33,8 @@ def warn_of_odd_rows(
     """Warn of rows and labels that a reader would not expect to be there.
 
     That is a table whose judges are in a column of another name, labels that differ in
-    blanks or case alone, self-comparisons, and copies of a battle where ``prompt_id``
-    tells battles apart.
+    blanks or case alone, models that judges and people seem to spell differently,
+    self-comparisons, and copies of a battle where ``prompt_id`` tells battles apart.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ def warn_of_odd_rows(
     """
     _warn_of_misspelt_judge(frame, X)
     _warn_of_look_alikes(X, weight)
+    _warn_of_other_spellings(X, weight)
     alone = constant(False, len(X))
     if _ever_equal(X.left, X.right):
         alone = (X.left == X.right) & (weight > 0)
@@ -102,6 +104,29 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
                     + ". Give them one name if they are one."
                 )
             )
+
+
+def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
+    """Warn of models of judges alone that people seem to have under another name."""
+    used = weight > 0
+    human = used & X.is_human
+    voted = X.rows.appearances(human) > 0
+    judged = (X.rows.appearances(used & ~human) > 0) & ~voted
+    pairs = [
+        pair
+        for pair in spelt_differently(X.models[judged], X.models[voted])
+        if len(_look_alike(pair)) == 0
+    ]
+    if pairs:
+        listed = ", ".join(f"{label!r} and {known!r}" for label, known in pairs[:5])
+        more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
+        warn(
+            DataWarning(
+                f"Models without human rows have names that are nearly those of models "
+                f"with human rows: {listed}{more}. Each counts as a model of its own; "
+                "give them one name if they are one."
+            )
+        )
 
 
 def _look_alike(labels: Iterable[Any]) -> list[list[str]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from skanchor.io._encoding import encoding_of
 from skanchor.io._format import Format, to_pandas
+from skanchor.io._lost_lines import warn_of_lost_lines
 from skanchor.io._source import Source
 
 __all__ = ["CSV", "TSV"]
@@ -18,26 +19,40 @@ _DELIMITERS = ",\t;|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
-def _read_separated(source: Source, encoding: str | None, usual: str) -> pd.DataFrame:
+def _read_separated(
+    source: Source, encoding: str | None, drop_invalid: bool, usual: str
+) -> pd.DataFrame:
     from pyarrow import csv
+
+    bad: list[int] = []
+
+    def skip(row: csv.InvalidRow) -> str:
+        bad.append(row.number)
+        return "skip"
 
     head = source.head()
     encoding = encoding_of(head, encoding)
     parse = csv.ParseOptions(
         delimiter=_delimiter(head.decode(encoding, "ignore"), usual),
         newlines_in_values=True,
+        invalid_row_handler=skip if drop_invalid else None,
     )
     # pyarrow drops the mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
-    read = csv.ReadOptions(encoding=name)
+    # Only one thread knows the numbers of bad rows.
+    read = csv.ReadOptions(encoding=name, use_threads=not drop_invalid)
     # Everything as text: pyarrow guesses types from the first block of the file.
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
     text = csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
+    # The first rows have been looked at for the names alone.
+    bad.clear()
     with source.open() as file:
-        return to_pandas(csv.read_csv(file, read, parse, text))
+        table = to_pandas(csv.read_csv(file, read, parse, text))
+    warn_of_lost_lines(source.label, bad, len(table), "have not a cell a column")
+    return table
 
 
 def _delimiter(head: str, usual: str) -> str:

@@ -26,7 +26,8 @@ class Format:
     suffixes : tuple of str
         Endings of its files, in lower case, the usual one first.
     read : callable
-        Gives the table of a source, whose text is in the encoding given, if any. What
+        Gives the table of a source, whose text is in the encoding given, if any; told
+        to drop what is invalid, it leaves out bad lines and warns of them. What
         the file must not hold it refuses with a ValueError, TypeError, OSError,
         EOFError or pyarrow's exception, in words that can follow "not readable as
         `name`: ".
@@ -38,7 +39,7 @@ class Format:
 
     name: str
     suffixes: tuple[str, ...]
-    read: Callable[[Source, str | None], pd.DataFrame]
+    read: Callable[[Source, str | None, bool], pd.DataFrame]
     packed: bool = True
     is_text: bool = False
 

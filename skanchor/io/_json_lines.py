@@ -9,6 +9,7 @@ import pandas as pd
 
 from skanchor.io._encoding import decoded
 from skanchor.io._format import Format
+from skanchor.io._lost_lines import warn_of_lost_lines
 from skanchor.io._source import Source
 
 __all__ = ["JSON_LINES"]
@@ -22,14 +23,17 @@ _DUE = (
 _ENVELOPES = ("matches", "battles", "data", "records")
 
 
-def _read_objects(source: Source, encoding: str | None) -> pd.DataFrame:
+def _read_objects(
+    source: Source, encoding: str | None, drop_invalid: bool
+) -> pd.DataFrame:
     with source.open() as file:
         text = decoded(file.read(), encoding)
     start = text.lstrip()[:1]
     if start == "[":
         records = json.loads(text)
     else:
-        records = _lines(text, start)
+        records, bad = _lines(text, start, drop_invalid)
+        warn_of_lost_lines(source.label, bad, len(records), "are no JSON")
     if len(records) == 1:
         records = _opened(records[0])
     for number, record in enumerate(records, start=1):
@@ -44,30 +48,34 @@ def _read_objects(source: Source, encoding: str | None) -> pd.DataFrame:
     return pd.DataFrame.from_records(records)
 
 
-def _lines(text: str, start: str) -> list[Any]:
-    """Records of lines; one object may be spread over many."""
+def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]:
+    """Records of lines, and numbers of bad lines; one object may be spread over many.
+
+    Bad lines are refused unless they may be dropped and others remain.
+    """
     records: list[Any] = []
-    n_bad, n_lines, first = 0, 0, ""
+    bad: list[int] = []
+    first = ""
     # Not splitlines: a string may hold U+2028 and its like.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        n_lines += 1
         try:
             records.append(json.loads(line))
         except ValueError as error:
-            if not n_bad:
-                if start == "{" and n_lines == 1:
+            if not bad:
+                if start == "{" and not records:
                     try:
-                        return [json.loads(text)]
+                        return [json.loads(text)], []
                     except ValueError:
                         pass
                 first = f"line {number}: {error}"
-            n_bad += 1
-    if n_bad:
-        count = f" ({n_bad} of {n_lines} lines are no JSON)" if n_lines > 1 else ""
+            bad.append(number)
+    if bad and not (drop_bad and records):
+        n_lines = len(records) + len(bad)
+        count = f" ({len(bad)} of {n_lines} lines are no JSON)" if n_lines > 1 else ""
         raise ValueError(first + count)
-    return records
+    return records, bad
 
 
 def _opened(record: Any) -> list[Any]:

@@ -10,7 +10,9 @@ from skanchor.io._source import Source
 __all__ = ["FEATHER", "PARQUET"]
 
 
-def _read_parquet(source: Source, encoding: str | None) -> pd.DataFrame:
+def _read_parquet(
+    source: Source, encoding: str | None, drop_invalid: bool
+) -> pd.DataFrame:
     from pyarrow import parquet
 
     # Not read_table, which takes columns from the names of folders too.
@@ -18,7 +20,9 @@ def _read_parquet(source: Source, encoding: str | None) -> pd.DataFrame:
         return to_pandas(file.read())
 
 
-def _read_feather(source: Source, encoding: str | None) -> pd.DataFrame:
+def _read_feather(
+    source: Source, encoding: str | None, drop_invalid: bool
+) -> pd.DataFrame:
     from pyarrow import feather
 
     with source.open() as file:

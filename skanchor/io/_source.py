@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,9 +31,12 @@ class Source:
     ----------
     path : str
         As the user gave it; ``"-"`` is standard input.
+    opener : callable, optional
+        Opens the stored bytes of a path in place of Arrow.
     """
 
     path: str
+    opener: Callable[[str], IO[bytes]] | None = None
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Source:
@@ -80,11 +84,15 @@ class Source:
         import pyarrow as pa
 
         packing = self.packing
-        raw: Any = io.BytesIO(self._stdin) if self.is_stdin else self.path
+        raw: Any = self.path
+        if self.is_stdin:
+            raw = io.BytesIO(self._stdin)
+        elif self.opener is not None:
+            raw = self.opener(self.path)
         if packing == "zip":
             return _only_member(raw)
         if packing is None:
-            return raw if self.is_stdin else pa.OSFile(raw)
+            return pa.OSFile(raw) if isinstance(raw, str) else raw
         return pa.input_stream(raw, compression=packing)
 
     def head(self, size: int = 1 << 16) -> bytes:

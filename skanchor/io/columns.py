@@ -53,13 +53,17 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
         return whole
     missing = column.isin(_MISSING)
     values = column[~missing]
-    numbers = pd.to_numeric(values, errors="coerce")
-    if numbers.notna().all():
+    # Outcomes and judges are few texts in many rows.
+    codes, texts = pd.factorize(values)
+    numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
+    is_number = numbers.notna().to_numpy()
+    if is_number.all():
         return pd.to_numeric(column.mask(missing))
-    if values.isin(_BOOLEANS).all():
+    if texts.isin(list(_BOOLEANS)).all():
         return column.mask(missing).map(_BOOLEANS)
-    if name[-2:] in ("_a", "_b") and numbers.notna().mean() > 0.5:
-        row = int(numbers.index[numbers.isna()][0])
+    is_number = is_number[codes]
+    if name[-2:] in ("_a", "_b") and is_number.mean() > 0.5:
+        row = int(values.index[~is_number][0])
         warnings.warn(
             f"Column {name!r} is taken as text, not as a feature: row {row} holds "
             f"{column[row]!r}.",
@@ -91,10 +95,12 @@ def _as_numbers(column: pd.Series) -> pd.Series | None:
 
 
 def _as_text(column: pd.Series) -> pd.Series:
+    if column.dtype == "str":
+        return column
     codes, labels = pd.factorize(column)
     names = [_label_text(label) for label in labels.tolist()]
-    texts = [None if code < 0 else names[code] for code in codes]
-    return pd.Series(texts, index=column.index, dtype="str")
+    # Nulls have code -1, which is no row of the labels.
+    return pd.Series(names, dtype="str").reindex(codes).set_axis(column.index)
 
 
 def _label_text(label: Any) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from skanchor.comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.io._format import Format
+from skanchor.io._progress import with_bar
 from skanchor.io._source import Source
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
@@ -47,6 +48,7 @@ def read_battles(
     tie_margin: float = 0.0,
     drop_invalid: bool = False,
     ids: Iterable[str] = (),
+    verbose: int = 0,
 ) -> pd.DataFrame:
     """Read battles from one file or several, of an evaluation tool or a table.
 
@@ -81,9 +83,12 @@ def read_battles(
         Gap up to which two point scores are a tie.
     drop_invalid : bool, default=False
         Leave out rows of tables whose outcome is empty, or one such as ``"error"``,
-        ``"N/A"`` or -1. Those of tools are always left out.
+        ``"N/A"`` or -1 (those of tools are always left out), and bad lines of text:
+        no JSON, or not a cell for each column.
     ids : iterable of str, optional
         Further columns to keep as text, such as a group column.
+    verbose : int, default=0
+        With 1, a bar shows on the standard error how much of a large file is read.
 
     Returns
     -------
@@ -107,7 +112,8 @@ def read_battles(
     Warns
     -----
     DataWarning
-        Of verdicts that failed and are left out, counted by judge and model.
+        Of verdicts that failed and are left out, counted by judge and model, and of
+        lines that cannot be read, by number.
 
     Examples
     --------
@@ -134,6 +140,7 @@ def read_battles(
         levels={str(level): value for level, value in (levels or {}).items()},
         tie_margin=tie_margin,
         drop_invalid=drop_invalid,
+        verbose=verbose,
         ids={*_IDS, *ids, *(new for old, new in (columns or {}).items() if old in ids)},
     )
     judges = _judge_names(judge, len(paths))
@@ -161,6 +168,7 @@ class _Request:
     tie_margin: float
     drop_invalid: bool
     ids: set[str]
+    verbose: int
     formats: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     known_levels: set[str] = field(default_factory=set)
@@ -212,7 +220,8 @@ def _read_file(
 ) -> pd.DataFrame:
     known = format_of(source, request.file_format)
     where = source.label
-    raw = _load(source, known, request.encoding)
+    with with_bar(source, request.verbose) as watched:
+        raw = _load(watched, known, request)
     request.seen.update(raw.columns)
     with located(where):
         raw = renamed(raw, request.columns)
@@ -232,10 +241,10 @@ def _read_file(
     return table
 
 
-def _load(source: Source, known: Format, encoding: str | None) -> pd.DataFrame:
+def _load(source: Source, known: Format, request: _Request) -> pd.DataFrame:
     """The raw table of a file, blanks around names of columns dropped."""
     try:
-        raw = known.read(source, encoding)
+        raw = known.read(source, request.encoding, request.drop_invalid)
         raw.columns = [str(name).strip() for name in raw.columns]
         if raw.columns.has_duplicates:
             twice = raw.columns[raw.columns.duplicated()].tolist()

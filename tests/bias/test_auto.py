@@ -151,12 +151,11 @@ def test_documented_learner_of_thirty_lines():
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_documented_grid_search_on_mt_bench(capsys, mt_bench_path):
+def test_documented_grid_search_on_mt_bench(capsys, mt_bench_table):
     code = documented("A grid search over learners")
     assert len([line for line in code.splitlines() if line.strip()]) <= 10
-    assert 'read_battles("mt_bench.csv.gz")' in code
-    small = code.replace('"mt_bench.csv.gz"', repr(str(mt_bench_path)))
-    exec(small, {})
+    assert "fetch_mt_bench()" in code
+    exec(code, {})
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("LinearBias", "network", "boosted"))
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ import pytest
 
 from skanchor import AnchorPipeline, split_battles
 from skanchor.datasets import load_demo
+from skanchor.io import read_battles
 from skanchor.reports import leaderboard_text, render, result_json
 
 FAST = ["--folds", "2"]
@@ -373,6 +375,13 @@ BAD_FLAGS = {
     "rank --demo --labels left=model_a": "--labels goes with a FILE",
     "rank --demo --from arena_hard": "--from goes with a FILE",
     "rank x.csv --labels left": "--labels takes OLD=NEW",
+    "rank --demo --levels A>B=1": "--levels goes with a FILE",
+    "rank --demo --tie-margin 1": "--tie-margin goes with a FILE",
+    "rank x.csv --levels A>B": "--levels takes VERDICT=NUMBER",
+    "rank x.csv --levels A>B=2": "--levels takes VERDICT=NUMBER",
+    "rank x.csv --levels A=B=1,A=B=0": "--levels has A=B twice",
+    "rank x.csv --tie-margin -1": "--tie-margin must not be negative",
+    "rank x.csv --tie-margin nan": "--tie-margin must not be negative",
     "rank - -": "twice",
     "rank --demo --human x --judges y": "not allowed with",
     "rank --demo --drop-judges nobody": "nobody",
@@ -397,6 +406,25 @@ def test_bad_flags(run, command):
     assert len(err) == 1
     assert err[0].startswith("skanchor: error: ")
     assert BAD_FLAGS[command] in err[0]
+
+
+def test_levels_and_tie_margin(run, tmp_path, monkeypatch):
+    fixtures = Path(__file__).parents[1] / "io" / "fixtures"
+    asked = {}
+
+    def read(*args, **options):
+        asked.update(options)
+        return read_battles(*args, **options)
+
+    monkeypatch.setattr("skanchor.io.read_battles", read)
+    given = "A>>B=1,A>B=0.7,A=B=0.5"
+    run("rank", fixtures / "arena_hard.jsonl", "--levels", given, "--levels", "B>A=.3")
+    assert asked["levels"] == {"A>>B": 1.0, "A>B": 0.7, "A=B": 0.5, "B>A": 0.3}
+    run("rank", fixtures / "scores.csv", "--from", "scores", "--tie-margin", "0.5")
+    assert asked["tie_margin"] == 0.5
+    code, _, err = run("rank", fixtures / "arena_hard.jsonl", "--levels", "A>C=1")
+    assert code == 2
+    assert "graded verdicts ['A>C']" in err[-1]
 
 
 def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):

@@ -23,6 +23,7 @@ for title, where in {
     "Verdicts that failed": "io.test_tools::test_failed_verdicts_are_counted",
     "One bad line among many":
         "io.test_generic::test_bad_line_among_many_is_found_and_counted",
+    "Bad lines, with drop_invalid": "io.test_generic::test_bad_lines_may_be_dropped",
     "Text in another encoding": "io.test_generic::test_encodings",
     "An output file of a format that is not known": "cli.test_rank::test_bad_flags",
     "An output file that is read": "cli.test_rank::test_output_is_never_an_input",

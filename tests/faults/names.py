@@ -43,6 +43,11 @@ def renamed(names, dtype=None):
     return frame.astype({"model_a": dtype, "model_b": dtype}) if dtype else frame
 
 
+def respelt(names):
+    """Names that judge rows have, in place of those of human rows."""
+    return FRAME.where(FRAME["judge"] == "human", FRAME.replace(names))
+
+
 ORDERED = sorted({*FRAME["model_a"], *FRAME["model_b"]})
 CODES = {name: i for i, name in enumerate(ORDERED)}
 ODD = dict(zip(ORDERED, [" a", "b,c", "ü", 'q"q', "x" * 10_000, "模型"], strict=True))
@@ -73,6 +78,20 @@ table(
     lambda: half("model_a", FIRST, FIRST.title() + " "),
     warns=[(DataWarning, r"models \['Model-01 ', 'model-01'\] differ in blanks")],
 )
+table(
+    "Models that judge rows spell differently from human rows",
+    lambda: respelt({FIRST: "Vendor/Model_01"}),
+    warns=[(DataWarning, "'Vendor/Model_01' and 'model-01'")],
+)
+table(
+    "Models whose names differ in a number, a vendor or a date",
+    lambda: renamed(
+        dict(
+            zip(ORDERED, ["a-2", "a-2-7b", "a-2-13b", "a-0613", "x/b", "y/b"],
+                strict=True)
+        )
+    ),
+)  # fmt: skip
 see("Other names for the models", "test_invariance::test_names_and_row_order")
 call(
     "Categories that no row uses",

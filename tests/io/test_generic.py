@@ -265,6 +265,33 @@ def test_bad_line_among_many_is_found_and_counted(tmp_path):
         read_battles(path)
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_bad_lines_may_be_dropped(suffix, tmp_path):
+    text = {
+        "jsonl": json.dumps({"model_a": "x", "model_b": "y", "winner": "tie"}),
+        "csv": "x,y,tie",
+    }[suffix]
+    rows = [text] * 30_000
+    # The first one is among those that tell the columns.
+    bad = [1, 12_000, *range(29_000, 29_005)]
+    for at in bad:
+        rows[at] = text[:-5]
+    header = ["model_a,model_b,winner"] * (suffix == "csv")
+    (path := tmp_path / f"b.{suffix}").write_text("\n".join([*header, *rows]))
+    first = 2 + len(header)
+    match = f"b.{suffix}: 7 of 30000 lines .* out: {first}, {first + 11_999}, .* 2 more"
+    with pytest.warns(DataWarning, match=match):
+        table = read_battles(path, drop_invalid=True)
+    assert len(table) == 30_000 - len(bad)
+    assert set(table["winner"]) == {"tie"}
+
+
+def test_lines_of_which_none_is_good(tmp_path):
+    (path := tmp_path / "b.jsonl").write_text("{x\n{y\n")
+    with pytest.raises(BattlesError, match="2 of 2 lines are no JSON"):
+        read_battles(path, drop_invalid=True)
+
+
 def test_object_over_several_lines(tmp_path):
     record = {"model_a": "x", "model_b": "y", "winner": "tie"}
     (path := tmp_path / "b.json").write_text(json.dumps(record, indent=1))
