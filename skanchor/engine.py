@@ -288,7 +288,9 @@ def _sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
     expected = np.mean([fold.expected for fold in folds], axis=0)
-    if (np.diag(sums.sampling) <= LEAST_NOISE * np.diag(expected)).any():
+    found, due = np.diag(sums.sampling), np.diag(expected)
+    # A score that no row informs has no variance either way.
+    if ((due > 0) & (found <= LEAST_NOISE * due)).any():
         warn(
             DataWarning(
                 "The outcomes show no noise: each is what the fit predicts. The errors "

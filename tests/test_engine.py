@@ -1,10 +1,13 @@
 """The cross-fit: sums over folds are plain sums, groups count whole, far is told."""
 
 import pickle
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import expit
 
 from skanchor import (
     AnchorPipeline,
@@ -195,3 +198,20 @@ def test_the_pipeline_reports_what_the_engine_sums_up():
     ).repeats
     assert_allclose(anchor.result_.estimates[0], repeat.estimate, atol=1e-9)
     assert_allclose(anchor.result_.covariances[0], repeat.covariance, atol=1e-9)
+
+
+def test_outcomes_without_noise_are_warned_of_and_have_the_errors_of_votes():
+    full = fitted(items=None)
+    exact = replace(
+        full.sample,
+        outcomes=replace(full.sample.outcomes, values=expit(full.chain.X.logits())),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = FullFit.of(STAGES, exact, fit_stages(STAGES, exact), None)
+    with WarningLog() as log:
+        (repeat,) = cross_fit(again, [plan_of(exact)]).repeats
+    assert any("show no noise" in str(warning) for warning in log.found)
+    (noisy,) = cross_fit(full, [plan_of(full.sample)]).repeats
+    error, votes = (np.sqrt(np.diag(one.covariance)) for one in (repeat, noisy))
+    assert_allclose(error, votes, rtol=0.5)
