@@ -98,7 +98,7 @@ class Inference:
             np.inf if items is None else items.df,
             rows=found.influence,
             parts=stacked("parts"),
-            lower_bound=debiaser.system_.lower_bound(X),
+            lower_bound=debiaser.system_.lower_bound(chain.scores),
             plug_in=plug_in,
             fold_plan=self.fold_plan,
             inputs=full.sample.inputs,

@@ -21,7 +21,15 @@ from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["Chain", "Stages", "complete", "fit_stages"]
+__all__ = [
+    "Chain",
+    "History",
+    "Stages",
+    "complete",
+    "fit_arrivals",
+    "fit_history",
+    "fit_stages",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,15 @@ class Stages:
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
     debiaser: RieszDebiaser | None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Stages fitted on the historical rows, and rows with what they learned."""
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    X: Comparisons
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +72,8 @@ class Chain:
         """Whether biases and weights are linear in columns, so that little is kept."""
         assert self.debiaser is not None
         learners = [*self.calibrator.biases_.values()]
-        learners += [block.learner for block in self.debiaser.system_.blocks if block]
+        found = self.debiaser.system_.projections
+        learners += [one.learner for one in found if one is not None]
         return all(one is None or hasattr(one, "fit_span") for one in learners)
 
     def without_rows(self) -> Chain:
@@ -71,6 +89,12 @@ class Chain:
             deviations=self.X.deviations,
             item_covariance=self.X.item_covariance,
         )
+
+    def influence(self, sample: Sample) -> Array:
+        """Influence of other rows in the roles of the fit, (n_rows, n_models)."""
+        assert self.debiaser is not None
+        known = sample.with_battles(self.annotate(sample.X))
+        return self.debiaser.influence_of_rows(known, np.arange(len(sample)))
 
     @property
     def unbounded(self) -> NDArray[np.bool_]:
@@ -107,17 +131,66 @@ def fit_stages(
     Chain
         Without Riesz weights.
     """
-    fitted: dict[str, Any] = {}
-    for name in ("btl", "calibrator", "arrival"):
-        stage = clone(getattr(stages, name))
-        if name == "calibrator" and not len(sample.X.judges):
-            stage = NoJudges()
-        near = None if start is None else getattr(start, name)
-        fitted[name] = stage.fit_sample(sample, near, seed_offset)
-        if name == "btl" and start is not None:
-            _check_votes(stage, start.btl)
-        sample = sample.with_battles(stage.transform(sample.X))
-    return Chain(**fitted, X=sample.X)
+    history = fit_history(stages, sample, start, seed_offset)
+    return fit_arrivals(stages, history, sample, start, seed_offset)
+
+
+def fit_history(
+    stages: Stages, sample: Sample, start: Chain | None = None, seed_offset: int = 0
+) -> History:
+    """Fit what the historical rows alone decide.
+
+    Parameters
+    ----------
+    stages, sample, start, seed_offset
+        As in :func:`fit_stages`.
+
+    Returns
+    -------
+    History
+        The same whatever arrives, and whether it is there or not.
+    """
+    btl = clone(stages.btl)
+    btl.fit_sample(sample, None if start is None else start.btl, seed_offset)
+    if start is not None:
+        _check_votes(btl, start.btl)
+    sample = sample.with_battles(btl.transform(sample.X))
+    calibrator = clone(stages.calibrator) if len(sample.X.judges) else NoJudges()
+    near = None if start is None else start.calibrator
+    calibrator.fit_sample(sample, near, seed_offset)
+    return History(btl, calibrator, calibrator.transform(sample.X))
+
+
+def fit_arrivals(
+    stages: Stages,
+    history: History,
+    sample: Sample,
+    start: Chain | None = None,
+    seed_offset: int = 0,
+) -> Chain:
+    """Fit the scores of the new models, all else fixed.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    history : History
+        Its rows, which carry what was learned, hold the arrivals.
+    sample : Sample
+        Outcomes, weights and groups of these rows.
+    start, seed_offset
+        As in :func:`fit_stages`.
+
+    Returns
+    -------
+    Chain
+        Without Riesz weights.
+    """
+    arrival = clone(stages.arrival)
+    near = None if start is None else start.arrival
+    arrival.fit_sample(sample.with_battles(history.X), near, seed_offset)
+    X = arrival.transform(history.X)
+    return Chain(history.btl, history.calibrator, arrival, X)
 
 
 def complete(

@@ -7,7 +7,6 @@ from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages, complete, fit_stages
@@ -22,10 +21,19 @@ from skanchor.exceptions import (
 from skanchor.folds import FoldPlan, stream_plan, training_weights
 from skanchor.items import ItemCovariance
 from skanchor.judges import WEAK_SENSITIVITY
+from skanchor.riesz import InfluenceSums, RowEvidence
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
-__all__ = ["CrossFit", "FullFit", "Repeat", "RowInfluence", "cross_fit"]
+__all__ = [
+    "CrossFit",
+    "FoldFit",
+    "FullFit",
+    "Repeat",
+    "RowInfluence",
+    "cross_fit",
+    "sum_up",
+]
 
 
 FAR = 3.0
@@ -33,12 +41,6 @@ FAR = 3.0
 
 LEAST_NOISE = 1e-20
 """Sampling variance, in that of independent votes, below which it is rounding."""
-
-_STEP = 4096
-"""Rows of a step in sums over influence values."""
-
-_CELLS = 1 << 22
-"""Influence values that are held at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ class FoldFit:
         Correction by the prior of the item effects.
     item_covariance : ndarray of shape (n_models, n_models)
         Variance that the item effects leave.
-    expected : ndarray of shape (n_models, n_models)
-        Sampling variance if outcomes are independent votes.
+    expected : ndarray of shape (3, n_models, n_models)
+        Sampling variance if outcomes are independent votes, by kind of row.
     undetermined : ndarray of shape (n_models,)
         Scores that the training rows do not determine.
     sums : InfluenceSums
@@ -110,6 +112,22 @@ class FoldFit:
     undetermined: NDArray[np.bool_]
     sums: InfluenceSums
     influence: Array | Chain
+
+    @classmethod
+    def of(cls, chain: Chain, sums: InfluenceSums, influence: Array | Chain) -> FoldFit:
+        """Hand back what a complete chain of the training rows has found."""
+        assert chain.debiaser is not None
+        slopes, system = chain.X.sensitivities, chain.debiaser.system_
+        return cls(
+            chain.scores,
+            np.empty(0) if slopes is None else slopes,
+            system.prior_score(chain.X.deviations),
+            system.item_covariance(),
+            system.expected_covariance(),
+            chain.debiaser.undetermined_,
+            sums,
+            influence,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +165,7 @@ class RowInfluence:
         for folds in self.repeats:
             for test, influence in folds:
                 if isinstance(influence, Chain):
-                    known = influence.annotate(self.sample.X[test])
-                    rows = np.arange(len(test))
-                    part = self.sample[test]
-                    influence = _influence(influence, known, part, rows)
+                    influence = influence.influence(self.sample[test])
                 total[test] += influence / len(self.repeats)
         return total
 
@@ -207,7 +222,7 @@ def cross_fit(
             fold, warnings_of_fold = next(done)
             by_fold.setdefault(number, []).extend(warnings_of_fold)
             folds.append(fold)
-        repeats.append(_sum_up(full, folds))
+        repeats.append(sum_up(full, folds))
         kept = [fold.influence for fold in folds]
         influence.append(list(zip([test for _, test in plan], kept, strict=True)))
     warn_of_folds(by_fold)
@@ -238,57 +253,39 @@ def _fit_fold(
         )
         assert chain.debiaser is not None
         if chain.has_spans:
-            sums = InfluenceSums.in_steps(chain, sample, test)
+            rows = RowEvidence.held(sample.with_battles(chain.X), test)
+            sums = chain.debiaser.influence_sums([rows])
             kept: Array | Chain = chain.without_rows()
         else:
             # What the learners hold may be larger, and slower, than the values.
-            kept = _influence(chain, chain.X, sample, test)
-            sums = InfluenceSums.of(kept, *_kinds(sample, test))
-        slopes, system = chain.X.sensitivities, chain.debiaser.system_
-        fold = FoldFit(
-            chain.scores,
-            np.empty(0) if slopes is None else slopes,
-            system.prior_score(chain.X),
-            system.item_covariance(),
-            system.expected_covariance(),
-            chain.debiaser.undetermined_,
-            sums,
-            kept,
-        )
+            known = sample.with_battles(chain.X)
+            kept = chain.debiaser.influence_of_rows(known, test)
+            groups = None if sample.groups is None else sample.groups[test]
+            sums = InfluenceSums.of(kept, sample.X.is_human[test], groups).settled()
+        fold = FoldFit.of(chain, sums, kept)
     return fold, log.found
 
 
-def _influence(
-    chain: Chain, X: Comparisons, sample: Sample, rows: NDArray[np.intp]
-) -> Array:
-    """Weight, Riesz weight and residual of some rows, multiplied."""
-    assert chain.debiaser is not None
-    terms = chain.debiaser.influence_of_rows(X, sample.y, rows)
-    if not np.isfinite(terms).all():
-        row = int(rows[np.argmin(np.isfinite(terms).all(axis=1))])
-        raise ValueError(
-            f"The influence of row {row} is not finite: check what the learners return."
-        )
-    terms *= sample.weight[rows, None]
-    return terms
+def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
+    """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2).
 
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows.
+    folds : list of FoldFit
+        All folds of one repeat.
 
-def _kinds(
-    sample: Sample, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.bool_], NDArray[np.intp] | None]:
-    """Which rows are human, and their groups."""
-    groups = None if sample.groups is None else sample.groups[rows]
-    return sample.X.is_human[rows], groups
-
-
-def _sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
-    """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2)."""
+    Returns
+    -------
+    Repeat
+    """
     X, chain = full.sample.X, full.chain
     sums = sum((fold.sums for fold in folds[1:]), folds[0].sums)
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
     expected = np.mean([fold.expected for fold in folds], axis=0)
-    found, due = np.diag(sums.sampling), np.diag(expected)
+    found, due = np.diag(sums.sampling), np.diag(expected.sum(axis=0))
     # A score that no row informs has no variance either way.
     if ((due > 0) & (found <= LEAST_NOISE * due)).any():
         warn(
@@ -297,7 +294,7 @@ def _sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
                 "are those that independent votes would have."
             )
         )
-        sums = replace(sums, sampling=expected)
+        sums = replace(sums, outer=expected)
     inflation = 1.0 if full.items is None else full.items.inflation
     item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
     step = sums.total + prior
@@ -314,66 +311,6 @@ def _sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
         undetermined | unstable,
         _instability(X, chain, folds, unstable) if unstable.any() else None,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class InfluenceSums:
-    """Additive sums over influence values; a group must come whole.
-
-    Attributes
-    ----------
-    total : ndarray of shape (n_models,)
-        The correction.
-    sampling : ndarray of shape (n_models, n_models)
-        Sampling covariance.
-    parts : ndarray of shape (3, n_models)
-        Its human, judge and cross parts.
-    largest : ndarray of shape (n_models,)
-        Largest influence of a row, in size.
-    """
-
-    total: Array
-    sampling: Array
-    parts: Array
-    largest: Array
-
-    @classmethod
-    def of(
-        cls,
-        influence: Array,
-        is_human: NDArray[np.bool_],
-        groups: NDArray[np.intp] | None,
-    ) -> InfluenceSums:
-        """Sum rows, or whole groups."""
-        sampling, parts = _covariance(influence, is_human, groups)
-        low, high = (
-            influence.min(axis=0, initial=0.0),
-            influence.max(axis=0, initial=0.0),
-        )
-        return cls(influence.sum(axis=0), sampling, parts, np.maximum(high, -low))
-
-    @classmethod
-    def in_steps(
-        cls, chain: Chain, sample: Sample, rows: NDArray[np.intp]
-    ) -> InfluenceSums:
-        """Sum the influence of some rows, few at a time where there are many models."""
-        step = max(_STEP, _CELLS // len(sample.X.models))
-        if sample.groups is not None:
-            step = max(len(rows), 1)
-        parts = [rows[start : start + step] for start in range(0, len(rows), step)]
-        sums = [
-            cls.of(_influence(chain, chain.X, sample, part), *_kinds(sample, part))
-            for part in parts or [rows]
-        ]
-        return sum(sums[1:], sums[0])
-
-    def __add__(self, other: InfluenceSums) -> InfluenceSums:
-        return InfluenceSums(
-            self.total + other.total,
-            self.sampling + other.sampling,
-            self.parts + other.parts,
-            np.maximum(self.largest, other.largest),
-        )
 
 
 def _unstable(
@@ -412,39 +349,3 @@ def _instability(
         + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""),
         advice=Advice(Remedy.STEADY_CORRECTION, {"alpha": 0.01}),
     )
-
-
-def _covariance(
-    influence: Array, is_human: NDArray[np.bool_], groups: NDArray[np.intp] | None
-) -> tuple[Array, Array]:
-    """Covariance of the scores and its human, judge and cross parts.
-
-    The summed squares of influence, by group (eq:feasible-anchor-variance-v2).
-    """
-    size = influence.shape[1]
-    human, judge, cross = np.zeros((3, size, size))
-    if groups is not None:
-        n_groups = int(groups.max()) + 1
-        by_kind = [
-            _group_totals(influence[rows], groups[rows], n_groups)
-            for rows in (is_human, ~is_human)
-        ]
-        human, judge = (totals.T @ totals for totals in by_kind)
-        cross = by_kind[0].T @ by_kind[1]
-        cross = cross + cross.T
-    else:
-        # In steps that stay in the cache, where a copy costs nothing.
-        for start in range(0, len(influence), _STEP):
-            part = slice(start, start + _STEP)
-            votes = influence[part][is_human[part]]
-            verdicts = influence[part][~is_human[part]]
-            human += votes.T @ votes
-            judge += verdicts.T @ verdicts
-    parts = np.array([np.diag(part) for part in (human, judge, cross)])
-    return human + judge + cross, parts
-
-
-def _group_totals(influence: Array, groups: NDArray[np.intp], size: int) -> Array:
-    n = len(groups)
-    gather = csr_array((np.ones(n), groups, np.arange(n + 1)), shape=(n, size))
-    return np.asarray(gather.T @ influence)

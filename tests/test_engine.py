@@ -15,14 +15,14 @@ from skanchor import (
     BTLRegressor,
     JudgeCalibrator,
     RieszDebiaser,
-    engine,
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.chain import Chain, Stages, complete, fit_stages
-from skanchor.engine import FullFit, InfluenceSums, cross_fit
+from skanchor.engine import FullFit, cross_fit
 from skanchor.exceptions import InstabilityWarning
 from skanchor.folds import training_weights
 from skanchor.items import ItemCovariance
+from skanchor.riesz import InfluenceSums, _evidence
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
@@ -62,7 +62,7 @@ def by_hand(full, plan):
         influence[test] = chain.debiaser.influence(chain.X, sample.y)[test]
         influence[test] *= sample.weight[test, None]
         plug_in.append(chain.scores)
-        prior.append(chain.debiaser.system_.prior_score(chain.X))
+        prior.append(chain.debiaser.system_.prior_score(chain.X.deviations))
         item_part.append(chain.debiaser.system_.item_covariance())
     return influence, *(np.mean(each, axis=0) for each in (plug_in, prior, item_part))
 
@@ -123,24 +123,25 @@ def test_groups_are_squared_as_totals(rng):
     # Two groups by hand: votes 1 and 2 with a verdict -1; verdicts 3 and -3.
     influence = np.array([[1.0], [2.0], [-1.0], [3.0], [-3.0]])
     human = np.array([True, True, False, False, False])
-    sums = InfluenceSums.of(influence, human, np.array([0, 0, 0, 1, 1]))
+    sums = InfluenceSums.of(influence, human, np.array([0, 0, 0, 1, 1])).settled()
     assert sums.total.item() == 2.0
     assert sums.sampling.item() == (1 + 2 - 1) ** 2 + 0
     # Human 3 squared, judges 1 and 0 squared, cross twice 3 times -1.
     assert sums.parts.ravel().tolist() == [9.0, 1.0, -6.0]
     # A group of one row is that row.
-    alone = InfluenceSums.of(influence, human, rng.permutation(5))
+    alone = InfluenceSums.of(influence, human, rng.permutation(5)).settled()
     plain = InfluenceSums.of(influence, human, None)
     assert_allclose(alone.sampling, plain.sampling)
     assert_allclose(alone.parts, plain.parts)
 
 
-def test_sums_add_up_and_do_not_depend_on_their_steps(monkeypatch):
-    full = fitted(groups=None)
+@pytest.mark.parametrize("groups", [None, "pairs"])
+def test_sums_add_up_and_do_not_depend_on_their_steps(monkeypatch, groups):
+    full = fitted(groups)
     plan = plan_of(full.sample)
     (whole,) = cross_fit(full, [plan]).repeats
-    monkeypatch.setattr(engine, "_STEP", 7)
-    monkeypatch.setattr(engine, "_CELLS", 1)
+    monkeypatch.setattr(_evidence, "_STEP", 7)
+    monkeypatch.setattr(_evidence, "_CELLS", 1)
     (stepped,) = cross_fit(full, [plan]).repeats
     for name in ("estimate", "covariance", "parts", "largest"):
         assert_allclose(getattr(stepped, name), getattr(whole, name), rtol=1e-9)
@@ -215,3 +216,6 @@ def test_outcomes_without_noise_are_warned_of_and_have_the_errors_of_votes():
     (noisy,) = cross_fit(full, [plan_of(full.sample)]).repeats
     error, votes = (np.sqrt(np.diag(one.covariance)) for one in (repeat, noisy))
     assert_allclose(error, votes, rtol=0.5)
+    # Of votes that people and judges cast independently.
+    assert_allclose(repeat.parts.sum(axis=0), np.diag(repeat.covariance))
+    assert (repeat.parts[:2] > 0).all() and not repeat.parts[2].any()

@@ -38,6 +38,12 @@ PRIOR_VARIANCE = 0.09
 LONGEST = 16.0
 """Longest extrapolation of two EM steps."""
 
+SETTLED = 1e-12
+"""Relative change of the covariance by an EM step at its fixed point."""
+
+MOST_STEPS, MEMORY = 100, 16
+"""Steps towards the fixed point, at most, and how many of them a step looks back on."""
+
 N_DRAWS = 400
 """Monte Carlo draws behind the inflation factor."""
 
@@ -92,7 +98,7 @@ def fit_covariance(
     choose : bool
         Whether to choose the shares, or to keep them.
     tol : float
-        Relative change at which the steps stop.
+        Relative change at which the steps that choose the shares stop.
     max_iter : int
         Most EM steps between two updates of the items' evidence.
 
@@ -120,7 +126,53 @@ def fit_covariance(
         if change <= 10 * tol * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
-    return covariance, shrinkage, converged
+    return (
+        _settled(likelihood, covariance, shrinkage, conservative),
+        shrinkage,
+        converged,
+    )
+
+
+def _settled(
+    likelihood: DeviationLikelihood,
+    covariance: Array,
+    shrinkage: Shrinkage,
+    conservative: bool,
+) -> Array:
+    """Fixed point of EM steps from nearby, by Anderson's acceleration.
+
+    EM that stops at a tolerance ends anywhere within it, and rounding, as of another
+    order of the rows, decides where. The fixed point itself is the same for all.
+    """
+    at = np.tril_indices(len(covariance))
+    best, least = covariance, np.inf
+    points: list[Array] = []
+    residuals: list[Array] = []
+    for _ in range(MOST_STEPS):
+        after = _em_step(
+            likelihood.evidence(covariance), covariance, shrinkage, conservative
+        )
+        residual = (after - covariance)[at]
+        change = np.abs(residual).max() / max(np.abs(after).max(), 1e-4)
+        if change < least:
+            best, least = after, change
+        if change <= SETTLED:
+            break
+        points = [*points[1 - MEMORY :], after[at]]
+        residuals = [*residuals[1 - MEMORY :], residual]
+        covariance = after
+        if len(points) > 1:
+            # Of all mixtures of the last steps, the one whose residual is least.
+            spread = np.array(residuals[:-1]).T - residual[:, None]
+            mixture = np.linalg.lstsq(spread, -residual, rcond=1e-10)[0]
+            ahead = np.zeros_like(after)
+            ahead[at] = (
+                after[at] + (np.array(points[:-1]).T - after[at][:, None]) @ mixture
+            )
+            ahead += np.tril(ahead, -1).T
+            if np.linalg.eigvalsh(ahead)[0] > FLOOR:
+                covariance = ahead
+    return best
 
 
 def _em(

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._numerics.batched import JointModel, LinearRows
-from skanchor._numerics.information import selectors
 from skanchor._numerics.linalg import zero_sum_basis
+from skanchor._numerics.parameters import selectors
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
 from skanchor.comparisons import FeaturePairs, count_rows

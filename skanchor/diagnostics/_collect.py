@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
 from skanchor.results import RankingResult
-from skanchor.riesz import RieszSystem
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
-    from skanchor._numerics.information import JudgeBlock
+    from skanchor._numerics.information import Projection
 
 __all__ = ["diagnose"]
 
@@ -92,14 +92,14 @@ def diagnose(
 def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataFrame:
     """How well each judge tells models apart, and whether arrivals are like history."""
     inverse_diagonal = np.sum(system.solver.root**2, axis=1)
-    n_scores, n_models = system.items.shape[1], len(X.models)
+    slopes, n_models = system.layout.at["sensitivity"], len(X.models)
     assert X.sensitivities is not None
     shown: dict[Any, dict[str, float]] = {}
     for m, (judge, block) in enumerate(
-        zip(X.judges.tolist(), system.blocks, strict=True)
+        zip(X.judges.tolist(), system.projections, strict=True)
     ):
         # A pseudo-inverse gives zero where there is no information at all.
-        error = np.sqrt(inverse_diagonal[n_scores + m]) or np.inf
+        error = np.sqrt(inverse_diagonal[slopes][m]) or np.inf
         shown[judge] = {
             "sensitivity_error": error,
             "sensitivity_z": X.sensitivities[m] / error if error > 0 else np.nan,
@@ -126,19 +126,19 @@ def _residual_share(X: Comparisons, system: RieszSystem, curvature: Array) -> Ar
         kept += both
         total += both
     assert X.sensitivities is not None
-    for m, block in enumerate(system.blocks):
+    for m, block in enumerate(system.projections):
         if block is None:
             continue
         cut = X.by_judge(m)
         square = X.sensitivities[m] ** 2
-        kept += square * np.diag(block.gram)[:n_models]
+        kept += square * block.left[:n_models]
         for side in (cut.left, cut.right):
             total += square * np.bincount(side, curvature[cut.rows], minlength=n_models)
     return np.asarray(kept / total)
 
 
-def _share(block: JudgeBlock, at: int, raw: float) -> float:
-    return float(block.gram[at, at] / raw) if raw > 0 else np.nan
+def _share(block: Projection, at: int, raw: float) -> float:
+    return float(block.left[at] / raw) if raw > 0 else np.nan
 
 
 def _self_judged(X: Comparisons, used: NDArray[np.bool_]) -> Array:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import chi2
 
-from skanchor._numerics.information import local_gram
 from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
+from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.btl import BTLRegressor

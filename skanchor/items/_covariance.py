@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_ju
 from skanchor._numerics.memory import available_bytes
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._typing import Array
+from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._likelihood import ItemLikelihood
@@ -52,6 +53,8 @@ class ItemCovariance:
     free : float
         Models' worth of deviations that it was learned from: two less than there are,
         and fewer where features tell models apart.
+    slopes : ndarray of shape (n_judges,) or None
+        Sensitivities beside which it was estimated.
     converged : bool
         Whether the last step changed it by less than the tolerance.
     """
@@ -61,7 +64,36 @@ class ItemCovariance:
     inflation: float = 1.0
     df: float = np.inf
     free: float = np.inf
+    slopes: Array | None = None
     converged: bool = True
+
+    def for_arrivals(self, X: Comparisons) -> ItemCovariance:
+        """The same covariance, with what its estimation costs these new models.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows of the arrivals, which tell the judges that see a new model; all of
+            them count where there is none.
+
+        Returns
+        -------
+        ItemCovariance
+            With ``inflation`` and ``df``.
+        """
+        if self.slopes is None or self.shrinkage is None:
+            return self
+        arrivals = X.involves_new & X.is_usable & ~X.is_human
+        seen = np.isin(np.arange(len(self.slopes)), X.judge[arrivals])
+        sign = _signs(self.slopes)
+        factor, df = inflation(
+            self.covariance * np.outer(sign, sign),
+            self.shrinkage,
+            np.abs(self.slopes),
+            seen if seen.any() else np.ones_like(seen),
+            self.free,
+        )
+        return replace(self, inflation=factor, df=df)
 
 
 def estimate_item_covariance(
@@ -69,7 +101,6 @@ def estimate_item_covariance(
     calibrator: JudgeCalibrator,
     *,
     conservative: bool = False,
-    tol: float = 1e-6,
 ) -> ItemCovariance:
     """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
 
@@ -82,9 +113,6 @@ def estimate_item_covariance(
     conservative : bool
         Divides by one less than the number of historical models, which keeps the
         covariance away from zero.
-    tol : float
-        Relative change of the covariance at which the steps of EM stop. Long steps
-        amplify rounding: only near their limit is it the same in any order of rows.
 
     Returns
     -------
@@ -117,7 +145,7 @@ def estimate_item_covariance(
         before = covariance
         # Judges that dislike what people like are turned round, as the shrinkage
         # takes judges to deviate alike.
-        sign = np.where(found.slopes < 0, -1.0, 1.0)
+        sign = _signs(found.slopes)
         turned, flip = np.outer(sign, sign), np.repeat(sign, n_historical)
         likelihood = DeviationLikelihood(
             found.information * np.outer(flip, flip),
@@ -130,7 +158,6 @@ def estimate_item_covariance(
             shrinkage,
             conservative=conservative,
             choose=step < 3,
-            tol=tol,
         )
         covariance *= turned
         change = np.abs(covariance - before).max()
@@ -139,10 +166,18 @@ def estimate_item_covariance(
             converged = True
             break
     n_free = (n_historical - 2.0) * known.free_share(covariance, found)
-    inflated, df = inflation(
-        covariance * turned, shrinkage, np.abs(found.slopes), known.judges_seen, n_free
-    )
-    return ItemCovariance(covariance, shrinkage, inflated, df, n_free, converged)
+    return ItemCovariance(
+        covariance,
+        shrinkage,
+        free=n_free,
+        slopes=found.slopes,
+        converged=converged,
+    ).for_arrivals(known.model.X)
+
+
+def _signs(slopes: Array) -> Array:
+    """-1 for judges that dislike what people like, else 1."""
+    return np.where(slopes < 0, -1.0, 1.0)
 
 
 def _check_memory(model: ItemLikelihood) -> None:
@@ -212,6 +247,7 @@ class _HistoricalRows:
         weight = np.where(self.rows, model.weight, 0.0)
         _, gradient, hessian = model.derivatives(parameters, self.identity, weight)
         prior = model.prior(None)
+        assert hessian is not None
         hessian[np.diag_indices(model.size)] += prior
         known = np.where(self.free, parameters, 0.0)
         right = hessian @ known - gradient - prior * parameters
@@ -231,14 +267,6 @@ class _HistoricalRows:
         without, _ = _profile(found.hessian, self.at_u, self.fixed & ~bias)
         known = _count_shown(without, factor)
         return _count_shown(found.information, factor) / known if known > 0 else 1.0
-
-    @property
-    def judges_seen(self) -> NDArray[np.bool_]:
-        """Judges that see a new model; all where there is none."""
-        X = self.model.X
-        arrivals = X.involves_new & X.is_usable & ~X.is_human
-        seen = np.isin(np.arange(self.model.n_judges), X.judge[arrivals])
-        return seen if seen.any() else np.ones_like(seen)
 
 
 def _profile(

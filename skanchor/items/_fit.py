@@ -16,6 +16,10 @@ from skanchor.warning_log import warn
 __all__ = ["fit_deviations"]
 
 
+ARRIVAL_DECREMENT = 1e-20
+"""Squared Newton decrement, in standard errors, before the last step of their fit."""
+
+
 def fit_deviations(
     sample: Sample,
     calibrator: JudgeCalibrator,
@@ -25,7 +29,8 @@ def fit_deviations(
     """Fit the deviations, and with them the judges and the new scores.
 
     Historical rows decide the judges and the deviations of historical models, with the
-    scores fixed; arrival rows then decide the new scores and their deviations.
+    scores fixed; arrival rows then decide the new scores and their deviations. Without
+    historical rows, what the others carry stays as it is.
 
     Parameters
     ----------
@@ -51,12 +56,20 @@ def fit_deviations(
     historical, arrival = model.masks()
     cells = model.X
     old = ~cells.involves_new & cells.is_usable
-    first = model.start(factor, near)
-    parameters, settled = model.newton(first, factor, old, historical)
+    parameters, settled = model.start(factor, near), True
+    if old.any():
+        parameters, settled = model.newton(parameters, factor, old, historical)
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)
         every = np.ones(len(late.X), dtype=bool)
-        parameters, again = late.newton(parameters, factor, every, arrival)
+        parameters, again = late.newton(
+            # Few rows and parameters: as near as rounding lets it come, from anywhere.
+            parameters,
+            factor,
+            every,
+            arrival,
+            tol=ARRIVAL_DECREMENT,
+        )
         settled = settled and again
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.information import local_gram, selectors
-from skanchor._numerics.linalg import Columns, mix_judges, zero_sum_basis
+from skanchor._numerics.linalg import Columns, zero_sum_basis
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._numerics.parameters import Parameters, selectors
+from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
@@ -44,7 +44,6 @@ class ItemLikelihood:
         self.n_items, self.n_judges = len(X.models), len(X.judges)
         basis = zero_sum_basis(self.n_items - int(X.is_new.sum()))
         self.items = selectors(X.is_new, basis)
-        self.has_position = X.position_effects is not None
         self.spans: list[Array | None] = []
         self.rests: list[Array] = []
         self.coef: list[Array] = []
@@ -52,32 +51,23 @@ class ItemLikelihood:
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
-            stage = last_stage(calibrator.biases_[judge], cut.pairs, row_weight)
+            # Without historical rows, coefficients stay as they are.
+            basis = row_weight if row_weight.any() else np.ones(len(cut))
+            stage = last_stage(calibrator.biases_[judge], cut.pairs, basis)
             self.spans.append(None if stage is None else stage.columns)
             self.rests.append(self._rest(m, stage))
             self.coef.append(np.empty(0) if stage is None else stage.coef)
             ridges.append(
                 np.empty(0) if stage is None else row_weight.sum() * stage.ridge
             )
-        widths = [len(c) for c in self.coef]
-        edges = np.cumsum(
-            [
-                0,
-                self.items.shape[1],
-                self.n_judges,
-                self.n_judges * self.has_position,
-                sum(widths),
-                self.n_judges * self.n_items,
-            ]
+        self.layout = Parameters(
+            self.items,
+            self.n_judges,
+            has_position=X.position_effects is not None,
+            widths=tuple(map(len, self.coef)),
+            has_deviations=True,
         )
-        names = ("scores", "sensitivity", "position", "bias", "deviation")
-        self.at = {
-            name: slice(int(a), int(b))
-            for name, (a, b) in zip(names, pairwise(edges), strict=True)
-        }
-        starts = int(edges[3]) + np.cumsum([0, *widths])
-        self.bias_at = [slice(int(a), int(b)) for a, b in pairwise(starts)]
-        self.size = int(edges[-1])
+        self.at, self.size = self.layout.at, self.layout.size
         self.ridge = np.zeros(self.size)
         self.ridge[self.at["bias"]] = np.concatenate(ridges) if ridges else []
 
@@ -114,7 +104,7 @@ class ItemLikelihood:
         parameters[self.at["sensitivity"]] = known.sensitivities
         if known.position_effects is not None:
             parameters[self.at["position"]] = known.position_effects
-        for where, values in zip(self.bias_at, coef, strict=True):
+        for where, values in zip(self.layout.bias, coef, strict=True):
             parameters[where] = values
         if known.deviations is not None:
             v = np.linalg.lstsq(factor, known.deviations, rcond=None)[0]
@@ -137,14 +127,16 @@ class ItemLikelihood:
         """Rows with the parameters written into their learned columns."""
         biases = X.biases if X.biases is not None else np.zeros(len(X))
         biases = biases.copy()
-        for m, (where, span) in enumerate(zip(self.bias_at, self.spans, strict=True)):
+        for m, (where, span) in enumerate(
+            zip(self.layout.bias, self.spans, strict=True)
+        ):
             if span is not None:
                 biases[X.by_judge(m).rows] = span @ parameters[where] + self.rests[m]
         return X.with_columns(
             scores=self.items @ parameters[self.at["scores"]],
             sensitivities=parameters[self.at["sensitivity"]].copy(),
             position_effects=parameters[self.at["position"]].copy()
-            if self.has_position
+            if self.layout.has_position
             else None,
             biases=biases,
             deviations=self.deviations(parameters, factor),
@@ -159,7 +151,7 @@ class ItemLikelihood:
         updated.sensitivities_ = pd.Series(
             parameters[self.at["sensitivity"]], index=judges, name="sensitivity"
         )
-        if self.has_position:
+        if self.layout.has_position:
             updated.position_effects_ = pd.Series(
                 parameters[self.at["position"]], index=judges, name="position"
             )
@@ -167,7 +159,7 @@ class ItemLikelihood:
         for m, judge in enumerate(judges.tolist()):
             if self.spans[m] is not None:
                 updated.biases_[judge] = rejoined(
-                    calibrator.biases_[judge], parameters[self.bias_at[m]].copy()
+                    calibrator.biases_[judge], parameters[self.layout.bias[m]].copy()
                 )
         return updated
 
@@ -189,15 +181,14 @@ class ItemLikelihood:
 
     def derivatives(
         self, parameters: Array, factor: Array, weight: Array, *, curved: bool = True
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array, Array | None]:
         """Logits, gradient and expected Hessian over weighted rows, without prior.
 
-        The Hessian, most of the work, is zero unless ``curved``.
+        The Hessian, most of the work, is None unless ``curved``.
         """
-        X, n = self.X, self.n_items
-        gradient, hessian = np.zeros(self.size), np.zeros((self.size, self.size))
-        at_scores = self.at["scores"]
-        scores = self.items @ parameters[at_scores]
+        X, n, layout = self.X, self.n_items, self.layout
+        gradient, hessian = layout.empty(1), layout.empty(2) if curved else None
+        scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
         # What each model adds to the logits of each judge.
         by_item = slopes[:, None] * scores + self.deviations(parameters, factor)
@@ -214,10 +205,10 @@ class ItemLikelihood:
 
         human = X.by_judge(-1)
         residual, curvature = loss(human, differences(scores, human))
-        gradient[at_scores] += self.items.T @ human.net(residual)
-        if curved and curvature.any():
-            sums = pair_sums(human.left, human.right, curvature, n)
-            hessian[at_scores, at_scores] += self.items.T @ laplacian(sums) @ self.items
+        gradient[:n] += human.net(residual)
+        if hessian is not None and curvature.any():
+            pairs = pair_sums(human.left, human.right, curvature, n)
+            hessian[:n, :n] += laplacian(pairs)
         for m in range(self.n_judges):
             cut, span = X.by_judge(m), self.spans[m]
             blocks = [differences(scores, cut)[:, None], cut.order[:, None]]
@@ -225,48 +216,21 @@ class ItemLikelihood:
                 blocks.append(span)
             extra = Columns(*blocks)
             own = np.zeros(extra.shape[1])
-            if self.has_position:
+            if layout.has_position:
                 own[1] = parameters[self.at["position"]][m]
-            own[2:] = parameters[self.bias_at[m]]
+            own[2:] = parameters[layout.bias[m]]
             logits = differences(by_item[m], cut) + extra.dot(own)
             logits += self.rests[m]
             residual, curvature = loss(cut, logits)
             local = np.concatenate([cut.net(residual), extra.sums(residual)])
-            at, columns = self._columns(m, parameters, extra.shape[1])
-            gradient[at] += columns.T @ local
-            if curved and curvature.any():
+            layout.add_gradient(gradient, m, local, slopes[m])
+            if hessian is not None and curvature.any():
                 gram = local_gram(cut, extra, curvature)
-                hessian[np.ix_(at, at)] += columns.T @ gram @ columns
-        # So far by u; the parameters are v, u = L v.
-        tail = self.at["deviation"]
-        by_judge = gradient[tail].reshape(self.n_judges, n)
-        gradient[tail] = (factor.T @ by_judge).ravel()
-        return eta, gradient, mix_judges(hessian, factor, n) if curved else hessian
-
-    def _columns(
-        self, m: int, parameters: Array, n_extra: int
-    ) -> tuple[NDArray[np.intp], Array]:
-        """Parameters that judge m sees, and their map to its local columns."""
-        n, at, everything = self.n_items, self.at, np.arange(self.size)
-        blocks = [everything[at["scores"]], everything[at["sensitivity"]][[m]]]
-        if self.has_position:
-            blocks.append(everything[at["position"]][[m]])
-        blocks += [
-            everything[self.bias_at[m]],
-            everything[at["deviation"]].reshape(self.n_judges, n)[m],
-        ]
-        where = np.concatenate(blocks)
-        n_scores = self.items.shape[1]
-        columns = np.zeros((n + n_extra, len(where)))
-        columns[:n, :n_scores] = parameters[at["sensitivity"]][m] * self.items
-        columns[:n, len(where) - n :] = np.eye(n)
-        columns[n, n_scores] = 1.0
-        if self.has_position:
-            columns[n + 1, n_scores + 1] = 1.0
-        first = n_scores + 1 + self.has_position
-        width = n_extra - 2
-        columns[n + 2 :, first : first + width] = np.eye(width)
-        return where, columns
+                layout.add_information(hessian, m, gram, slopes[m])
+        slope = layout.reduce(gradient, factor)
+        if hessian is None:
+            return eta, slope, None
+        return eta, slope, layout.reduce(hessian, factor)
 
     def newton(
         self,
@@ -393,6 +357,7 @@ class _FreePoint:
             _, _, second = problem.model.derivatives(
                 parameters, problem.factor, problem.weight
             )
+            assert second is not None
         where = problem.where
         return second[np.ix_(where, where)] + np.diag(problem.prior[where])
 

@@ -1,6 +1,16 @@
-"""Riesz weights of every score, and the system they solve."""
+"""Riesz weights of every score, and the evidence they are solved from."""
 
 from skanchor.riesz._debiaser import RieszDebiaser
-from skanchor.riesz._system import RieszProblem, RieszSystem
+from skanchor.riesz._evidence import Evidence, KeptSums, RowEvidence
+from skanchor.riesz._influence import InfluenceSums
+from skanchor.riesz._learners import WeightLearner, weight_learners
 
-__all__ = ["RieszDebiaser", "RieszProblem", "RieszSystem"]
+__all__ = [
+    "Evidence",
+    "InfluenceSums",
+    "KeptSums",
+    "RieszDebiaser",
+    "RowEvidence",
+    "WeightLearner",
+    "weight_learners",
+]

@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from operator import add
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skanchor._numerics.information import JudgeBlock, judge_block
+from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
+from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.comparisons import Comparisons, usable_features
 from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.riesz._evidence import (
+    Evidence,
+    RowEvidence,
+    row_influence,
+    row_weights,
+)
+from skanchor.riesz._influence import InfluenceSums
+from skanchor.riesz._learners import WeightLearner, weight_learners
 from skanchor.riesz._projection import (
     JudgeProjection,
     fit_projections,
-    project_judges,
+    judges_to_fit,
 )
-from skanchor.riesz._system import RieszProblem, RieszSystem
 from skanchor.sample import Sample, check_weight
 from skanchor.warning_log import warn
 
 __all__ = ["RieszDebiaser"]
-
-
-SEPARATED = 1e-9
-"""Variance of an outcome below which its row carries no information."""
 
 
 def _own_learner(learner: Any) -> Any:
@@ -111,6 +121,8 @@ class RieszDebiaser(ComparisonEstimator):
     (8500, 11)
     """
 
+    system_: RieszSystem
+    _limit: Array | None
     _stands_for: ClassVar = {"learner": _own_learner}
     _parameter_constraints: ClassVar = {
         **ComparisonEstimator._parameter_constraints,
@@ -147,33 +159,109 @@ class RieszDebiaser(ComparisonEstimator):
         start: RieszDebiaser | None = None,
         seed_offset: int = 0,
     ) -> None:
-        X = sample.X
-        eta = X.logits()
-        used = sample.counts & np.isfinite(eta)
-        X = usable_features(X, used & ~X.is_human)
-        weight = np.where(used, sample.weight, 0.0)
-        curvature = _curvature(np.where(used, eta, 0.0), weight)
-        self._limit = None
-        self.models_ = X.models
-        self.judges_ = X.judges
-        learner = self._part("learner")
-        problem = RieszProblem.of(X, curvature, self.ridge)
-        blocks, fits = project_judges(X, curvature, sample.groups, learner)
-        if self.route == "projection":
-            fitted = fit_projections(fits, self.inner_folds, seed_offset)
-            for fit, block in zip(fits, fitted, strict=True):
-                blocks[fit.judge] = block
-            self.system_ = problem.solve(blocks)
+        eta = sample.X.logits()
+        used = sample.counts & np.isfinite(eta) & ~sample.X.is_human
+        sample = sample.with_battles(usable_features(sample.X, used))
+        rows = RowEvidence.of(sample, sample.weight)
+        X, curvature = sample.X, rows.curvature
+        learners = weight_learners(X, curvature, self._part("learner"))
+        if all(learner.has_span for learner in learners):
+            self.fit_evidence(X, [rows], learners)
         else:
-            self.system_ = self._descend(problem, blocks, fits, seed_offset)
-        if self.weight_bound is not None:
-            a = self._row_weights(X, np.flatnonzero(used))
-            self._limit = self.weight_bound * np.sqrt(np.mean(a**2, axis=0))
-        self.information_ = self.system_.information
-        self.identity_error_ = float(np.abs(self.system_.gap).max())
+            problem = self._problem(X, [rows])
+            blocks = list(_blocks(len(X.models), [rows], learners))
+            fits = judges_to_fit(sample, curvature, learners)
+            if self.route == "projection":
+                fitted = fit_projections(fits, self.inner_folds, seed_offset)
+                for fit, block in zip(fits, fitted, strict=True):
+                    blocks[fit.judge] = block
+                self._settle(X, problem.solve(blocks))
+            else:
+                self._settle(X, self._descend(problem, blocks, fits, seed_offset))
+            self._bound([rows])
         keys, codes = X.rows.source_keys, X.rows.sources
+        weight = np.where(np.isfinite(eta), sample.weight, 0.0)
         totals = np.bincount(codes + 1, weight, minlength=len(keys) + 1)[1:]
         self._source_totals = dict(zip(keys, totals.tolist(), strict=True))
+
+    def fit_evidence(
+        self,
+        X: Comparisons,
+        evidence: Sequence[Evidence],
+        learners: Sequence[WeightLearner],
+    ) -> Self:
+        """Solve for the weights from rows or sums of rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows, or none, that carry the plug-in.
+        evidence : sequence of Evidence
+            Training rows, or the sums that stand for them.
+        learners : sequence of WeightLearner
+            By judge; all with a span.
+
+        Returns
+        -------
+        self
+        """
+        blocks = _blocks(len(X.models), evidence, learners)
+        self._settle(X, self._problem(X, evidence).solve(blocks))
+        self._bound(evidence)
+        return self
+
+    def _bound(self, evidence: Sequence[Evidence]) -> None:
+        """Largest weight of a row, by target."""
+        if self.weight_bound is not None:
+            found = [one.mean_square(self.system_) for one in evidence]
+            squares, counts = zip(*found, strict=True)
+            mean = np.average(squares, axis=0, weights=counts)
+            self._limit = self.weight_bound * np.sqrt(mean)
+
+    def influence_sums(self, evidence: Sequence[Evidence]) -> InfluenceSums:
+        """Correction and sampling covariance from the rows held out.
+
+        Parameters
+        ----------
+        evidence : sequence of Evidence
+            Rows held out, or the sums that stand for them.
+
+        Returns
+        -------
+        InfluenceSums
+        """
+        found = (one.influence(self.system_, self._limit) for one in evidence)
+        return reduce(add, found).settled()
+
+    def _problem(self, X: Comparisons, evidence: Sequence[Evidence]) -> RieszProblem:
+        """The system of the parameters that X carries, from the people's rows."""
+        if X.scores is None or np.isnan(X.scores).all():
+            raise BattlesError(
+                "These comparisons carry no scores; transform them with fitted "
+                "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
+            )
+        n_items, n_judges = len(X.models), len(X.judges)
+        basis = zero_sum_basis(n_items - int(X.is_new.sum()))
+        layout = Parameters(
+            selectors(X.is_new, basis),
+            n_judges,
+            has_position=X.position_effects is not None,
+            has_deviations=X.item_covariance is not None,
+        )
+        factor = None
+        if X.item_covariance is not None:
+            factor = covariance_factor(X.item_covariance)
+        found = [one.information(PEOPLE, WeightLearner()) for one in evidence]
+        people = sum(one.gram for one in found if one is not None)
+        slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
+        return RieszProblem(layout, slopes, factor, np.asarray(people), self.ridge)
+
+    def _settle(self, X: Comparisons, system: RieszSystem) -> None:
+        """Store the solved system."""
+        self._limit = None
+        self.models_, self.judges_ = X.models, X.judges
+        self.system_, self.information_ = system, system.information
+        self.identity_error_ = float(np.abs(system.gap).max())
         self._check_determined()
 
     def _descend(
@@ -190,10 +278,7 @@ class RieszDebiaser(ComparisonEstimator):
         learned: list[list[Any]] = [[] for _ in fits]
         for _ in range(self.rounds if fits else 0):
             # What the weights make of each target, for the learners to take away.
-            wanted = [
-                fit.columns @ system.columns(fit.judge, problem.X) @ system.weights
-                for fit in fits
-            ]
+            wanted = [fit.columns @ system.columns(fit.judge) for fit in fits]
             found = [clone(fit.learner) for fit in fits]
             tasks = [
                 FitTask(fit.pairs, y, fit.weight)
@@ -221,46 +306,6 @@ class RieszDebiaser(ComparisonEstimator):
                     f"{self.models_[lost].tolist()[:5]}; their intervals are not valid."
                 )
             )
-
-    def _row_weights(self, X: Comparisons, rows: NDArray[np.intp]) -> Array:
-        """Riesz weights of the chosen rows, of shape (n_chosen, n_targets).
-
-        Zero for rows that cannot be used.
-        """
-        system = self.system_
-        n_items = len(X.models)
-        weights = np.zeros((len(rows), n_items))
-        place = np.full(len(X), -1)
-        place[rows] = np.arange(len(rows))
-        scores = X.scores
-        assert scores is not None
-        n_scores = system.items.shape[1]
-        item_weights = system.items @ system.weights[:n_scores]
-        human = X.by_judge(-1)
-        at = place[human.rows]
-        chosen = np.flatnonzero(at >= 0)
-        left, right = human.left[chosen], human.right[chosen]
-        weights[at[chosen]] = item_weights.take(left, axis=0)
-        weights[at[chosen]] -= item_weights.take(right, axis=0)
-        for m, block in enumerate(system.blocks):
-            cut = X.by_judge(m)
-            at = place[cut.rows]
-            chosen = np.flatnonzero(at >= 0)
-            if block is None or not len(chosen):
-                continue
-            left, right = cut.left[chosen], cut.right[chosen]
-            columns = system.columns(m, X) @ system.weights
-            # What a row says of its two models and of the sensitivity, by model.
-            by_item = columns[:n_items] + np.outer(scores, columns[n_items])
-            values = by_item.take(left, axis=0)
-            values -= by_item.take(right, axis=0)
-            if X.position_effects is not None:
-                values += np.outer(cut.order[chosen], columns[n_items + 1])
-            values -= block.correction(cut.pairs[chosen], columns)
-            weights[at[chosen]] = values
-        if self._limit is not None:
-            weights = np.clip(weights, -self._limit, self._limit)
-        return weights
 
     def _aligned(self, X: Any) -> Comparisons:
         encoded = self._encode(X)
@@ -291,7 +336,7 @@ class RieszDebiaser(ComparisonEstimator):
         aligned = self._aligned(X)
         rows = np.flatnonzero(self._valid(aligned))
         weights = np.zeros((len(aligned), len(self.models_)))
-        weights[rows] = self._row_weights(aligned, rows)
+        weights[rows] = row_weights(self.system_, aligned, rows, self._limit)
         return weights
 
     def influence(self, X: Any, y: Any) -> Array:
@@ -312,20 +357,17 @@ class RieszDebiaser(ComparisonEstimator):
             In logits of each score.
         """
         aligned = self._aligned(X)
+        rows = np.arange(len(aligned))
         values = self._outcome_values(aligned, y)
-        return self.influence_of_rows(aligned, values, np.arange(len(aligned)))
+        return row_influence(self.system_, aligned, values, rows, self._limit)
 
-    def influence_of_rows(
-        self, X: Comparisons, y: Array, rows: NDArray[np.intp]
-    ) -> Array:
-        """Influence of some rows, in the roles and vocabulary of ``fit``.
+    def influence_of_rows(self, sample: Sample, rows: NDArray[np.intp]) -> Array:
+        """Weighted influence of some rows, in the roles and vocabulary of ``fit``.
 
         Parameters
         ----------
-        X : Comparisons
+        sample : Sample
             Rows that carry what ``fit`` saw, such as those it was fitted on.
-        y : ndarray of shape (n_rows,)
-            Preferences for the first side, in [0, 1].
         rows : ndarray of shape (n_chosen,)
             Row numbers.
 
@@ -334,13 +376,8 @@ class RieszDebiaser(ComparisonEstimator):
         ndarray of shape (n_chosen, n_models)
             In logits of each score; zero for rows that cannot be used.
         """
-        part = X.without_features()[rows]
-        eta = part.logits()
-        valid = part.is_usable & np.isfinite(eta)
-        influence = self._row_weights(X, rows)
-        influence *= np.where(valid, y[rows] - sigmoid(eta), 0.0)[:, None]
-        influence[~valid] = 0.0
-        return influence
+        evidence = RowEvidence.held(sample, rows)
+        return evidence.influence_values(self.system_, rows, self._limit)
 
     @staticmethod
     def _valid(X: Comparisons) -> NDArray[np.bool_]:
@@ -378,7 +415,7 @@ class RieszDebiaser(ComparisonEstimator):
         rows = self._valid(aligned) & (weight > 0)
         if not rows.any():
             raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
-        a = self._row_weights(aligned, np.flatnonzero(rows))
+        a = row_weights(self.system_, aligned, np.flatnonzero(rows), self._limit)
         p = sigmoid(aligned.logits()[rows])
         squares = weight[rows] * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
         codes, keys = aligned.rows.sources, aligned.rows.source_keys
@@ -393,9 +430,15 @@ class RieszDebiaser(ComparisonEstimator):
         return float(linear - total)
 
 
-def _curvature(eta: Array, weight: Array) -> Array:
-    """Weighted variance of the outcomes."""
-    p = sigmoid(eta)
-    curvature = p * (1.0 - p)
-    # Separated verdicts say nothing: their inverse would be rounding noise.
-    return np.where(curvature > SEPARATED, weight * curvature, 0.0)
+def _blocks(
+    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
+) -> Iterator[JudgeBlock | None]:
+    """Blocks of the judges, one at a time; None where none is known from a span."""
+    for m, learner in enumerate(learners):
+        found = [one.information(m, learner) for one in evidence if learner.has_span]
+        known = [one for one in found if one is not None]
+        if not known:
+            yield None
+        else:
+            total = reduce(add, known)
+            yield judge_block(total, n_items, learner.learner, learner.ridge)

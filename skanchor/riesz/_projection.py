@@ -14,16 +14,16 @@ from skanchor._numerics.information import (
     JudgeBlock,
     fitted_block,
     gradient_columns,
-    judge_block,
 )
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask, fit_all
-from skanchor.bias.registry import learner_for
-from skanchor.comparisons import Comparisons, FeaturePairs
+from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
+from skanchor.riesz._learners import WeightLearner
+from skanchor.sample import Sample
 
-__all__ = ["JudgeProjection", "fit_projections", "project_judges"]
+__all__ = ["JudgeProjection", "fit_projections", "judges_to_fit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,63 +49,42 @@ class JudgeProjection:
         return JudgeBlock(gram, gram, learned, coef)
 
 
-def project_judges(
-    X: Comparisons,
-    curvature: Array,
-    groups: NDArray[np.intp] | None,
-    learner: Any,
-) -> tuple[list[JudgeBlock | None], list[JudgeProjection]]:
-    """Blocks of the judges whose learner has a span, and what the others must fit.
+def judges_to_fit(
+    sample: Sample, curvature: Array, learners: Sequence[WeightLearner]
+) -> list[JudgeProjection]:
+    """Judges whose gradient columns a learner without a span must project.
 
     Parameters
     ----------
-    X : Comparisons
-        Rows that carry the plug-in.
+    sample : Sample
+        Rows that carry the plug-in, and their groups.
     curvature : ndarray of shape (n_rows,)
         Weighted variance of each outcome.
-    groups : ndarray of shape (n_rows,) or None
-        Groups of dependent rows, kept together in inner folds.
-    learner : str, learner or dict
-        As in :class:`skanchor.RieszDebiaser`.
+    learners : sequence of WeightLearner
+        By judge.
 
     Returns
     -------
-    blocks : list of JudgeBlock or None
-        One per judge, exact where the learner has a span; None where a judge has no
-        rows or is among the others.
-    fits : list of JudgeProjection
-        The others.
+    list of JudgeProjection
     """
+    X, groups = sample.X, sample.groups
     delta = np.where(np.isfinite(X.score_differences), X.score_differences, 0.0)
-    blocks: list[JudgeBlock | None] = [None] * len(X.judges)
     fits: list[JudgeProjection] = []
-    for m, judge in enumerate(X.judges.tolist()):
+    for m, (judge, own) in enumerate(zip(X.judges.tolist(), learners, strict=True)):
         cut = X.by_judge(m)
         used = curvature[cut.rows] > 0
-        if not used.any():
-            continue
-        if not X.features_left.shape[1]:
-            blocks[m] = judge_block(cut, delta[cut.rows], curvature[cut.rows], None)
-            continue
-        own: Any = clone(learner_for(learner, judge))
-        own.set_params(loss="squared")
-        if hasattr(own, "span"):
-            # The columns are those of the bias, whatever the arrivals look like.
-            known = np.where(X.involves_new[cut.rows], 0.0, curvature[cut.rows])
-            known = known if known.any() else curvature[cut.rows]
-            own.fit_span(cut.pairs, known)
-            blocks[m] = judge_block(
-                cut, delta[cut.rows], curvature[cut.rows], own, known
-            )
+        if own.has_span or not used.any():
             continue
         rows = cut.rows[used]
         columns = gradient_columns(cut, delta[cut.rows])[used]
+        # Rows of one group stay together in inner folds.
         group = rows if groups is None else groups[rows]
         pairs = cut.pairs[np.flatnonzero(used)]
+        weight = curvature[rows]
         fits.append(
-            JudgeProjection(m, judge, own, pairs, columns, curvature[rows], group)
+            JudgeProjection(m, judge, own.learner, pairs, columns, weight, group)
         )
-    return blocks, fits
+    return fits
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,7 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
         plugged = chain.fit(X, data.y).transform(X)
         debiaser = RieszDebiaser(bias).fit(plugged, data.y)
         for m, judge in enumerate(debiaser.judges_):
-            mine = debiaser.system_.blocks[m].learner
+            mine = debiaser.system_.projections[m].learner
             psi = chain[1].biases_[judge]
             responses = plugged.by_judge(m).pairs.left
             assert_allclose(mine._map(responses), psi._map(responses))

@@ -1,0 +1,277 @@
+"""The parameter vector: where scores, judges' parameters and item effects lie in it.
+
+The vector holds scores s, sensitivities c, position effects p, bias coefficients b and
+standardised deviations v, with ``u = L v`` for a square root L of their covariance. A
+source of rows sees it through local columns: the items, the score difference delta, the
+display order, and the span of its bias function. Sums over rows are taken by these
+columns; they are added up by item, where each source touches few places, and reduced to
+the free scores and to v once they are complete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.linalg import mix_judges
+from skanchor._typing import Array
+
+__all__ = ["PEOPLE", "Parameters", "selectors"]
+
+
+PEOPLE = -1
+"""Code of the human rows among the sources, whose others are the judges."""
+
+_KINDS = ("scores", "sensitivity", "position", "bias", "deviation")
+
+
+def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
+    """Scores of all items from the free ones, as a matrix.
+
+    The free scores are those of the new models, then the coordinates of the historical
+    ones in ``basis``, whose columns sum to zero.
+
+    Parameters
+    ----------
+    is_new : ndarray of shape (n_items,)
+        Which items are new models.
+    basis : ndarray of shape (n_historical, n_historical - 1)
+        Basis of the scores of the historical models.
+
+    Returns
+    -------
+    ndarray of shape (n_items, n_new + n_historical - 1)
+        Unit vectors for new models, rows of the basis for the others.
+    """
+    n_new = int(is_new.sum())
+    rows = np.zeros((len(is_new), n_new + basis.shape[1]))
+    rows[np.flatnonzero(is_new), np.arange(n_new)] = 1.0
+    rows[~is_new, n_new:] = basis
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Layout of the vector (s, c, p, b, v).
+
+    Attributes
+    ----------
+    items : ndarray of shape (n_items, n_scores)
+        Selector of each item's score among the free scores.
+    n_judges : int
+        Judges, each with a sensitivity.
+    has_position : bool
+        Whether each judge has a position effect.
+    widths : tuple of int
+        Bias coefficients of each judge; empty where the biases are profiled out.
+    has_deviations : bool
+        Whether each judge deviates from each item.
+    """
+
+    items: Array
+    n_judges: int
+    has_position: bool = False
+    widths: tuple[int, ...] = ()
+    has_deviations: bool = False
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.items)
+
+    @cached_property
+    def at(self) -> dict[str, slice]:
+        """Slice of each kind of parameter: scores, sensitivity, position and so on."""
+        lengths = (
+            self.items.shape[1],
+            self.n_judges,
+            self.n_judges * self.has_position,
+            sum(self.widths),
+            self.n_judges * self.n_items * self.has_deviations,
+        )
+        edges = np.cumsum([0, *lengths]).tolist()
+        return {
+            kind: slice(*ends)
+            for kind, ends in zip(_KINDS, pairwise(edges), strict=True)
+        }
+
+    @property
+    def size(self) -> int:
+        """Length of the vector."""
+        return self.at["deviation"].stop
+
+    @cached_property
+    def bias(self) -> list[slice]:
+        """Slice of the bias coefficients of each judge."""
+        edges = self.at["bias"].start + np.cumsum([0, *self.widths])
+        return [slice(*ends) for ends in pairwise(edges.tolist())]
+
+    @property
+    def _shift(self) -> int:
+        """How much further other parameters lie where scores are by item."""
+        return self.n_items - self.items.shape[1]
+
+    @cached_property
+    def _own(self) -> dict[int, NDArray[np.intp]]:
+        """Places of each source's own coefficients, by item: c, p and b."""
+        place = np.arange(self.size) + self._shift
+        found = {PEOPLE: place[:0]}
+        for m in range(self.n_judges):
+            own = [place[self.at["sensitivity"]][m : m + 1]]
+            if self.has_position:
+                own.append(place[self.at["position"]][m : m + 1])
+            if self.widths:
+                own.append(place[self.bias[m]])
+            found[m] = np.concatenate(own)
+        return found
+
+    def _deviations(self, m: int) -> slice:
+        """Places of the deviations of judge m, by item."""
+        start = self.at["deviation"].start + self._shift + m * self.n_items
+        return slice(start, start + self.n_items)
+
+    def _used(self, m: int, n_columns: int) -> NDArray[np.intp]:
+        """Local columns of a source, after those of the items, with a coefficient."""
+        if m == PEOPLE:
+            return np.arange(0)
+        own = np.arange(self.n_items, n_columns)
+        return own if self.has_position else np.delete(own, 1)
+
+    def _deviates(self, m: int) -> bool:
+        return self.has_deviations and m != PEOPLE
+
+    # ------------------------------------------------------------------ sums by item
+    def empty(self, n_dimensions: int) -> Array:
+        """Zeros by item: a gradient (one dimension) or an information (two)."""
+        return np.zeros((self.size + self._shift,) * n_dimensions)
+
+    def add_gradient(self, total: Array, m: int, local: Array, slope: float) -> None:
+        """Add sums over the rows of a source by local column to a gradient by item.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n,)
+            Changed in place.
+        m : int
+            The judge, or ``PEOPLE``.
+        local : ndarray of shape (n_items + 2 + n_span,)
+            Sums by item, delta, order and span.
+        slope : float
+            Its sensitivity; one for people.
+        """
+        n = self.n_items
+        total[:n] += slope * local[:n]
+        total[self._own[m]] += local[self._used(m, len(local))]
+        if self._deviates(m):
+            total[self._deviations(m)] += local[:n]
+
+    def add_information(self, total: Array, m: int, gram: Array, slope: float) -> None:
+        """Add a Gram matrix over a source's local columns to an information by item.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n, n)
+            Changed in place.
+        m : int
+            The judge, or ``PEOPLE``.
+        gram : ndarray of shape (n_items + 2 + n_span, n_items + 2 + n_span)
+            By item, delta, order and span.
+        slope : float
+            Its sensitivity; one for people.
+        """
+        n, own = self.n_items, self._own[m]
+        used = self._used(m, len(gram))
+        items, cross = gram[:n, :n], gram[:n, used]
+        total[:n, :n] += slope**2 * items
+        total[:n, own] += slope * cross
+        total[own, :n] += slope * gram[used, :n]
+        total[np.ix_(own, own)] += gram[np.ix_(used, used)]
+        if self._deviates(m):
+            at = self._deviations(m)
+            total[at, at] += items
+            total[:n, at] += slope * items
+            total[at, :n] += slope * items
+            total[at, own] += cross
+            total[own, at] += gram[used, :n]
+
+    def reduce(self, total: Array, factor: Array | None) -> Array:
+        """Sums by item as sums by parameter.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n,) or (n, n)
+            A gradient or an information by item.
+        factor : ndarray of shape (n_judges, n_judges) or None
+            L, where there are deviations.
+
+        Returns
+        -------
+        ndarray of shape (size,) or (size, size)
+        """
+        n = self.n_items
+        if total.ndim == 1:
+            reduced = np.concatenate([self.items.T @ total[:n], total[n:]])
+            if factor is not None:
+                by_judge = reduced[self.at["deviation"]].reshape(self.n_judges, n)
+                reduced[self.at["deviation"]] = (factor.T @ by_judge).ravel()
+            return reduced
+        n_scores = self.items.shape[1]
+        reduced = np.empty((self.size, self.size))
+        head = self.items.T @ total[:n]
+        reduced[:n_scores, :n_scores] = head[:, :n] @ self.items
+        reduced[:n_scores, n_scores:] = head[:, n:]
+        reduced[n_scores:, :n_scores] = total[n:, :n] @ self.items
+        reduced[n_scores:, n_scores:] = total[n:, n:]
+        return reduced if factor is None else mix_judges(reduced, factor, n)
+
+    # -------------------------------------------------------------- vectors by item
+    def by_item(self, vectors: Array, factor: Array | None) -> Array:
+        """Parameters with the scores and the deviations u of every item.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (size, k)
+            Parameters.
+        factor : ndarray of shape (n_judges, n_judges) or None
+            L, where there are deviations.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
+        n_scores = self.items.shape[1]
+        full = np.concatenate([self.items @ vectors[:n_scores], vectors[n_scores:]])
+        if factor is not None:
+            start = self._deviations(0).start
+            by_judge = full[start:].reshape(self.n_judges, -1)
+            full[start:] = (factor @ by_judge).reshape(full[start:].shape)
+        return full
+
+    def local(self, vectors: Array, m: int, slope: float) -> Array:
+        """What the local columns of a source multiply, of vectors by item.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, k)
+            As :meth:`by_item` returns them.
+        m : int
+            The judge, or ``PEOPLE``.
+        slope : float
+            Its sensitivity; one for people.
+
+        Returns
+        -------
+        ndarray of shape (n_items + 2 + n_span, k)
+        """
+        n = self.n_items
+        width = self.widths[m] if self.widths and m != PEOPLE else 0
+        found = np.zeros((n + 2 + width, vectors.shape[1]))
+        found[:n] = slope * vectors[:n]
+        if self._deviates(m):
+            found[:n] += vectors[self._deviations(m)]
+        found[self._used(m, len(found))] = vectors[self._own[m]]
+        return found

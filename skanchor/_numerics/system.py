@@ -1,0 +1,244 @@
+"""The Riesz system of all scores: information, targets, and the solved weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skanchor._numerics.information import JudgeBlock, Projection
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._typing import Array
+
+__all__ = ["RieszProblem", "RieszSystem"]
+
+
+@dataclass(frozen=True, eq=False)
+class RieszProblem:
+    """The system before the judges' blocks are known.
+
+    Attributes
+    ----------
+    layout : Parameters
+        The parameter vector, biases profiled out.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities.
+    factor : ndarray of shape (n_judges, n_judges) or None
+        Square root L of the covariance of the item effects, whose standardised
+        values v, u = L v, are the last parameters.
+    people : ndarray of shape (n_items, n_items)
+        Information of the human rows by item.
+    ridge : float
+        Ridge penalty, in shares of the diagonal of the information.
+    """
+
+    layout: Parameters
+    slopes: Array
+    factor: Array | None
+    people: Array
+    ridge: float = 0.0
+
+    def solve(self, blocks: Iterable[JudgeBlock | None]) -> RieszSystem:
+        """Add the blocks of the judges, and solve eq:direct-riesz-objective-v2.
+
+        Parameters
+        ----------
+        blocks : iterable of JudgeBlock or None
+            One per judge, read once; None where a judge has no rows.
+
+        Returns
+        -------
+        RieszSystem
+        """
+        layout = self.layout
+        total, identity = layout.empty(2), None
+        layout.add_information(total, PEOPLE, self.people, 1.0)
+        human = layout.reduce(total, self.factor)
+        projections: list[Projection | None] = []
+        for m, block in enumerate(blocks):
+            projections.append(None if block is None else block.projection)
+            if block is None:
+                continue
+            if identity is None and block.identity is not block.gram:
+                identity = total.copy()
+            layout.add_information(total, m, block.gram, self.slopes[m])
+            if identity is not None:
+                layout.add_information(identity, m, block.identity, self.slopes[m])
+        joint = self._with_prior(total)
+        found = joint if identity is None else self._with_prior(identity)
+        solver = SymmetricSolver.factorise(
+            joint + np.diag(self.ridge * joint.diagonal())
+        )
+        targets = np.zeros((layout.size, layout.n_items))
+        targets[layout.at["scores"]] = layout.items.T
+        weights = solver.solve(targets)
+        return RieszSystem(
+            layout,
+            self.slopes,
+            self.factor,
+            joint,
+            human,
+            found.T @ weights - targets,
+            weights,
+            targets,
+            tuple(projections),
+            solver,
+        )
+
+    def _with_prior(self, total: Array) -> Array:
+        joint = self.layout.reduce(total, self.factor)
+        if self.factor is not None:
+            # The prior of the item effects is one more observation each.
+            tail = np.arange(self.layout.size)[self.layout.at["deviation"]]
+            joint[tail, tail] += 1.0
+        return joint
+
+
+@dataclass(frozen=True, eq=False)
+class RieszSystem:
+    """Solved Riesz system of all scores.
+
+    Attributes
+    ----------
+    layout : Parameters
+        The parameter vector.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities.
+    factor : ndarray of shape (n_judges, n_judges) or None
+        Square root of the covariance of the item effects.
+    information : ndarray of shape (p, p)
+        Information J of (new scores, historical coordinates, sensitivities,
+        position effects, item effects) after the bias functions.
+    human_information : ndarray of shape (p, p)
+        The human rows' share of it.
+    gap : ndarray of shape (p, n_targets)
+        ``sum omega a V xi - L``, what the weights leave of the identity.
+    weights : ndarray of shape (p, n_targets)
+        w = J^-1 L for the targets L, the scores of all items; with J's diagonal raised
+        by the ridge.
+    targets : ndarray of shape (p, n_targets)
+        L.
+    projections : tuple of Projection or None
+        One per judge.
+    solver : SymmetricSolver
+        Inverse of ``information``, its diagonal raised by the ridge.
+    """
+
+    layout: Parameters
+    slopes: Array
+    factor: Array | None
+    information: Array
+    human_information: Array
+    gap: Array
+    weights: Array
+    targets: Array
+    projections: tuple[Projection | None, ...]
+    solver: SymmetricSolver
+
+    @cached_property
+    def _by_item(self) -> Array:
+        return self.layout.by_item(self.weights, self.factor)
+
+    @property
+    def _tail(self) -> Array:
+        """Weights of the item effects."""
+        return self.weights[self.layout.at["deviation"]]
+
+    def columns(self, m: int) -> Array:
+        """Coefficients of a source's columns (items, delta, order) in the weights.
+
+        Parameters
+        ----------
+        m : int
+            Judge, or ``PEOPLE``.
+
+        Returns
+        -------
+        ndarray of shape (n_items + 2, n_targets)
+        """
+        slope = 1.0 if m == PEOPLE else float(self.slopes[m])
+        return self.layout.local(self._by_item, m, slope)
+
+    def all_columns(self, m: int) -> Array:
+        """Coefficients of all local columns of a source, those of its span included.
+
+        Parameters
+        ----------
+        m : int
+            Judge, or ``PEOPLE``, whose columns are the items alone.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_targets)
+        """
+        columns = self.columns(m)
+        if m == PEOPLE:
+            return columns[: self.layout.n_items]
+        projection = self.projections[m]
+        return columns if projection is None else projection.extended(columns)
+
+    def item_covariance(self) -> Array:
+        """Variance that the item effects leave in the targets, W_u' R W_u."""
+        return np.asarray(self._tail.T @ self._tail)
+
+    def expected_covariance(self) -> Array:
+        """Sampling variance of the targets if outcomes are independent votes.
+
+        Returns
+        -------
+        ndarray of shape (3, n_targets, n_targets)
+            What human rows add, judge rows add, and the two share, which is nothing.
+        """
+        whole = self.weights.T @ self.information @ self.weights
+        human = self.weights.T @ self.human_information @ self.weights
+        judge = whole - self.item_covariance() - human
+        return np.array([human, judge, np.zeros_like(human)])
+
+    def prior_score(self, deviations: Array | None) -> Array:
+        """Correction by the prior's own score, -(R u)' W_u, for each target.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (n_judges, n_items) or None
+            u, where there are item effects.
+
+        Returns
+        -------
+        ndarray of shape (n_targets,)
+        """
+        if self.factor is None or deviations is None:
+            return np.zeros(self.layout.n_items)
+        v = np.linalg.lstsq(self.factor, deviations, rcond=None)[0].ravel()
+        return np.asarray(-(v @ self._tail))
+
+    def lower_bound(self, scores: Array) -> Array:
+        """Part of each score's variance that judge rows cannot lower.
+
+        B_l of thm:human-scale-information-limit-v2: judges say nothing about the scale
+        of the scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_items,)
+            Scores at which the system was set up, in logits.
+
+        Returns
+        -------
+        ndarray of shape (n_targets,)
+        """
+        layout = self.layout
+        direction = np.zeros(layout.size)
+        direction[layout.at["scores"]] = np.linalg.lstsq(
+            layout.items, scores, rcond=None
+        )[0]
+        direction[layout.at["sensitivity"]] = -self.slopes
+        length = np.linalg.norm(direction)
+        if length == 0.0:
+            # No score and no sensitivity: there is no scale to be unsure of.
+            return np.zeros(self.targets.shape[1])
+        direction /= length
+        information = direction @ self.human_information @ direction
+        return np.asarray((self.targets.T @ direction) ** 2 / information)

@@ -1,0 +1,278 @@
+"""History that is fitted once and kept as sums, and arrivals that are placed by it.
+
+Once the nuisances of a fold are fixed, the historical rows enter the inference only
+through sums. A fold is therefore fitted on its historical rows, which are then let go;
+arrivals that come later are scored, their sums added, one small system solved, and
+estimate and covariance are those that the cross-fit of all rows together would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor._typing import Array
+from skanchor.btl import BTLRegressor
+from skanchor.chain import Chain, History, Stages, fit_arrivals, fit_history
+from skanchor.comparisons import Comparisons
+from skanchor.comparisons.labels import positions
+from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
+from skanchor.exceptions import LearnerError, located
+from skanchor.folds import FoldPlan, training_weights
+from skanchor.items import ItemCovariance, fit_deviations
+from skanchor.judges import JudgeCalibrator
+from skanchor.riesz import KeptSums, RowEvidence, WeightLearner, weight_learners
+from skanchor.sample import Sample
+
+__all__ = ["KeptFold", "KeptHistory"]
+
+
+@dataclass(frozen=True, eq=False)
+class KeptFold:
+    """A fit of historical rows, and the sums that stand for them.
+
+    Attributes
+    ----------
+    btl, calibrator : BTLRegressor, JudgeCalibrator
+        Fitted.
+    X : Comparisons
+        No rows; scores, judges' parameters and deviations of the historical models.
+    learners : list of WeightLearner
+        Of the Riesz weights, by judge.
+    sums : KeptSums
+        Over training rows and rows held out.
+    """
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    X: Comparisons
+    learners: list[WeightLearner]
+    sums: KeptSums
+
+    @classmethod
+    def of(
+        cls,
+        stages: Stages,
+        known: History,
+        sample: Sample,
+        training: Array,
+        held_out: NDArray[np.intp],
+    ) -> KeptFold:
+        """Sum fitted historical rows.
+
+        Parameters
+        ----------
+        stages : Stages
+            Unfitted.
+        known : History
+            Fitted on the training rows, item effects included where there are any.
+        sample : Sample
+            The historical rows.
+        training : ndarray of shape (n_rows,)
+            Training weights.
+        held_out : ndarray of shape (n_held_out,)
+            Row numbers.
+
+        Returns
+        -------
+        KeptFold
+
+        Raises
+        ------
+        LearnerError
+            If a learner has no span: it needs the rows.
+        """
+        rows = RowEvidence.of(sample.with_battles(known.X), training, held_out)
+        assert stages.debiaser is not None
+        learner = known.calibrator.follow(stages.debiaser.learner)
+        learners = weight_learners(known.X, rows.curvature, learner)
+        flexible = [
+            judge
+            for judge, own in zip(known.X.judges.tolist(), learners, strict=True)
+            if not own.has_span
+        ]
+        if flexible:
+            raise LearnerError(
+                f"The learner of judges {flexible[:5]} has no span, so that no sums "
+                "can stand for their rows."
+            )
+        sums = rows.kept(learners)
+        return cls(known.btl, known.calibrator, known.X[:0], learners, sums)
+
+    def place(
+        self,
+        stages: Stages,
+        arrivals: Sample,
+        training: Array,
+        held_out: NDArray[np.intp],
+        items: ItemCovariance | None,
+    ) -> tuple[Chain, FoldFit]:
+        """Score arrivals, and add their sums to those of the history.
+
+        Parameters
+        ----------
+        stages : Stages
+            Unfitted.
+        arrivals : Sample
+            Rows in the vocabulary of all models, with their weights.
+        training : ndarray of shape (n_rows,)
+            Training weights.
+        held_out : ndarray of shape (n_held_out,)
+            Row numbers.
+        items : ItemCovariance or None
+            Covariance of the item effects; None leaves them out.
+
+        Returns
+        -------
+        chain : Chain
+        fold : FoldFit
+        """
+        sample = arrivals.weighted(training)
+        known = History(self.btl, self.calibrator, self._annotate(sample.X))
+        plugged = fit_arrivals(stages, known, sample)
+        X, calibrator = plugged.X, self.calibrator
+        if items is not None:
+            X, calibrator = fit_deviations(
+                sample.with_battles(X), calibrator, items.covariance
+            )
+        rows = RowEvidence.of(arrivals.with_battles(X), training, held_out)
+        places = positions(self.X.models, X.models)
+        evidence = [self.sums.spread(places, len(X.models)), rows]
+        assert stages.debiaser is not None
+        debiaser = clone(stages.debiaser).fit_evidence(X, evidence, self.learners)
+        chain = replace(plugged, X=X, calibrator=calibrator, debiaser=debiaser)
+        sums = debiaser.influence_sums(evidence)
+        return chain, FoldFit.of(chain, sums, chain.without_rows())
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        """Arrival rows with what the history has learned."""
+        known = self.X.relabel(X.models, X.judges)
+        u = known.deviations
+        return self.calibrator.transform(self.btl.transform(X)).with_columns(
+            scores=known.scores,
+            sensitivities=known.sensitivities,
+            position_effects=known.position_effects,
+            deviations=None if u is None else np.nan_to_num(u),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class KeptHistory:
+    """History of a cross-fit, by which arrivals are placed.
+
+    Attributes
+    ----------
+    stages : Stages
+        Unfitted.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
+    whole : KeptFold
+        Of all rows.
+    repeats : list of list of KeptFold
+        By repeat and fold.
+    """
+
+    stages: Stages
+    items: ItemCovariance | None
+    whole: KeptFold
+    repeats: list[list[KeptFold]]
+
+    @classmethod
+    def of(cls, full: FullFit, plans: Sequence[FoldPlan]) -> KeptHistory:
+        """Fit and keep every fold of every repeat.
+
+        Parameters
+        ----------
+        full : FullFit
+            The fit of all historical rows.
+        plans : sequence of FoldPlan
+            Folds of each repeat.
+
+        Returns
+        -------
+        KeptHistory
+        """
+        stages, sample, chain = full.stages, full.sample, full.chain
+        fitted = History(chain.btl, chain.calibrator, chain.X)
+        none = np.arange(0)
+        whole = KeptFold.of(stages, fitted, sample, sample.weight, none)
+        seed_offset = count(1)
+        repeats = [
+            [
+                _keep_fold(full, number, next(seed_offset), train, test)
+                for number, (train, test) in enumerate(plan)
+            ]
+            for plan in plans
+        ]
+        return cls(stages, full.items, whole, repeats)
+
+    def place(self, arrivals: Sample, plans: Sequence[FoldPlan]) -> CrossFit:
+        """Estimate and covariance of all scores, once new models have arrived.
+
+        Parameters
+        ----------
+        arrivals : Sample
+            Rows that involve a new model, in their roles.
+        plans : sequence of FoldPlan
+            Folds of these rows in each repeat, as many as the history has.
+
+        Returns
+        -------
+        CrossFit
+            Its influence is that of the arrivals.
+        """
+        arrivals = self._admit(arrivals)
+        items = None if self.items is None else self.items.for_arrivals(arrivals.X)
+        none = np.arange(0)
+        chain, _ = self.whole.place(self.stages, arrivals, arrivals.weight, none, items)
+        plugged = replace(chain, debiaser=None)
+        full = FullFit(self.stages, arrivals, plugged, items, chain)
+        repeats, influence = [], []
+        for folds, plan in zip(self.repeats, plans, strict=True):
+            placed = [
+                fold.place(
+                    self.stages,
+                    arrivals,
+                    training_weights(arrivals, train),
+                    test,
+                    items,
+                )[1]
+                for fold, (train, test) in zip(folds, plan, strict=True)
+            ]
+            repeats.append(sum_up(full, placed))
+            kept = [fold.influence for fold in placed]
+            influence.append(list(zip([test for _, test in plan], kept, strict=True)))
+        return CrossFit(repeats, RowInfluence(arrivals, influence))
+
+    def _admit(self, arrivals: Sample) -> Sample:
+        """Arrivals in the vocabulary of all models, historical ones first."""
+        known, X = self.whole.X, arrivals.X
+        models = np.concatenate([known.models, X.models[X.is_new]])
+        return arrivals.with_battles(X.relabel(models, known.judges))
+
+
+def _keep_fold(
+    full: FullFit,
+    number: int,
+    seed_offset: int,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> KeptFold:
+    """Fit the training rows of a fold, and sum these and the rows held out."""
+    with located(f"Fold {number}"):
+        training = full.sample.weighted(training_weights(full.sample, train))
+        known = fit_history(full.stages, training, full.plugged, seed_offset)
+        if full.items is not None:
+            X, calibrator = fit_deviations(
+                training.with_battles(known.X),
+                known.calibrator,
+                full.items.covariance,
+                (full.chain.X, full.chain.calibrator),
+            )
+            known = History(known.btl, calibrator, X)
+        return KeptFold.of(full.stages, known, full.sample, training.weight, test)

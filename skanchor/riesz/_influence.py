@@ -1,0 +1,162 @@
+"""Sums over the influence of rows: the correction and its sampling covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from skanchor._numerics.sums import GroupTotals, ResidualSums
+from skanchor._typing import Array
+
+__all__ = ["InfluenceSums"]
+
+
+_STEP = 4096
+"""Rows of a step that stays in the cache, where a copy costs nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class InfluenceSums:
+    """Additive sums over influence values.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_models,)
+        The correction.
+    outer : ndarray of shape (3, n_models, n_models)
+        Summed products of influence values: of human rows, of judge rows, and across
+        them, where a group has both.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row, in size; NaN where rows were not kept.
+    by_group : tuple of (GroupTotals, GroupTotals) or None
+        Influence by group of dependent rows, of people and of judges, as long as
+        groups may gain rows; :meth:`settled` multiplies them.
+    """
+
+    total: Array
+    outer: Array
+    largest: Array
+    by_group: tuple[GroupTotals, GroupTotals] | None = None
+
+    @property
+    def sampling(self) -> Array:
+        """Sampling covariance, of shape (n_models, n_models)."""
+        return np.asarray(self.outer.sum(axis=0))
+
+    @property
+    def parts(self) -> Array:
+        """Human, judge and cross parts of the variances, of shape (3, n_models)."""
+        return np.diagonal(self.outer, axis1=1, axis2=2)
+
+    @classmethod
+    def of(
+        cls,
+        influence: Array,
+        is_human: NDArray[np.bool_],
+        groups: NDArray[np.intp] | None,
+    ) -> InfluenceSums:
+        """Sum rows.
+
+        Parameters
+        ----------
+        influence : ndarray of shape (n_rows, n_models)
+            Influence of each row on each score.
+        is_human : ndarray of shape (n_rows,)
+            Which rows are human.
+        groups : ndarray of shape (n_rows,) or None
+            Codes of groups of dependent rows.
+
+        Returns
+        -------
+        InfluenceSums
+        """
+        size = influence.shape[1]
+        outer, by_group = np.zeros((3, size, size)), None
+        if groups is None:
+            for start in range(0, len(influence), _STEP):
+                part = slice(start, start + _STEP)
+                for kind, rows in enumerate((is_human[part], ~is_human[part])):
+                    values = influence[part][rows]
+                    outer[kind] += values.T @ values
+        else:
+            human, judge = (
+                _group_totals(influence[rows], groups[rows])
+                for rows in (is_human, ~is_human)
+            )
+            by_group = human, judge
+        low, high = (
+            influence.min(axis=0, initial=0.0),
+            influence.max(axis=0, initial=0.0),
+        )
+        return cls(influence.sum(axis=0), outer, np.maximum(high, -low), by_group)
+
+    @classmethod
+    def of_source(
+        cls, residuals: ResidualSums, columns: Array, *, human: bool
+    ) -> InfluenceSums:
+        """Read the sums of one source off those of its residuals.
+
+        Parameters
+        ----------
+        residuals : ResidualSums
+            By local column.
+        columns : ndarray of shape (n_columns, n_models)
+            What the weights of rows multiply these columns with.
+        human : bool
+            Whether they are of people.
+
+        Returns
+        -------
+        InfluenceSums
+        """
+        size = columns.shape[1]
+        outer, by_group = np.zeros((3, size, size)), None
+        if residuals.outer is not None:
+            outer[0 if human else 1] = columns.T @ residuals.outer @ columns
+        elif residuals.by_group is not None:
+            known = residuals.by_group
+            mine = GroupTotals(known.groups, known.totals @ columns)
+            none = GroupTotals(known.groups[:0], mine.totals[:0])
+            by_group = (mine, none) if human else (none, mine)
+        unknown = np.full(size, np.nan)
+        return cls(residuals.score @ columns, outer, unknown, by_group)
+
+    def __add__(self, other: InfluenceSums) -> InfluenceSums:
+        by_group = self.by_group
+        if by_group is None or other.by_group is None:
+            by_group = by_group or other.by_group
+        else:
+            human, judge = zip(by_group, other.by_group, strict=True)
+            by_group = human[0] + human[1], judge[0] + judge[1]
+        return InfluenceSums(
+            self.total + other.total,
+            self.outer + other.outer,
+            np.maximum(self.largest, other.largest),
+            by_group,
+        )
+
+    def settled(self) -> InfluenceSums:
+        """The same sums once no group gains rows any more."""
+        if self.by_group is None:
+            return self
+        human, judge = self.by_group
+        _, at_human, at_judge = np.intersect1d(
+            human.groups, judge.groups, assume_unique=True, return_indices=True
+        )
+        cross = human.totals[at_human].T @ judge.totals[at_judge]
+        squared = [
+            human.totals.T @ human.totals,
+            judge.totals.T @ judge.totals,
+            cross + cross.T,
+        ]
+        return replace(self, outer=self.outer + np.array(squared), by_group=None)
+
+
+def _group_totals(influence: Array, groups: NDArray[np.intp]) -> GroupTotals:
+    names, code = np.unique(groups, return_inverse=True)
+    n = len(code)
+    gather = csr_array((np.ones(n), code, np.arange(n + 1)), shape=(n, len(names)))
+    return GroupTotals(names, np.asarray(gather.T @ influence))

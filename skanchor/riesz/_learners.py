@@ -1,0 +1,76 @@
+"""The learner of each judge's Riesz weights, settled on historical rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skanchor._typing import Array
+from skanchor.bias.registry import learner_for
+from skanchor.comparisons import Comparisons
+
+__all__ = ["WeightLearner", "weight_learners"]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightLearner:
+    """Learner of the functions gamma of one judge.
+
+    Attributes
+    ----------
+    learner : learner or None
+        With its feature map, where it has a span; unfitted where it has none; None
+        where there are no features.
+    ridge : ndarray of shape (n_span,) or None
+        Ridge penalty of the span, beside the mean curvature.
+    """
+
+    learner: Any = None
+    ridge: Array | None = None
+
+    @property
+    def has_span(self) -> bool:
+        """Whether the weights are linear in fixed columns, and need no fit."""
+        return self.learner is None or hasattr(self.learner, "span")
+
+
+def weight_learners(
+    X: Comparisons, curvature: Array, learner: Any
+) -> list[WeightLearner]:
+    """Settle the learner of every judge on historical rows.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows in their roles. The columns of a span are those of the bias, whatever the
+        arrivals look like: only where a judge has no historical row, they count.
+    curvature : ndarray of shape (n_rows,)
+        Weighted variance of each outcome.
+    learner : str, learner or dict
+        As in :class:`skanchor.RieszDebiaser`.
+
+    Returns
+    -------
+    list of WeightLearner
+        One per judge.
+    """
+    found = []
+    for m, judge in enumerate(X.judges.tolist()):
+        cut = X.by_judge(m)
+        known = curvature[cut.rows]
+        if not X.features_left.shape[1] or not known.any():
+            found.append(WeightLearner())
+            continue
+        own: Any = clone(learner_for(learner, judge))
+        own.set_params(loss="squared")
+        if not hasattr(own, "span"):
+            found.append(WeightLearner(own))
+            continue
+        historical = np.where(X.involves_new[cut.rows], 0.0, known)
+        known = historical if historical.any() else known
+        own.fit_span(cut.pairs, known)
+        found.append(WeightLearner(own, own.ridge(cut.pairs, known)))
+    return found
