@@ -11,6 +11,7 @@ import numpy as np
 from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 
 __all__ = ["RieszProblem", "RieszSystem"]
@@ -179,6 +180,26 @@ class RieszSystem:
             return columns[: self.layout.n_items]
         projection = self.projections[m]
         return columns if projection is None else projection.extended(columns)
+
+    def gain(self, m: int, known: Information) -> Array:
+        """What rows take off the variance of each target, per row more like each.
+
+        The sum of ``w V a^2``, a the Riesz weight: to first order the variance falls by
+        a share of it where the rows' number grows by that share.
+
+        Parameters
+        ----------
+        m : int
+            Judge, or ``PEOPLE``.
+        known : Information
+            Of rows of this source, which need not be among those of the system.
+
+        Returns
+        -------
+        ndarray of shape (n_targets,)
+        """
+        columns = self.all_columns(m)
+        return np.asarray(np.einsum("ij,ik,kj->j", columns, known.gram, columns))
 
     def item_covariance(self) -> Array:
         """Variance that the item effects leave in the targets, W_u' R W_u."""

@@ -1,0 +1,226 @@
+"""Layout, sums and system against dense designs with one row per comparison."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.sparse import csr_array
+
+from skanchor._numerics.information import judge_block
+from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
+from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
+from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._numerics.system import RieszProblem
+from skanchor.comparisons.judge_rows import JudgeRows
+
+IS_NEW = np.array([False, True, False, False, False])
+N_ITEMS, N_JUDGES = 5, 2
+SIGMA = np.array([[0.3, 0.1], [0.1, 0.2]])
+
+
+class Span:
+    """A learner whose contrasts are the columns it is given."""
+
+    def span(self, pairs):
+        return pairs
+
+
+class Rows:
+    """Random rows of people and two judges, as sources and as a dense design."""
+
+    def __init__(self, rng, *, position, deviations, n=60):
+        basis = zero_sum_basis(int((~IS_NEW).sum()))
+        self.layout = Parameters(
+            selectors(IS_NEW, basis),
+            N_JUDGES,
+            has_position=position,
+            has_deviations=deviations,
+        )
+        self.factor = covariance_factor(SIGMA) if deviations else None
+        self.slopes = rng.uniform(0.5, 2.0, N_JUDGES)
+        scores = rng.normal(size=N_ITEMS)
+        self.cuts, self.extra, self.weight, self.dense = {}, {}, {}, {}
+        for m in range(PEOPLE, N_JUDGES):
+            left = rng.integers(0, N_ITEMS, n)
+            right = (left + rng.integers(1, N_ITEMS, n)) % N_ITEMS
+            order = rng.choice([-1.0, 1.0], n)
+            span = rng.normal(size=(n, 2))
+            cut = JudgeRows(np.arange(n), left, right, order, span, N_ITEMS)
+            delta = scores[left] - scores[right]
+            blocks = [np.empty((n, 0))]
+            if m != PEOPLE:
+                blocks = [delta[:, None], order[:, None], span]
+            self.cuts[m], self.extra[m] = cut, Columns(*blocks)
+            self.weight[m] = rng.exponential(size=n)
+            self.dense[m] = self.design(m, cut.incidence.toarray(), delta, order, span)
+
+    def design(self, m, pair, delta, order, span):
+        """Derivatives of the logits by (s, c, p, v), then by all spans."""
+        n = len(pair)
+        slope = 1.0 if m == PEOPLE else self.slopes[m]
+        own, place, deviations = (np.zeros((n, k)) for k in (2, 2, 0))
+        spans = np.zeros((n, 4))
+        if self.factor is not None:
+            deviations = np.zeros((n, N_JUDGES * N_ITEMS))
+        if m != PEOPLE:
+            own[:, m], place[:, m] = delta, order
+            spans[:, 2 * m : 2 * m + 2] = span
+            if self.factor is not None:
+                deviations = np.hstack([f * pair for f in self.factor[m]])
+        blocks = [slope * pair @ self.layout.items, own]
+        if self.layout.has_position:
+            blocks.append(place)
+        return np.hstack([*blocks, deviations]), spans
+
+    def information(self, m):
+        return Information.of(self.cuts[m], self.extra[m], self.weight[m])
+
+    def solve(self):
+        people = self.information(PEOPLE).gram
+        problem = RieszProblem(self.layout, self.slopes, self.factor, people)
+        blocks = [
+            judge_block(self.information(m), N_ITEMS, Span()) for m in range(N_JUDGES)
+        ]
+        return problem.solve(blocks)
+
+    def solve_densely(self, weight=None):
+        """Inverse of the whole information, bias coefficients and prior included."""
+        weight = weight or self.weight
+        every = [np.hstack(self.dense[m]) for m in self.dense]
+        X, w = np.vstack(every), np.concatenate([weight[m] for m in self.dense])
+        total = X.T @ (X * w[:, None])
+        if self.factor is not None:
+            tail = np.arange(self.layout.size)[self.layout.at["deviation"]]
+            total[tail, tail] += 1.0
+        targets = np.zeros((len(total), N_ITEMS))
+        targets[: self.layout.items.shape[1]] = self.layout.items.T
+        return targets, np.linalg.solve(total, targets)
+
+
+CASES = pytest.mark.parametrize(
+    ("position", "deviations"), [(False, False), (True, False), (True, True)]
+)
+
+
+@CASES
+def test_the_system_is_that_of_the_dense_design(rng, position, deviations):
+    rows = Rows(rng, position=position, deviations=deviations)
+    system = rows.solve()
+    targets, weights = rows.solve_densely()
+    size = rows.layout.size
+    assert_allclose(system.weights, weights[:size], atol=1e-10)
+    assert np.abs(system.gap).max() < 1e-10
+    variance = targets.T @ weights
+    item = weights[rows.layout.at["deviation"]] if deviations else np.zeros((1, 5))
+    assert_allclose(system.item_covariance(), item.T @ item, atol=1e-10)
+    sampling = system.expected_covariance()
+    assert_allclose(sampling.sum(axis=0) + item.T @ item, variance, atol=1e-10)
+    for kind, sources in enumerate([[PEOPLE], range(N_JUDGES)]):
+        a = np.vstack([np.hstack(rows.dense[m]) @ weights for m in sources])
+        w = np.concatenate([rows.weight[m] for m in sources])
+        assert_allclose(sampling[kind], a.T @ (a * w[:, None]), atol=1e-10)
+
+
+@CASES
+def test_columns_give_the_weights_of_rows(rng, position, deviations):
+    rows = Rows(rng, position=position, deviations=deviations)
+    system, (_, weights) = rows.solve(), rows.solve_densely()
+    for m, cut in rows.cuts.items():
+        local = np.hstack([cut.incidence.toarray(), rows.extra[m].scaled(np.ones(60))])
+        a = np.hstack(rows.dense[m]) @ weights
+        assert_allclose(local @ system.all_columns(m), a, atol=1e-10)
+        w = rows.weight[m]
+        assert_allclose(system.gain(m, rows.information(m)), w @ a**2, atol=1e-10)
+
+
+def test_the_gain_is_how_the_variance_falls_with_more_rows(rng):
+    rows = Rows(rng, position=True, deviations=True)
+    gain = rows.solve().gain(1, rows.information(1))
+    step = 1e-6
+    variances = []
+    for share in (1.0 - step, 1.0 + step):
+        more = {**rows.weight, 1: share * rows.weight[1]}
+        targets, weights = rows.solve_densely(more)
+        variances.append(np.sum(targets * weights, axis=0))
+    fall = (variances[0] - variances[1]) / (2 * step)
+    assert_allclose(gain, fall, rtol=1e-6)
+
+
+def test_gradients_take_the_same_road_as_informations(rng):
+    """The gradient of a quadratic form is its matrix times a vector."""
+    rows = Rows(rng, position=True, deviations=True)
+    layout = rows.layout
+    matrix, vector = layout.empty(2), layout.empty(1)
+    at = rng.normal(size=(layout.size, 1))
+    by_item = layout.by_item(at, rows.factor)
+    for m in range(N_JUDGES):
+        gram = rows.information(m).gram[: N_ITEMS + 2, : N_ITEMS + 2]
+        layout.add_information(matrix, m, gram, rows.slopes[m])
+        local = gram @ layout.local(by_item, m, rows.slopes[m])
+        layout.add_gradient(vector, m, local.ravel(), rows.slopes[m])
+    reduced = layout.reduce(matrix, rows.factor)
+    assert_allclose(reduced @ at.ravel(), layout.reduce(vector, rows.factor), atol=1e-9)
+    assert_allclose(reduced, reduced.T, atol=1e-10)
+
+
+def test_bias_coefficients_have_places_of_their_own():
+    basis = zero_sum_basis(int((~IS_NEW).sum()))
+    layout = Parameters(
+        selectors(IS_NEW, basis), 2, has_position=True, widths=(3, 1),
+        has_deviations=True,
+    )  # fmt: skip
+    assert layout.size == 4 + 2 + 2 + 4 + 10
+    assert layout.bias == [slice(8, 11), slice(11, 12)]
+    assert layout.at["deviation"] == slice(12, 22)
+    total = layout.empty(1)
+    layout.add_gradient(total, 1, np.arange(1.0, 9.0), 0.5)
+    # By item: s, then c, p, b and u of both judges.
+    assert total[:5].tolist() == [0.5, 1.0, 1.5, 2.0, 2.5]
+    assert total[5:13].tolist() == [0, 6, 0, 7, 0, 0, 0, 8]
+    assert total[13:].tolist() == [0] * 5 + [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
+    rows = Rows(rng, position=True, deviations=False)
+    cut, residual = rows.cuts[0], rng.normal(size=60)
+    groups = rng.integers(0, 9, 60) if grouped else None
+    delta_order_span = rows.extra[0].scaled(np.ones(60))
+    local = np.hstack([cut.incidence.toarray(), delta_order_span])
+
+    def of(at):
+        part = JudgeRows(
+            at, cut.left[at], cut.right[at], cut.order[at], cut.pairs[at], N_ITEMS
+        )
+        columns = Columns(delta_order_span[at])
+        code = None if groups is None else groups[at]
+        return (
+            Information.of(part, columns, rows.weight[0][at]),
+            ResidualSums.of(part, columns, residual[at], code),
+        )
+
+    middle = np.arange(60) < 23
+    (one, first), (two, second) = (of(np.flatnonzero(at)) for at in (middle, ~middle))
+    information, residuals = one + two, first + second
+    w = rows.weight[0]
+    assert_allclose(information.gram, local.T @ (local * w[:, None]), atol=1e-10)
+    assert (information.n_rows, round(information.curvature, 9)) == (
+        60, round(w.sum(), 9),
+    )  # fmt: skip
+    assert_allclose(residuals.score, local.T @ residual, atol=1e-10)
+    values = local * residual[:, None]
+    if groups is None:
+        assert_allclose(residuals.outer, values.T @ values, atol=1e-10)
+    else:
+        gather = csr_array((np.ones(60), (groups, np.arange(60))))
+        assert_allclose(residuals.by_group.totals, gather @ values, atol=1e-10)
+    # Seen among seven items, the five are the last but one, the first and so on.
+    places = np.array([5, 0, 3, 1, 6])
+    wide = np.zeros((60, 7 + 4))
+    wide[:, places], wide[:, 7:] = local[:, :5], local[:, 5:]
+    spread = information.spread(places, 7)
+    assert_allclose(spread.gram, wide.T @ (wide * w[:, None]), atol=1e-10)
+    moved = residuals.spread(places, 7)
+    assert_allclose(moved.score, wide.T @ residual, atol=1e-10)
+    if groups is None:
+        values = wide * residual[:, None]
+        assert_allclose(moved.outer, values.T @ values, atol=1e-10)
