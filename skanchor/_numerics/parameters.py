@@ -110,6 +110,10 @@ class Parameters:
         edges = self.at["bias"].start + np.cumsum([0, *self.widths])
         return [slice(*ends) for ends in pairwise(edges.tolist())]
 
+    def of_judge(self, m: int) -> NDArray[np.intp]:
+        """Places of judge m's sensitivity, position effect and bias coefficients."""
+        return self._own[m] - self._shift
+
     @property
     def _shift(self) -> int:
         """How much further other parameters lie where scores are by item."""

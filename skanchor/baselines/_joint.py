@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from skanchor._numerics.batched import JointModel, LinearRows
 from skanchor._numerics.linalg import zero_sum_basis
-from skanchor._numerics.parameters import selectors
+from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
 from skanchor.comparisons import FeaturePairs, count_rows
@@ -59,8 +59,14 @@ class JointLikelihood(TwoStages, RankingEstimator):
             judges.append(
                 LinearRows(cut.incidence, own, weight, first, ridge, layout.work)
             )
-        chosen = selectors(X.is_new, zero_sum_basis(len(fits.historical)))
-        return JointModel(chosen, human, judges, unit_scale=not self._human)
+        has_position = self.calibrator_.position_effect
+        parameters = Parameters(
+            selectors(X.is_new, zero_sum_basis(len(fits.historical))),
+            len(judges),
+            has_position=has_position,
+            widths=tuple(rows.own.shape[1] - has_position for rows in judges),
+        )
+        return JointModel(parameters, human, judges, unit_scale=not self._human)
 
     def _estimate(self, fits: Fits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
@@ -104,22 +110,24 @@ class JointLikelihood(TwoStages, RankingEstimator):
         )
 
     def _first_values(self, model: JointModel, scores: Array) -> Array:
-        free = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
-        parts = [free]
-        for learner in self.calibrator_.biases_.values():
+        layout = model.layout
+        first = np.zeros(layout.size)
+        free = layout.at["scores"]
+        first[free] = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
+        learners = self.calibrator_.biases_.values()
+        for part, learner in zip(model.parts(), learners, strict=True):
             if self.uses_features and not hasattr(learner, "span"):
                 raise BattlesError(
                     f"{type(self).__name__} needs biases that are linear in their "
                     f"coefficients, such as LinearBias, got {learner!r}."
                 )
             known: Any = learner
-            parts += [known.parametric_coef_, known.coef_]
-        first = np.concatenate(parts)
+            first[part] = np.concatenate([known.parametric_coef_, known.coef_])
         if model.unit_scale:
-            at = [part.start for part in model.parts()]
-            scale = max(first[at].mean(), 0.1)
-            first[: len(free)] *= scale
-            first[at] /= scale
+            slopes = layout.at["sensitivity"]
+            scale = max(first[slopes].mean(), 0.1)
+            first[free] *= scale
+            first[slopes] /= scale
         return first
 
     def _update_calibrator(self, model: JointModel) -> None:

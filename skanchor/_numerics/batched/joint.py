@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.batched.linear_rows import LinearRows
 from skanchor._numerics.batched.solver import LONGEST_STEP, newton
+from skanchor._numerics.parameters import Parameters
 from skanchor._typing import Array, Indices
 
 __all__ = ["JointModel"]
@@ -19,14 +20,12 @@ class JointModel:
     """Likelihood of human and judge rows together, with linear biases.
 
     Human rows follow eq:human-model-new, judge rows eq:hist-surrogate-model-new and
-    eq:arrival-surrogate-model-new, with the display order as a further column. The
-    parameters are the free scores, then for each judge its sensitivity and the
-    coefficients of its own columns.
+    eq:arrival-surrogate-model-new, with the display order as a further column.
 
     Attributes
     ----------
-    selectors : ndarray of shape (n_models, n_scores)
-        Scores of the models from the free ones.
+    layout : Parameters
+        The parameter vector, without deviations.
     human : LinearRows or None
         Human rows, whose columns are the incidence of the models.
     judges : list of LinearRows
@@ -35,29 +34,28 @@ class JointModel:
         Whether the mean sensitivity is held at one, for want of human rows.
     """
 
-    selectors: Array
+    layout: Parameters
     human: LinearRows | None
     judges: list[LinearRows]
     unit_scale: bool = False
 
-    def parts(self) -> list[slice]:
-        """Parameters of each judge: its sensitivity, then its own coefficients."""
-        begin = self.selectors.shape[1]
-        result = []
-        for rows in self.judges:
-            end = begin + 1 + rows.own.shape[1]
-            result.append(slice(begin, end))
-            begin = end
-        return result
+    @property
+    def selectors(self) -> Array:
+        """Scores of the models from the free ones, (n_models, n_scores)."""
+        return self.layout.items
 
-    def gradient_map(self, values: Array, part: slice) -> Array:
+    def parts(self) -> list[Indices]:
+        """Parameters of each judge: its sensitivity, then its own coefficients."""
+        return [self.layout.of_judge(m) for m in range(len(self.judges))]
+
+    def gradient_map(self, values: Array, part: Indices) -> Array:
         """Derivative of a judge's column coefficients by the parameters.
 
         Parameters
         ----------
         values : ndarray of shape (r, n_parameters)
             Parameters.
-        part : slice
+        part : ndarray of shape (n_part,)
             The judge's parameters.
 
         Returns
@@ -65,13 +63,13 @@ class JointModel:
         ndarray of shape (r, n_columns, n_parameters)
         """
         n_models, n_scores = self.selectors.shape
-        n_own = part.stop - part.start - 1
+        n_own = len(part) - 1
         result = np.zeros((len(values), n_models + n_own, values.shape[1]))
-        slope = values[:, part.start, None, None]
+        slope = values[:, part[0], None, None]
         result[:, :n_models, :n_scores] = slope * self.selectors
-        result[:, :n_models, part.start] = values[:, :n_scores] @ self.selectors.T
+        result[:, :n_models, part[0]] = values[:, :n_scores] @ self.selectors.T
         own = np.arange(n_own)
-        result[:, n_models + own, part.start + 1 + own] = 1.0
+        result[:, n_models + own, part[1:]] = 1.0
         return result
 
     def loss(self, values: Array) -> float:
@@ -92,7 +90,7 @@ class JointModel:
                 loss += 0.5 * rows.ridge[0] @ coef**2
         loss /= max(total, 1e-300)
         if self.unit_scale:
-            slopes = [part.start for part in self.parts()]
+            slopes = [part[0] for part in self.parts()]
             loss += 0.5 * (values[slopes].mean() - 1.0) ** 2
         return float(loss)
 
@@ -157,7 +155,7 @@ class JointModel:
             second[:, free, free] += self.selectors.T @ information @ self.selectors
             total = total + self.human.weight[at].sum(axis=1)
         for rows, part in zip(self.judges, self.parts(), strict=True):
-            slope, own = values[:, [part.start]], values[:, part.start + 1 : part.stop]
+            slope, own = values[:, part[:1]], values[:, part[1:]]
             first, information = rows.moments(np.hstack([slope * theta, own]), at)
             turn = self.gradient_map(values, part)
             score += np.einsum("rqp,rq->rp", turn, first)
@@ -165,14 +163,14 @@ class JointModel:
             if observed:
                 # The sensitivity multiplies the scores.
                 mixed = first[:, :n_models] @ self.selectors
-                second[:, free, part.start] -= mixed
-                second[:, part.start, free] -= mixed
+                second[:, free, part[0]] -= mixed
+                second[:, part[0], free] -= mixed
             total = total + rows.weight[at].sum(axis=1)
         total = np.maximum(total, 1e-300)
         left, second = -score / total[:, None], second / total[:, None, None]
         if self.unit_scale:
             # The likelihood is flat along the scale, so that any pull fixes it.
-            slopes = np.array([part.start for part in self.parts()])
+            slopes = np.array([part[0] for part in self.parts()])
             left[:, slopes] += (values[:, slopes].mean(axis=1, keepdims=True) - 1.0) / (
                 len(slopes)
             )
