@@ -66,6 +66,11 @@ class Remedy(Enum):
         "Drop those battles, or leave out failed verdicts with read_battles(path, "
         "drop_invalid=True)."
     )
+    DROP_BAD_LINES = "Leave such lines out with read_battles(path, drop_invalid=True)."
+    READ_AS_SCORES = (
+        "Tables of scores are read with read_battles(path, format='scores')."
+    )
+    READ_AS_TABLE = "Leave them out, or read the files with format='table'."
     CHOOSE_FEATURES = (
         "Drop them, or ask for those that are features: split_battles(table, "
         "features=[...])."

@@ -23,6 +23,9 @@ ADVICE = {
     "latin-1.",
     Remedy.DROP_INVALID: "Drop those battles, or leave out failed verdicts with "
     "--drop-invalid.",
+    Remedy.DROP_BAD_LINES: "Leave such lines out with --drop-invalid.",
+    Remedy.READ_AS_SCORES: "Tables of scores are read with --from scores.",
+    Remedy.READ_AS_TABLE: "Leave out --labels, or read the files with --from table.",
     Remedy.CHOOSE_FEATURES: "Drop them with --drop-features, or ask for those that are "
     "features with --features.",
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
