@@ -83,6 +83,9 @@ class Remedy(Enum):
         "Put in their place the column that names the winner, 'model_a' or 'model_b': "
         "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
     )
+    RELABEL_OUTCOMES = (
+        "Say what they mean with read_battles(path, labels={{'left': 'model_a'}})."
+    )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
     CHOOSE_NEW_MODELS = (
         "Name the models to treat as new in new_models, or pass new_models=[] for the "

@@ -250,7 +250,13 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     import pandas as pd
 
     # The name is shown under the leaderboard.
-    return pd.Series(join_groups(X, names), name=", ".join(names))
+    groups = pd.Series(join_groups(X, names), name=", ".join(names))
+    if len(groups) > 1 and groups.nunique() == 1:
+        raise BadInputError(
+            f"--groups {','.join(names)}: all rows hang together by shared values; "
+            "name fewer columns"
+        )
+    return groups
 
 
 def _group_names(options: argparse.Namespace) -> list[str]:

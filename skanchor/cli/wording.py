@@ -32,6 +32,7 @@ ADVICE = {
     "another label.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
     "'model_a' or 'model_b'.",
+    Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from skanchor.io._encoding import encoding_of
+from skanchor.io._encoding import encoding_of, require_encoding
 from skanchor.io._format import Format, to_pandas
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._source import Source
@@ -64,6 +64,10 @@ def _parsed(
 
     head = source.head()
     encoding = encoding_of(head, encoding)
+    if lenient:
+        # The handler of bad lines cannot refuse those in another encoding.
+        with source.open() as file:
+            require_encoding(file, encoding)
     parse = csv.ParseOptions(
         delimiter=_delimiter(head.decode(encoding, "ignore"), usual),
         newlines_in_values=True,

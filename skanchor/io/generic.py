@@ -91,11 +91,14 @@ def require_battles(table: pd.DataFrame) -> None:
     if not missing:
         return
     near = nearest(table)
+    advice = [Advice(Remedy.NAME_COLUMNS)]
+    if {"model", "score"} <= set(table):
+        advice = [Advice(Remedy.READ_AS_SCORES)]
     raise BattlesError(
         f"The format is not known: the file has the columns {list(table)[:20]} and "
         f"lacks {missing}"
         + (f"; it comes near to {', '.join(near)}." if near else "."),
-        advice=Advice(Remedy.NAME_COLUMNS),
+        advice=advice,
     )
 
 

@@ -197,9 +197,9 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
             raise ValueError(f"the columns {twice} occur more than once.")
     # A damaged gzip file ends in EOFError or OSError.
     except (ValueError, TypeError, OSError, EOFError, pa.ArrowException) as error:
-        cause = " ".join(str(error).split()) or type(error).__name__
+        cause = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise BattlesError(
-            f"{source.label}: not readable as {known.name}: {cause}",
+            f"{source.label}: not readable as {known.name}: {cause}.",
             advice=_advice(error),
         ) from error
     return raw

@@ -241,6 +241,14 @@ def test_several_columns_of_groups(run, battles, tmp_path):
         assert board == whole.partition("Columns ignored:")[0]
 
 
+def test_groups_that_all_hang_together(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    frame["batch"] = frame.index % 2
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, _, err = run("rank", path, *FAST, "--groups", "prompt_id,batch")
+    assert (code, len(err)) == (2, 1) and "prompt_id,batch: all rows hang" in err[0]
+
+
 def test_failed_verdicts_are_dropped_when_asked(run, battles, tmp_path):
     frame = pd.read_csv(battles)
     frame.loc[[3, 5], "winner"] = ["error", None]

@@ -112,6 +112,10 @@ CASES = {
     Remedy.CHOOSE_FEATURES: (lambda: FRAME.assign(votes_a=1, votes_b=2), ""),
     Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "crowd"}), ""),
     Remedy.PUT_SIDES_FOR_NAMES: (by_name, ""),
+    Remedy.RELABEL_OUTCOMES: (
+        lambda: FRAME.replace({"winner": {"model_b": "other"}}),
+        "",
+    ),
     Remedy.CONVERT_OUTCOMES: (
         lambda: FRAME.replace({"winner": {"model_a": "1", "model_b": "0"}}),
         "",

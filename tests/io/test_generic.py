@@ -101,6 +101,35 @@ def test_feather(tmp_path):
     check(read_battles(path))
 
 
+def test_decimal_commas(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text(
+        "model_a;model_b;winner;len_a;len_b;prompt_id\n"
+        "4,5;5,25;0,5;1,25;3;1,5\n4,5;6,75;1;NA;-1,5e2;2,5\n"
+    )
+    table = read_battles(path)
+    assert table["model_a"].tolist() == ["4,5", "4,5"]
+    assert table["prompt_id"].tolist() == ["1,5", "2,5"]
+    assert table["winner"].tolist() == [0.5, 1.0]
+    assert table["len_a"].fillna(0).tolist() == [1.25, 0.0]
+    assert table["len_b"].tolist() == [3.0, -150.0]
+
+
+def test_commas_that_may_be_of_thousands(tmp_path):
+    (path := tmp_path / "b.csv").write_text(
+        "model_a;model_b;winner;len_a;len_b\nx;y;tie;1,250;3\n"
+    )
+    with pytest.warns(DataWarning, match="comma of '1,250' may mark decimals or"):
+        assert read_battles(path)["len_a"].tolist() == ["1,250"]
+
+
+def test_bad_lines_in_another_encoding(tmp_path):
+    (path := tmp_path / "b.csv").write_bytes(text().encode() + "fö\n".encode("latin-1"))
+    for drop in (False, True):
+        with pytest.raises(BattlesError, match=r"codec can't decode .*\. If the text"):
+            read_battles(path, drop_invalid=drop)
+
+
 def test_file_format_that_the_name_does_not_tell(tmp_path):
     (path := tmp_path / "b.dat").write_text(text(), "utf-8")
     with pytest.raises(BattlesError, match="unknown format"):
@@ -110,11 +139,13 @@ def test_file_format_that_the_name_does_not_tell(tmp_path):
         read_battles(path, file_format="xls")
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "csv.gz"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "jsonl", "parquet", "csv.gz", "csv.zip", "jsonl.bz2"]
+)
 def test_standard_input(tmp_path, kind, monkeypatch):
     table = pd.DataFrame(ROWS, columns=NAMES)
     path = tmp_path / f"b.{kind}"
-    if kind == "jsonl":
+    if kind.startswith("jsonl"):
         table.to_json(path, orient="records", lines=True)
     elif kind == "parquet":
         table.to_parquet(path)
@@ -312,7 +343,7 @@ def test_bad_line_among_many_is_found_and_counted(tmp_path):
     rows = [row] * 20_000
     rows[17_300] = row[:-5]
     (path := tmp_path / "b.jsonl").write_text("\n".join(rows))
-    match = r"b.jsonl: .*line 17301: .*\(1 of 20000 lines are no JSON\)"
+    match = r"b.jsonl: .*line 17301: .*\(1 of 20000 lines are no JSON\)\."
     with pytest.raises(BattlesError, match=match + r" .*drop_invalid=True\)"):
         read_battles(path)
 
@@ -325,13 +356,13 @@ def test_bad_rows_of_a_csv_are_found_and_counted(tmp_path):
     )
     match = (
         r"b.csv: .*line 17302: Expected 3 columns, got 2: 'x,y' \(2 of 20000 lines "
-        r"have not a cell a column\) .*drop_invalid=True\)"
+        r"have not a cell a column\)\. .*drop_invalid=True\)"
     )
     with pytest.raises(BattlesError, match=match):
         read_battles(path)
     path.write_text("model_a,model_b,winner\nx,y\n")
     for drop in (False, True):
-        with pytest.raises(BattlesError, match=r"got 2: 'x,y'$"):
+        with pytest.raises(BattlesError, match=r"got 2: 'x,y'\.$"):
             read_battles(path, drop_invalid=drop)
 
 
