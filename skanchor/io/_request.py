@@ -14,9 +14,9 @@ import pandas as pd
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.io._format import Format
 from skanchor.io.generic import column_called, label_key
-from skanchor.io.tools import Reader, reader_called, recognise
+from skanchor.io.tools import Reader
 
-__all__ = ["Request", "judge_names"]
+__all__ = ["Request", "for_each_file"]
 
 
 @dataclass(eq=False)
@@ -25,7 +25,7 @@ class Request:
 
     Attributes
     ----------
-    format, file_format, encoding, columns, labels, levels, tie_margin, drop_invalid
+    file_format, encoding, columns, labels, levels, tie_margin, drop_invalid
         As in :func:`skanchor.io.read_battles`.
     ids : set of str
         Columns of labels.
@@ -35,7 +35,6 @@ class Request:
         What each file was taken for.
     """
 
-    format: str
     file_format: str | None
     encoding: str | None
     columns: dict[str, str]
@@ -53,14 +52,6 @@ class Request:
     _has_scores: bool = False
     _has_tables: bool = False
     _judge_used: bool = False
-
-    def reader(self, raw: pd.DataFrame) -> Reader | None:
-        """The tool whose file this is; None for a table."""
-        if self.format == "table":
-            return None
-        if self.format != "auto":
-            return reader_called(self.format)
-        return recognise(raw)
 
     # ----------------------------------------------------------------- what is used
     def saw_file(self, known: Format, names: Iterable[str]) -> None:
@@ -152,15 +143,17 @@ class Request:
             )
 
 
-def judge_names(judge: Any, n_files: int) -> Sequence[str | None]:
-    """The judge given for each file.
+def for_each_file(given: Any, n_files: int, what: str) -> Sequence[Any]:
+    """What is given for each file: the same, unless there is one for each.
 
     Parameters
     ----------
-    judge : str, sequence of str and None, or None
+    given : str, sequence of str and None, or None
         As in :func:`skanchor.io.read_battles`.
     n_files : int
         How many files there are.
+    what : str
+        What is given, such as ``"judges"``.
 
     Returns
     -------
@@ -171,11 +164,11 @@ def judge_names(judge: Any, n_files: int) -> Sequence[str | None]:
     BattlesError
         If there are as many names neither as files nor one.
     """
-    if judge is None or isinstance(judge, str):
-        return [judge] * n_files
-    names = [None if name is None else str(name) for name in judge]
+    if given is None or isinstance(given, str):
+        return [given] * n_files
+    names = [None if name is None else str(name) for name in given]
     if len(names) == 1:
         return names * n_files
     if len(names) != n_files:
-        raise BattlesError(f"{len(names)} judges are given for {n_files} files.")
+        raise BattlesError(f"{len(names)} {what} are given for {n_files} files.")
     return names

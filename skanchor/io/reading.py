@@ -14,7 +14,7 @@ from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.io._format import Format
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._progress import with_bar
-from skanchor.io._request import Request, judge_names
+from skanchor.io._request import Request, for_each_file
 from skanchor.io._source import Source
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
@@ -27,7 +27,7 @@ from skanchor.io.generic import (
     standard_names,
 )
 from skanchor.io.registry import format_of
-from skanchor.io.tools import Reader
+from skanchor.io.tools import Reader, reader_called, recognise
 
 __all__ = ["read_battles"]
 
@@ -38,7 +38,7 @@ Path = str | os.PathLike[str]
 
 def read_battles(
     path: Path | Sequence[Path],
-    format: str = "auto",
+    format: str | Sequence[str] = "auto",
     *,
     file_format: str | None = None,
     encoding: str | None = None,
@@ -60,11 +60,12 @@ def read_battles(
         ``.gz``, ``.bz2``, ``.zst`` or ``.zip`` behind it, ``.parquet`` (``.pq``) or
         ``.feather`` (``.arrow``); ``"-"`` is standard input. Several files become one
         table, in which the name of a file is the judge's where a file names none.
-    format : str, default="auto"
+    format : str or sequence of str, default="auto"
         Which tool wrote the files, such as ``"alpaca_eval"`` (the page on formats
         lists all), or ``"table"`` for a table with or without the standard columns.
         ``"auto"`` recognises tools by their columns, and takes other files as tables
-        that must have the standard columns ``model_a``, ``model_b`` and ``winner``.
+        that must have the standard columns ``model_a``, ``model_b`` and ``winner``. A
+        sequence gives that of each file.
     file_format : str, optional
         Such as ``"csv"``, where the suffix does not tell it.
     encoding : str, optional
@@ -135,7 +136,6 @@ def read_battles(
     if not tie_margin >= 0.0:
         raise ValueError(f"tie_margin must not be negative, got {tie_margin!r}.")
     request = Request(
-        format=format,
         file_format=file_format,
         encoding=encoding,
         columns=dict(columns or {}),
@@ -146,12 +146,13 @@ def read_battles(
         verbose=verbose,
         ids={*_IDS, *ids, *(new for old, new in (columns or {}).items() if old in ids)},
     )
-    judges = judge_names(judge, len(paths))
+    judges = for_each_file(judge, len(paths), "judges")
+    tools = for_each_file(format, len(paths), "formats")
     several = len(paths) > 1
     told_each = several and not isinstance(judge, str) and len(set(judges)) > 1
     tables = [
-        _read_file(Source.of(each), request, name, several, told_each)
-        for each, name in zip(paths, judges, strict=True)
+        _read_file(Source.of(each), tool, request, name, several, told_each)
+        for each, tool, name in zip(paths, tools, judges, strict=True)
     ]
     request.refuse_leftovers(judge)
     table = _joined(tables)
@@ -160,7 +161,12 @@ def read_battles(
 
 
 def _read_file(
-    source: Source, request: Request, judge: str | None, several: bool, told_each: bool
+    source: Source,
+    tool: str,
+    request: Request,
+    judge: str | None,
+    several: bool,
+    told_each: bool,
 ) -> pd.DataFrame:
     known = format_of(source, request.file_format)
     where = source.label
@@ -169,8 +175,11 @@ def _read_file(
     request.saw_file(known, raw.columns)
     with located(where):
         raw = renamed(raw, request.columns)
-        reader = request.reader(raw)
+        reader = _reader(raw, tool)
         if reader is None:
+            raw = standard_names(raw)
+            if tool == "auto":
+                require_battles(raw)
             table = _as_table(raw, request, from_text=known.is_text)
         else:
             table = _of_tool(raw, reader, request)
@@ -185,6 +194,13 @@ def _read_file(
     if reader is not None or request.drop_invalid:
         table = drop_failed(table, where)
     return table
+
+
+def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
+    """The reader of a file; None for a table."""
+    if tool == "table":
+        return None
+    return recognise(raw) if tool == "auto" else reader_called(tool)
 
 
 def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
@@ -214,10 +230,7 @@ def _advice(error: Exception) -> Sequence[Advice]:
 
 
 def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.DataFrame:
-    """A table in columns of its own."""
-    raw = standard_names(raw)
-    if request.format == "auto":
-        require_battles(raw)
+    """A table in columns of its own, the standard ones by their names."""
     ids = {column_called(raw.columns, name) or name for name in request.ids}
     try:
         table = typed(raw, ids, from_text=from_text)

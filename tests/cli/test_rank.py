@@ -435,6 +435,27 @@ def test_levels_and_tie_margin(run, tmp_path, monkeypatch):
     assert "graded verdicts ['A>C']" in err[-1]
 
 
+def test_format_of_each_file(run, tmp_path):
+    scores = [
+        (prompt, model, len(model) + prompt % 3 * (model == "elk"))
+        for prompt in range(60)
+        for model in ("owl", "elk", "bee", "fennec")
+    ]
+    columns = ["prompt_id", "model", "score"]
+    pd.DataFrame(scores, columns=columns).to_csv(points := tmp_path / "gpt.csv")
+    winners = ["model_a", "model_b", "tie"]
+    votes = [(a, b, w) for a in ("owl", "elk", "bee") for b in ("owl", "elk", "bee")
+             for w in winners if a != b]  # fmt: skip
+    columns = ["model_a", "model_b", "winner"]
+    pd.DataFrame(votes, columns=columns).to_csv(people := tmp_path / "human.csv")
+    files = [people, points, "--folds", "2", "--item-effects", "none"]
+    code, out, _ = run("rank", *files, "--from", "auto,scores")
+    assert code == 0 and "* fennec" in out
+    assert "No row is by" in run("rank", points, "--from", "scores")[2][0]
+    code, _, err = run("rank", *files, "--from", "auto,auto,scores")
+    assert (code, len(err)) == (2, 1) and "3 formats are given for 2 files" in err[0]
+
+
 def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
     def fail(*args):
         raise OSError(28, "No space left on device")
@@ -453,7 +474,7 @@ def test_text_columns(run, battles, tmp_path):
         frame[f"text {side}"] = ["so **it** is! " * int(n) for n in words]
     frame.to_json(path := tmp_path / "b.jsonl", orient="records", lines=True)
     flags = ["--features", "words", "--text-columns"]
-    code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
+    code, out, err = run("rank", path, *FAST, *flags, "Text A, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
     for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
         code, _, err = run("rank", path, *flags, given)
