@@ -66,6 +66,11 @@ class Remedy(Enum):
         "Drop those battles, or leave out failed verdicts with read_battles(path, "
         "drop_invalid=True)."
     )
+    DROP_BAD_LINES = "Leave such lines out with read_battles(path, drop_invalid=True)."
+    READ_AS_SCORES = (
+        "Tables of scores are read with read_battles(path, format='scores')."
+    )
+    READ_AS_TABLE = "Leave them out, or read the files with format='table'."
     CHOOSE_FEATURES = (
         "Drop them, or ask for those that are features: split_battles(table, "
         "features=[...])."
@@ -77,6 +82,9 @@ class Remedy(Enum):
     PUT_SIDES_FOR_NAMES = (
         "Put in their place the column that names the winner, 'model_a' or 'model_b': "
         "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."
+    )
+    RELABEL_OUTCOMES = (
+        "Say what they mean with read_battles(path, labels={{'left': 'model_a'}})."
     )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
     CHOOSE_NEW_MODELS = (

@@ -119,6 +119,12 @@ class Sample:
         """The same sample, its battles with other columns or in other roles."""
         return replace(self, X=X)
 
+    def without_features(self) -> Sample:
+        """The same sample for a method that uses no features of responses."""
+        return replace(
+            self, X=self.X.without_features(), inputs=self.inputs.without_features()
+        )
+
     def weighted(self, weight: Array) -> Sample:
         """The same rows with other weights."""
         return replace(self, weight=weight)

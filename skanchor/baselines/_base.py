@@ -65,7 +65,7 @@ class TwoStages(ComparisonEstimator):
     def _admit(self, sample: Sample) -> Sample:
         """Rows in their roles, as the definition reads them."""
         if not self.uses_features:
-            sample = sample.with_battles(sample.X.without_features())
+            sample = sample.without_features()
         return admit_to_ranking(sample, self.new_models)
 
     def _keep(self, sample: Sample, fits: StageFits) -> None:
@@ -131,7 +131,7 @@ class PlugIn(TwoStages, ScoreEstimator):
         check_scores(X, scores)
         self._keep(sample, fits)
         counts = count_rows(X, sample.weight)
-        self.result_ = PointResult(X.models, X.is_new, scores, *counts)
+        self.result_ = PointResult(X.models, X.is_new, scores, *counts, sample.inputs)
 
 
 def check_scores(X: Comparisons, scores: Array) -> None:

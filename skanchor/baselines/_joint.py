@@ -107,6 +107,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
             covariance[None],
             unbounded | (not converged),
             *count_rows(X, sample.weight),
+            inputs=sample.inputs,
         )
 
     def _first_values(self, model: JointModel, scores: Array) -> Array:

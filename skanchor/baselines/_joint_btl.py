@@ -91,6 +91,7 @@ class JointBTL(RankingEstimator):
             (recentre @ covariance @ recentre.T)[None],
             unbounded,
             *count_rows(X, sample.weight),
+            inputs=sample.inputs.without_features(),
         )
 
     def _read(self, sample: Sample) -> Sample:

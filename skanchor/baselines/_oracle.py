@@ -110,6 +110,7 @@ class Oracle(RankingEstimator):
             covariance[None],
             unbounded,
             *count_rows(X, sample.weight),
+            inputs=sample.inputs,
         )
 
     def _check_truth(self) -> None:

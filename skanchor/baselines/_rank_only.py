@@ -59,8 +59,7 @@ class RankOnly(RankOnlyEstimator):
 
     # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        sample = sample.with_battles(sample.X.without_features())
-        sample = admit_to_ranking(sample, self.new_models)
+        sample = admit_to_ranking(sample.without_features(), self.new_models)
         X = sample.X
         fits = StageFits(sample, self._part("btl"))
         rates = self._estimate(fits)[0]
@@ -74,7 +73,7 @@ class RankOnly(RankOnlyEstimator):
         self.models_, self.judges_ = X.models, X.judges
         self.new_models_ = X.models[X.is_new]
         counts = count_rows(X, sample.weight)
-        self.result_ = PointResult(X.models, X.is_new, rates, *counts)
+        self.result_ = PointResult(X.models, X.is_new, rates, *counts, sample.inputs)
         self._remember(fits)
 
     def _implied_scores(self) -> Array:

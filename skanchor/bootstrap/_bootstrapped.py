@@ -190,6 +190,10 @@ class Bootstrapped(RankingEstimator):
         self.models_, self.new_models_ = refits.models, self.estimator_.new_models_
         inner = self.estimator_.result_
         unbounded = getattr(inner, "unbounded", np.zeros(len(refits.models), bool))
+        # The method has seen encoded battles, which know of no other columns.
+        inputs = sample.inputs
+        if not inner.inputs.features:
+            inputs = inputs.without_features()
         self.result_ = BootstrapRanking(
             refits.models,
             refits.is_new,
@@ -198,6 +202,7 @@ class Bootstrapped(RankingEstimator):
             unbounded,
             inner.n_human,
             inner.n_judge,
+            inputs=inputs,
             refits=refits,
             kind=self.kind,
         )

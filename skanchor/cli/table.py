@@ -33,11 +33,11 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--from",
-        dest="tool",
+        dest="tools",
         default="auto",
-        metavar="FORMAT",
-        help="tool that wrote the files, such as alpaca_eval or arena_hard, or table "
-        "(default: told by their columns)",
+        metavar="FORMAT,...",
+        help="tool that wrote the files, such as alpaca_eval or arena_hard, or table; "
+        "one for all, or one for each (default: auto, told by their columns)",
     )
     parser.add_argument(
         "--format",
@@ -180,7 +180,7 @@ def check_table(options: argparse.Namespace) -> None:
 def _of_files(options: argparse.Namespace) -> dict[str, Any]:
     """What says how files are read, by flag."""
     return {
-        "--from": options.tool != "auto",
+        "--from": options.tools != "auto",
         "--format": options.file_format,
         "--encoding": options.encoding,
         "--labels": options.labels,
@@ -204,7 +204,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
 
         table = read_battles(
             options.battles,
-            options.tool,
+            _names(options.tools) or "auto",
             file_format=options.file_format,
             encoding=options.encoding,
             columns=renames,
@@ -250,7 +250,13 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     import pandas as pd
 
     # The name is shown under the leaderboard.
-    return pd.Series(join_groups(X, names), name=", ".join(names))
+    groups = pd.Series(join_groups(X, names), name=", ".join(names))
+    if len(groups) > 1 and groups.nunique() == 1:
+        raise BadInputError(
+            f"--groups {','.join(names)}: all rows hang together by shared values; "
+            "name fewer columns"
+        )
+    return groups
 
 
 def _group_names(options: argparse.Namespace) -> list[str]:

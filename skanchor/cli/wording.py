@@ -23,12 +23,16 @@ ADVICE = {
     "latin-1.",
     Remedy.DROP_INVALID: "Drop those battles, or leave out failed verdicts with "
     "--drop-invalid.",
+    Remedy.DROP_BAD_LINES: "Leave such lines out with --drop-invalid.",
+    Remedy.READ_AS_SCORES: "Tables of scores are read with --from scores.",
+    Remedy.READ_AS_TABLE: "Leave out --labels, or read the files with --from table.",
     Remedy.CHOOSE_FEATURES: "Drop them with --drop-features, or ask for those that are "
     "features with --features.",
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
     "another label.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
     "'model_a' or 'model_b'.",
+    Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",

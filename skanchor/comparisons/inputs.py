@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skanchor.comparisons.encoded import Comparisons
@@ -13,6 +14,7 @@ __all__ = ["Inputs"]
 
 # The rater tells copies of a battle apart.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater")
+_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Inputs:
         frame = None if isinstance(table, Comparisons) else as_frame(table)
         if frame is None or not encoded.named:
             return cls(features, (), name)
-        used = {declared(stem) + side for stem in features for side in ("_a", "_b")}
+        used = set(_columns(features))
         # Groups may have been joined of several columns.
         used |= set((name or "").split(", "))
         ignored = tuple(
@@ -69,17 +71,37 @@ class Inputs:
         )
         return cls(features, ignored, name)
 
+    def without_features(self) -> Inputs:
+        """What a method has read that uses no features: their columns are ignored.
+
+        Returns
+        -------
+        Inputs
+        """
+        return replace(
+            self, features=(), ignored=(*self.ignored, *_columns(self.features))
+        )
+
     def __str__(self) -> str:
         features = (
-            f"Features: {', '.join(self.features)}."
+            f"Features: {_listed(self.features)}."
             if self.features
             else "Features: none; a judge's taste for kinds of responses is not "
             "corrected."
         )
-        ignored = f"Columns ignored: {', '.join(self.ignored) or 'none'}."
+        ignored = f"Columns ignored: {_listed(self.ignored) or 'none'}."
         groups = (
             f"Groups: {self.groups}."
             if self.groups is not None
             else "Groups: none; rows count as independent."
         )
         return "\n".join([features, ignored, groups])
+
+
+def _columns(features: Sequence[str]) -> list[str]:
+    return [declared(stem) + side for stem in features for side in ("_a", "_b")]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

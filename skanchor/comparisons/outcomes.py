@@ -96,7 +96,8 @@ class Outcomes:
             bad = ~((values >= 0) & (values <= 1))
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
-                f"{float(values[np.argmax(bad)])!r}."
+                f"{float(values[np.argmax(bad)])!r}.",
+                advice=Advice(Remedy.RELABEL_OUTCOMES),
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)
@@ -150,7 +151,8 @@ def _how_to_recode(
         return "they are names of models.", [Advice(Remedy.PUT_SIDES_FOR_NAMES)]
     if all(map(is_number, labels)):
         return "they are numbers as text.", [Advice(Remedy.CONVERT_OUTCOMES)]
-    return f"use {sorted(WINNER_VALUES)} or numbers in [0, 1].", []
+    known = sorted(WINNER_VALUES)
+    return f"use {known} or numbers in [0, 1].", [Advice(Remedy.RELABEL_OUTCOMES)]
 
 
 def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:

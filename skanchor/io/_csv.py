@@ -4,44 +4,80 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import pyarrow as pa
 
-from skanchor.io._encoding import encoding_of
+from skanchor.io._encoding import encoding_of, require_encoding
 from skanchor.io._format import Format, to_pandas
-from skanchor.io._lost_lines import warn_of_lost_lines
+from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._source import Source
+
+if TYPE_CHECKING:
+    from pyarrow import csv
 
 __all__ = ["CSV", "TSV"]
 
 _DELIMITERS = ",\t;|"
+_FAULT = "have not a cell a column"
+_OF_ONE_LINE = re.compile(r"Expected \d+ columns, got \d+")
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 def _read_separated(
     source: Source, encoding: str | None, drop_invalid: bool, usual: str
 ) -> pd.DataFrame:
+    try:
+        table, bad = _parsed(source, encoding, usual, lenient=drop_invalid)
+    except pa.ArrowInvalid as error:
+        if drop_invalid or not _OF_ONE_LINE.search(str(error)):
+            raise
+        # Once more, to tell which they are.
+        table, bad = _parsed(source, encoding, usual, lenient=True)
+        drop_invalid = not bad
+    if bad and not (drop_invalid and len(table)):
+        row = bad[0]
+        raise BadLinesError(
+            f"line {row.number}: Expected {row.expected_columns} columns, got "
+            f"{row.actual_columns}: {(row.text or '')[:40]!r}",
+            len(bad),
+            len(table),
+            _FAULT,
+        )
+    numbers = [row.number for row in bad]
+    warn_of_lost_lines(source.label, numbers, len(table), _FAULT)
+    return table
+
+
+def _parsed(
+    source: Source, encoding: str | None, usual: str, *, lenient: bool
+) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
+    """Everything as text; bad lines, if they are not to end it all."""
     from pyarrow import csv
 
-    bad: list[int] = []
+    bad: list[csv.InvalidRow] = []
 
     def skip(row: csv.InvalidRow) -> str:
-        bad.append(row.number)
+        bad.append(row)
         return "skip"
 
     head = source.head()
     encoding = encoding_of(head, encoding)
+    if lenient:
+        # The handler of bad lines cannot refuse those in another encoding.
+        with source.open() as file:
+            require_encoding(file, encoding)
     parse = csv.ParseOptions(
         delimiter=_delimiter(head.decode(encoding, "ignore"), usual),
         newlines_in_values=True,
-        invalid_row_handler=skip if drop_invalid else None,
+        invalid_row_handler=skip if lenient else None,
     )
     # pyarrow drops the mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     # Only one thread knows the numbers of bad rows.
-    read = csv.ReadOptions(encoding=name, use_threads=not drop_invalid)
-    # Everything as text: pyarrow guesses types from the first block of the file.
+    read = csv.ReadOptions(encoding=name, use_threads=not lenient)
+    # As text: pyarrow guesses types from the first block of the file.
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
     text = csv.ConvertOptions(
@@ -50,9 +86,7 @@ def _read_separated(
     # The first rows have been looked at for the names alone.
     bad.clear()
     with source.open() as file:
-        table = to_pandas(csv.read_csv(file, read, parse, text))
-    warn_of_lost_lines(source.label, bad, len(table), "have not a cell a column")
-    return table
+        return to_pandas(csv.read_csv(file, read, parse, text)), bad
 
 
 def _delimiter(head: str, usual: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import codecs
+from typing import IO
 
-__all__ = ["decoded", "encoding_of"]
+__all__ = ["decoded", "encoding_of", "require_encoding"]
 
 _MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -64,3 +65,24 @@ def decoded(data: bytes, told: str | None) -> str:
         If it is in another encoding.
     """
     return data.decode(encoding_of(data[:4], told))
+
+
+def require_encoding(file: IO[bytes], encoding: str) -> None:
+    """Refuse a text that is in another encoding, without keeping it.
+
+    Parameters
+    ----------
+    file : file
+        Opened at its beginning.
+    encoding : str
+        What :func:`encoding_of` tells.
+
+    Raises
+    ------
+    UnicodeDecodeError
+        If it is.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)()
+    while block := file.read(1 << 20):
+        decoder.decode(block)
+    decoder.decode(b"", final=True)

@@ -33,6 +33,8 @@ class Format:
         `name`: ".
     packed : bool, default=True
         Whether its files may be packed, as by gzip.
+    is_encoded : bool, default=True
+        Whether its files are text, so that they have an encoding.
     is_text : bool, default=False
         Whether `read` gives every cell as text, for `columns.typed` to parse.
     """
@@ -41,6 +43,7 @@ class Format:
     suffixes: tuple[str, ...]
     read: Callable[[Source, str | None, bool], pd.DataFrame]
     packed: bool = True
+    is_encoded: bool = True
     is_text: bool = False
 
     @property

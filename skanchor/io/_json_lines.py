@@ -9,7 +9,7 @@ import pandas as pd
 
 from skanchor.io._encoding import decoded
 from skanchor.io._format import Format
-from skanchor.io._lost_lines import warn_of_lost_lines
+from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._source import Source
 
 __all__ = ["JSON_LINES"]
@@ -18,6 +18,8 @@ _DUE = (
     "Each line must be one battle, as pandas writes it with "
     "to_json(path, orient='records', lines=True)."
 )
+
+_FAULT = "are no JSON"
 
 # Where tools that write one object keep their battles in it.
 _ENVELOPES = ("matches", "battles", "data", "records")
@@ -33,7 +35,7 @@ def _read_objects(
         records = json.loads(text)
     else:
         records, bad = _lines(text, start, drop_invalid)
-        warn_of_lost_lines(source.label, bad, len(records), "are no JSON")
+        warn_of_lost_lines(source.label, bad, len(records), _FAULT)
     if len(records) == 1:
         records = _opened(records[0])
     for number, record in enumerate(records, start=1):
@@ -72,9 +74,7 @@ def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]
                 first = f"line {number}: {error}"
             bad.append(number)
     if bad and not (drop_bad and records):
-        n_lines = len(records) + len(bad)
-        count = f" ({len(bad)} of {n_lines} lines are no JSON)" if n_lines > 1 else ""
-        raise ValueError(first + count)
+        raise BadLinesError(first, len(bad), len(records), _FAULT)
     return records, bad
 
 

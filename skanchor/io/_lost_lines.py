@@ -7,7 +7,27 @@ from collections.abc import Sequence
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["warn_of_lost_lines"]
+__all__ = ["BadLinesError", "warn_of_lost_lines"]
+
+
+class BadLinesError(ValueError):
+    """Lines of a file cannot be read.
+
+    Parameters
+    ----------
+    first : str
+        Which is the first, and what is wrong with it.
+    n_bad, n_good : int
+        How many there are, and how many others.
+    what : str
+        What is wrong with them all.
+    """
+
+    def __init__(self, first: str, n_bad: int, n_good: int, what: str):
+        n_lines = n_bad + n_good
+        count = f" ({n_bad} of {n_lines} lines {what})" if n_lines > 1 else ""
+        super().__init__(first + count)
+        self.may_be_dropped = n_good > 0
 
 
 def warn_of_lost_lines(label: str, lost: Sequence[int], kept: int, what: str) -> None:

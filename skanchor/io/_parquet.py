@@ -30,5 +30,6 @@ def _read_feather(
 
 
 # Both compress by themselves.
-PARQUET = Format("Parquet", (".parquet", ".pq"), _read_parquet, packed=False)
-FEATHER = Format("Feather", (".feather", ".arrow"), _read_feather, packed=False)
+_BINARY = {"packed": False, "is_encoded": False}
+PARQUET = Format("Parquet", (".parquet", ".pq"), _read_parquet, **_BINARY)
+FEATHER = Format("Feather", (".feather", ".arrow"), _read_feather, **_BINARY)

@@ -12,6 +12,9 @@ from skanchor.exceptions import DataWarning
 __all__ = ["typed"]
 
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
+# A comma with three digits behind it may also mark thousands.
+_WITH_COMMA = r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?"
+_CLEAR_COMMA = r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?:[eE][-+]?\d+)?"
 _BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 
 
@@ -53,6 +56,9 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
         return whole
     missing = column.isin(_MISSING)
     values = column[~missing]
+    if name.endswith(("_a", "_b")) or name == "winner":
+        if _has_decimal_commas(values, name):
+            return pd.to_numeric(column.mask(missing).str.replace(",", "."))
     # Outcomes and judges are few texts in many rows.
     codes, texts = pd.factorize(values)
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
@@ -72,6 +78,23 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
         )
     # In a column of text only shown_first has a word for "unknown".
     return column.mask(missing if name == "shown_first" else column == "")
+
+
+def _has_decimal_commas(values: pd.Series, name: str) -> bool:
+    """Whether all are numbers as written in much of Europe, ``0,5``."""
+    head = values.head(100)
+    head = head[head.str.contains(",", regex=False)]
+    if not len(head) or not values.str.fullmatch(_WITH_COMMA).all():
+        return False
+    is_clear = bool(values.str.fullmatch(_CLEAR_COMMA).any())
+    if not is_clear:
+        warnings.warn(
+            f"Column {name!r} is taken as text: the comma of {head.iloc[0]!r} may mark "
+            "decimals or thousands.",
+            DataWarning,
+            stacklevel=5,
+        )
+    return is_clear
 
 
 def _as_numbers(column: pd.Series) -> pd.Series | None:

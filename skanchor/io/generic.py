@@ -15,6 +15,7 @@ __all__ = [
     "column_called",
     "drop_failed",
     "fail_invalid",
+    "label_key",
     "relabelled",
     "renamed",
     "require_battles",
@@ -90,11 +91,14 @@ def require_battles(table: pd.DataFrame) -> None:
     if not missing:
         return
     near = nearest(table)
+    advice = [Advice(Remedy.NAME_COLUMNS)]
+    if {"model", "score"} <= set(table):
+        advice = [Advice(Remedy.READ_AS_SCORES)]
     raise BattlesError(
         f"The format is not known: the file has the columns {list(table)[:20]} and "
         f"lacks {missing}"
         + (f"; it comes near to {', '.join(near)}." if near else "."),
-        advice=Advice(Remedy.NAME_COLUMNS),
+        advice=advice,
     )
 
 
@@ -111,25 +115,16 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-
-    Raises
-    ------
-    BattlesError
-        If none of the labels occurs, or labels would become numbers beside others.
     """
-    meant = {_key(label): value for label, value in labels.items()}
+    meant = {label_key(label): value for label, value in labels.items()}
     codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
-    if not any(_key(label) in meant for label in found):
-        raise BattlesError(
-            f"None of the labels {list(labels)} occurs in column 'winner', which holds "
-            f"{[str(label) for label in found[:10]]}."
-        )
-    values = pd.Series([meant.get(_key(label), label) for label in found] + [None])
+    values = pd.Series([meant.get(label_key(label), label) for label in found] + [None])
     winner = values.iloc[codes].set_axis(table.index)
     return table.assign(winner=winner.infer_objects())
 
 
-def _key(label: Any) -> str:
+def label_key(label: Any) -> str:
+    """Write an outcome label so that case, blanks and the type do not matter."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return str(label).strip().casefold()

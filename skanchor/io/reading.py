@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -13,7 +12,9 @@ import pyarrow as pa
 from skanchor.comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.io._format import Format
+from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._progress import with_bar
+from skanchor.io._request import Request, for_each_file
 from skanchor.io._source import Source
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
@@ -37,13 +38,13 @@ Path = str | os.PathLike[str]
 
 def read_battles(
     path: Path | Sequence[Path],
-    format: str = "auto",
+    format: str | Sequence[str] = "auto",
     *,
     file_format: str | None = None,
     encoding: str | None = None,
     columns: Mapping[str, str] | None = None,
     labels: Mapping[Any, Any] | None = None,
-    judge: str | Sequence[str] | None = None,
+    judge: str | Sequence[str | None] | None = None,
     levels: Mapping[str, float] | None = None,
     tie_margin: float = 0.0,
     drop_invalid: bool = False,
@@ -59,11 +60,12 @@ def read_battles(
         ``.gz``, ``.bz2``, ``.zst`` or ``.zip`` behind it, ``.parquet`` (``.pq``) or
         ``.feather`` (``.arrow``); ``"-"`` is standard input. Several files become one
         table, in which the name of a file is the judge's where a file names none.
-    format : str, default="auto"
+    format : str or sequence of str, default="auto"
         Which tool wrote the files, such as ``"alpaca_eval"`` (the page on formats
         lists all), or ``"table"`` for a table with or without the standard columns.
         ``"auto"`` recognises tools by their columns, and takes other files as tables
-        that must have the standard columns ``model_a``, ``model_b`` and ``winner``.
+        that must have the standard columns ``model_a``, ``model_b`` and ``winner``. A
+        sequence gives that of each file.
     file_format : str, optional
         Such as ``"csv"``, where the suffix does not tell it.
     encoding : str, optional
@@ -74,8 +76,8 @@ def read_battles(
         Outcome labels of tables, from the file's own to ``"model_a"``, ``"model_b"``,
         ``"tie"``, ``"both_bad"`` or a number in [0, 1].
     judge : str or sequence of str, optional
-        The judge of files that name none; a sequence gives that of each file.
-        ``"human"`` stands for people.
+        The judge of files that name none; a sequence gives that of each file, None
+        where it names its own. ``"human"`` stands for people.
     levels : mapping from str to float, optional
         What graded verdicts are worth, such as ``{"A>B": 1.0, "B>A": 0.0}``: by
         default ``A>>B``, ``A>B``, ``A=B``, ``B>A``, ``B>>A`` are 1, 0.75, 0.5, 0.25, 0.
@@ -131,8 +133,9 @@ def read_battles(
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     if not paths:
         raise BattlesError("No file is given to read battles from.")
-    request = _Request(
-        format=format,
+    if not tie_margin >= 0.0:
+        raise ValueError(f"tie_margin must not be negative, got {tie_margin!r}.")
+    request = Request(
         file_format=file_format,
         encoding=encoding,
         columns=dict(columns or {}),
@@ -143,11 +146,13 @@ def read_battles(
         verbose=verbose,
         ids={*_IDS, *ids, *(new for old, new in (columns or {}).items() if old in ids)},
     )
-    judges = _judge_names(judge, len(paths))
+    judges = for_each_file(judge, len(paths), "judges")
+    tools = for_each_file(format, len(paths), "formats")
     several = len(paths) > 1
+    told_each = several and not isinstance(judge, str) and len(set(judges)) > 1
     tables = [
-        _read_file(Source.of(each), request, name, several)
-        for each, name in zip(paths, judges, strict=True)
+        _read_file(Source.of(each), tool, request, name, several, told_each)
+        for each, tool, name in zip(paths, tools, judges, strict=True)
     ]
     request.refuse_leftovers(judge)
     table = _joined(tables)
@@ -155,78 +160,26 @@ def read_battles(
     return table
 
 
-@dataclass(eq=False)
-class _Request:
-    """What a user asks for, and what of it has come to use while files are read."""
-
-    format: str
-    file_format: str | None
-    encoding: str | None
-    columns: dict[str, str]
-    labels: dict[Any, Any]
-    levels: dict[str, float]
-    tie_margin: float
-    drop_invalid: bool
-    ids: set[str]
-    verbose: int
-    formats: dict[str, str] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-    known_levels: set[str] = field(default_factory=set)
-    judge_used: bool = False
-
-    def reader(self, raw: pd.DataFrame) -> Reader | None:
-        """The tool whose file this is; None for a table."""
-        if self.format == "table":
-            return None
-        if self.format != "auto":
-            return reader_called(self.format)
-        return recognise(raw)
-
-    def refuse_leftovers(self, judge: Any) -> None:
-        """Refuse what was asked for and nothing came of."""
-        absent = [name for name in self.columns if not column_called(self.seen, name)]
-        if absent:
-            raise BattlesError(
-                f"The battles table lacks the columns {absent}; it has "
-                f"{sorted(self.seen)[:20]}.",
-                advice=Advice(Remedy.NAME_COLUMNS),
-            )
-        unknown = [level for level in self.levels if level not in self.known_levels]
-        if unknown:
-            raise BattlesError(
-                f"No file has the graded verdicts {unknown}; those known of its format "
-                f"are {sorted(self.known_levels)}."
-            )
-        if judge is not None and not self.judge_used:
-            raise BattlesError(
-                f"The judge is given as {judge!r}, but the files name their judges."
-            )
-
-
-def _judge_names(judge: Any, n_files: int) -> Sequence[str | None]:
-    """The judge given for each file."""
-    if judge is None or isinstance(judge, str):
-        return [judge] * n_files
-    names = [str(name) for name in judge]
-    if len(names) == 1:
-        return names * n_files
-    if len(names) != n_files:
-        raise BattlesError(f"{len(names)} judges are given for {n_files} files.")
-    return names
-
-
 def _read_file(
-    source: Source, request: _Request, judge: str | None, several: bool
+    source: Source,
+    tool: str,
+    request: Request,
+    judge: str | None,
+    several: bool,
+    told_each: bool,
 ) -> pd.DataFrame:
     known = format_of(source, request.file_format)
     where = source.label
     with with_bar(source, request.verbose) as watched:
         raw = _load(watched, known, request)
-    request.seen.update(raw.columns)
+    request.saw_file(known, raw.columns)
     with located(where):
         raw = renamed(raw, request.columns)
-        reader = request.reader(raw)
+        reader = _reader(raw, tool)
         if reader is None:
+            raw = standard_names(raw)
+            if tool == "auto":
+                require_battles(raw)
             table = _as_table(raw, request, from_text=known.is_text)
         else:
             table = _of_tool(raw, reader, request)
@@ -235,13 +188,22 @@ def _read_file(
         judge is not None or several or (reader is not None and reader.needs_judge)
     ):
         table.insert(0, "judge", _judge_of(source, judge))
-        request.judge_used = True
+        request.used_judge()
+    elif judge is not None and told_each:
+        _check_judge(table["judge"], judge, where)
     if reader is not None or request.drop_invalid:
         table = drop_failed(table, where)
     return table
 
 
-def _load(source: Source, known: Format, request: _Request) -> pd.DataFrame:
+def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
+    """The reader of a file; None for a table."""
+    if tool == "table":
+        return None
+    return recognise(raw) if tool == "auto" else reader_called(tool)
+
+
+def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
     """The raw table of a file, blanks around names of columns dropped."""
     try:
         raw = known.read(source, request.encoding, request.drop_invalid)
@@ -251,29 +213,31 @@ def _load(source: Source, known: Format, request: _Request) -> pd.DataFrame:
             raise ValueError(f"the columns {twice} occur more than once.")
     # A damaged gzip file ends in EOFError or OSError.
     except (ValueError, TypeError, OSError, EOFError, pa.ArrowException) as error:
-        cause = " ".join(str(error).split()) or type(error).__name__
+        cause = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise BattlesError(
-            f"{source.label}: not readable as {known.name}: {cause}",
-            advice=Advice(Remedy.TELL_ENCODING) if _is_of_encoding(error) else (),
+            f"{source.label}: not readable as {known.name}: {cause}.",
+            advice=_advice(error),
         ) from error
     return raw
 
 
-def _is_of_encoding(error: Exception) -> bool:
-    return isinstance(error, UnicodeDecodeError) or "UTF8" in str(error)
+def _advice(error: Exception) -> Sequence[Advice]:
+    if isinstance(error, BadLinesError) and error.may_be_dropped:
+        return [Advice(Remedy.DROP_BAD_LINES)]
+    if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
+        return [Advice(Remedy.TELL_ENCODING)]
+    return []
 
 
-def _as_table(raw: pd.DataFrame, request: _Request, *, from_text: bool) -> pd.DataFrame:
-    """A table in columns of its own."""
-    raw = standard_names(raw)
-    if request.format == "auto":
-        require_battles(raw)
+def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.DataFrame:
+    """A table in columns of its own, the standard ones by their names."""
     ids = {column_called(raw.columns, name) or name for name in request.ids}
     try:
         table = typed(raw, ids, from_text=from_text)
     except (TypeError, ValueError) as error:
         raise BattlesError(f"the labels cannot be read: {error}.") from error
     if "winner" in table:
+        request.saw_outcomes(table["winner"])
         if request.labels:
             table = relabelled(table, request.labels)
         if request.drop_invalid:
@@ -281,7 +245,7 @@ def _as_table(raw: pd.DataFrame, request: _Request, *, from_text: bool) -> pd.Da
     return table
 
 
-def _of_tool(raw: pd.DataFrame, reader: Reader, request: _Request) -> pd.DataFrame:
+def _of_tool(raw: pd.DataFrame, reader: Reader, request: Request) -> pd.DataFrame:
     """A file of a tool."""
     absent = [marks - set(raw.columns) for marks in reader.markers]
     if absent and all(absent):
@@ -289,7 +253,7 @@ def _of_tool(raw: pd.DataFrame, reader: Reader, request: _Request) -> pd.DataFra
             f"This is no file of {reader.name!r}, which has the columns "
             f"{sorted(reader.markers[0])}; it has {list(raw)[:20]}."
         )
-    request.known_levels.update(reader.levels)
+    request.saw_tool(reader)
     options = reader.options(request.levels, request.tie_margin)
     try:
         return typed(reader.read(raw, options), request.ids, from_text=False)
@@ -298,6 +262,16 @@ def _of_tool(raw: pd.DataFrame, reader: Reader, request: _Request) -> pd.DataFra
             f"A file of {reader.name!r} has the column {error.args[0]!r}; this one has "
             f"{list(raw)[:20]}."
         ) from error
+
+
+def _check_judge(judges: pd.Series, given: str, where: str) -> None:
+    """Refuse another name for the judge than the one in the file."""
+    own = [name for name in judges.unique().tolist() if name != given]
+    if own:
+        raise BattlesError(
+            f"{where}: its judge is given as {given!r}, but column 'judge' holds "
+            f"{own[:5]}."
+        )
 
 
 def _judge_of(source: Source, judge: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
-from skanchor.comparisons import Comparisons, Inputs
+from skanchor.comparisons import Comparisons
 from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ class AnchorResult(RankingResult):
         The folds of each repeat.
     diagnostics : Diagnostics or None
         Signs that an interval should not be trusted; None for a plug-in.
-    inputs : Inputs
-        What of the table was used: features, groups, and the columns ignored.
     """
 
     rows: InfluenceSource
@@ -75,7 +73,6 @@ class AnchorResult(RankingResult):
     plug_in: Array
     fold_plan: list[FoldPlan]
     diagnostics: Diagnostics | None = None
-    inputs: Inputs = field(default_factory=Inputs)
 
     def extended(
         self,

@@ -1,4 +1,4 @@
-"""What results by model share: their labels, and a short look at the new ones."""
+"""What results by model share: labels, inputs, a short look at the new models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor.comparisons import Inputs
+
 __all__ = ["ModelResult"]
 
 SHOWN = 10
@@ -15,12 +17,13 @@ SHOWN = 10
 
 
 class ModelResult:
-    """What results by model share: their labels, and a short look at the new ones."""
+    """What results by model share: labels, inputs, a short look at the new models."""
 
     models: NDArray[Any]
     is_new: NDArray[np.bool_]
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
+    inputs: Inputs
 
     @property
     def _index(self) -> pd.Index:
@@ -49,10 +52,10 @@ class ModelResult:
             "rows"
         )
         if not self.is_new.any():
-            return f"{head}; see leaderboard()"
+            return f"{head}; see leaderboard()\n{self.inputs}"
         what, table = self._shown()
         shown = table.head(SHOWN).rename_axis(None)
         text = shown.to_string(float_format="{:.3f}".format)
         more = len(table) - SHOWN
         tail = f"\nand {more} more: see leaderboard()" if more > 0 else ""
-        return f"{head}\n{what}\n{text}{tail}"
+        return f"{head}\n{what}\n{text}{tail}\n{self.inputs}"

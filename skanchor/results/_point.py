@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
+from skanchor.comparisons import Inputs
 from skanchor.results._models import ModelResult
 
 __all__ = ["PointResult"]
@@ -29,6 +30,8 @@ class PointResult(ModelResult):
         Scores in logits, centred over the historical models, or win rates.
     n_human, n_judge : ndarray of shape (n_models,)
         Rows of each kind.
+    inputs : Inputs
+        What of the table was used: features, groups, and the columns ignored.
     """
 
     models: NDArray[Any]
@@ -36,6 +39,7 @@ class PointResult(ModelResult):
     estimates: Array
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
+    inputs: Inputs = field(default_factory=Inputs)
 
     @property
     def values(self) -> pd.Series:

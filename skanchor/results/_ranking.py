@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from skanchor._checks import check_level
 from skanchor._typing import Array
+from skanchor.comparisons import Inputs
 from skanchor.inference import (
     combine_repeats,
     holm_adjust,
@@ -47,6 +48,8 @@ class RankingResult(ModelResult):
         Part of ``covariances`` that comes from item effects.
     item_df : float
         Degrees of freedom of that part.
+    inputs : Inputs
+        What of the table was used: features, groups, and the columns ignored.
     """
 
     models: NDArray[Any]
@@ -58,6 +61,7 @@ class RankingResult(ModelResult):
     n_judge: NDArray[np.intp]
     item_covariances: Array | None = None
     item_df: float = np.inf
+    inputs: Inputs = field(default_factory=Inputs)
 
     # ------------------------------------------------------------------ linear targets
     def _combined(

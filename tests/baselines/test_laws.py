@@ -24,6 +24,10 @@ from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.simulation import simulate_battles
 
 RANK_ONLY = {"HistoricalPPR", "LogisticJudge"}
+WITH_FEATURES = {
+    "Oracle", "PooledLLM", "MeanShift", "DirectScore", "IPWOnly", "HistoricalPPI",
+    "JointMLE",
+}  # fmt: skip
 WITH_ERRORS = {"HumanOnly", "Oracle", "JointBTL", "JointMLE", "JudgeAwareBTL"}
 
 
@@ -50,6 +54,11 @@ def test_what_a_baseline_offers(name, data):
         assert 0 < baseline.standard_errors_["new-model"] < 1
         old = board.index[~board["is_new"]]
         assert_allclose(board.loc[old, "score"].mean(), 0, atol=1e-9)
+    used = baseline.result_.inputs
+    assert used.features == (("x1", "x2", "x3") if name in WITH_FEATURES else ())
+    ignored = [f"x{k}_{side}" for k in (1, 2, 3) for side in "ab"]
+    assert used.ignored == (() if name in WITH_FEATURES else tuple(ignored))
+    assert repr(baseline.result_).endswith(f"\n{used}")
     p = baseline.win_probability(data.X)
     assert ((p > 0) & (p < 1)).all()
     assert baseline.score(data.X, data.y) < 0

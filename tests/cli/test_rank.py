@@ -241,6 +241,14 @@ def test_several_columns_of_groups(run, battles, tmp_path):
         assert board == whole.partition("Columns ignored:")[0]
 
 
+def test_groups_that_all_hang_together(run, battles, tmp_path):
+    frame = pd.read_csv(battles)
+    frame["batch"] = frame.index % 2
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, _, err = run("rank", path, *FAST, "--groups", "prompt_id,batch")
+    assert (code, len(err)) == (2, 1) and "prompt_id,batch: all rows hang" in err[0]
+
+
 def test_failed_verdicts_are_dropped_when_asked(run, battles, tmp_path):
     frame = pd.read_csv(battles)
     frame.loc[[3, 5], "winner"] = ["error", None]
@@ -427,6 +435,27 @@ def test_levels_and_tie_margin(run, tmp_path, monkeypatch):
     assert "graded verdicts ['A>C']" in err[-1]
 
 
+def test_format_of_each_file(run, tmp_path):
+    scores = [
+        (prompt, model, len(model) + prompt % 3 * (model == "elk"))
+        for prompt in range(60)
+        for model in ("owl", "elk", "bee", "fennec")
+    ]
+    columns = ["prompt_id", "model", "score"]
+    pd.DataFrame(scores, columns=columns).to_csv(points := tmp_path / "gpt.csv")
+    winners = ["model_a", "model_b", "tie"]
+    votes = [(a, b, w) for a in ("owl", "elk", "bee") for b in ("owl", "elk", "bee")
+             for w in winners if a != b]  # fmt: skip
+    columns = ["model_a", "model_b", "winner"]
+    pd.DataFrame(votes, columns=columns).to_csv(people := tmp_path / "human.csv")
+    files = [people, points, "--folds", "2", "--item-effects", "none"]
+    code, out, _ = run("rank", *files, "--from", "auto,scores")
+    assert code == 0 and "* fennec" in out
+    assert "No row is by" in run("rank", points, "--from", "scores")[2][0]
+    code, _, err = run("rank", *files, "--from", "auto,auto,scores")
+    assert (code, len(err)) == (2, 1) and "3 formats are given for 2 files" in err[0]
+
+
 def test_unwritable_output_leaves_nothing(run, tmp_path, monkeypatch):
     def fail(*args):
         raise OSError(28, "No space left on device")
@@ -445,7 +474,7 @@ def test_text_columns(run, battles, tmp_path):
         frame[f"text {side}"] = ["so **it** is! " * int(n) for n in words]
     frame.to_json(path := tmp_path / "b.jsonl", orient="records", lines=True)
     flags = ["--features", "words", "--text-columns"]
-    code, out, err = run("rank", path, *FAST, *flags, "text a, text b")
+    code, out, err = run("rank", path, *FAST, *flags, "Text A, text b")
     assert (code, err) == (0, []) and "\nFeatures: words.\n" in out
     for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
         code, _, err = run("rank", path, *flags, given)

@@ -101,9 +101,21 @@ CASES = {
         lambda: FRAME.assign(winner=FRAME["winner"].where(FRAME.index > 5)),
         "",
     ),
+    Remedy.DROP_BAD_LINES: (lambda: FRAME, ""),
+    Remedy.READ_AS_SCORES: (lambda: FRAME, "--tie-margin 1"),
+    Remedy.READ_AS_TABLE: (
+        lambda: FRAME.rename(columns={"model_a": "left", "model_b": "right"}).replace(
+            {"winner": {"model_a": "left", "model_b": "right"}}
+        ),
+        "--labels left=model_a",
+    ),
     Remedy.CHOOSE_FEATURES: (lambda: FRAME.assign(votes_a=1, votes_b=2), ""),
     Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "crowd"}), ""),
     Remedy.PUT_SIDES_FOR_NAMES: (by_name, ""),
+    Remedy.RELABEL_OUTCOMES: (
+        lambda: FRAME.replace({"winner": {"model_b": "other"}}),
+        "",
+    ),
     Remedy.CONVERT_OUTCOMES: (
         lambda: FRAME.replace({"winner": {"model_a": "1", "model_b": "0"}}),
         "",
@@ -160,6 +172,8 @@ def test_advice_is_in_the_words_of_the_command_line(
         monkeypatch.setattr(JudgeWarnings, "separating", lambda *args: "")
     path = tmp_path / "battles.jsonl"
     make().to_json(path, orient="records", lines=True, double_precision=15)
+    if kind is Remedy.DROP_BAD_LINES:
+        path.write_text(path.read_text() + '{"model_a"\n')
     flags = ["--folds", "4", "--item-effects", "none", *flags.split()]
     _, _, err = run("rank", path, *flags)
     given = [advice.kind for message in heard for advice in message.advice]

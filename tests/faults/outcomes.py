@@ -18,7 +18,10 @@ def outcome(change):
 table(
     "An outcome label that is not known",
     outcome(lambda y: y.map({1.0: "model_a", 0.0: "B wins"})),
-    raises=(BattlesError, r"Unknown outcome labels \['B wins'\], first in row \d"),
+    raises=(
+        BattlesError,
+        r"Unknown outcome labels \['B wins'\], first in row \d.*labels=",
+    ),
 )
 table(
     "Outcomes that name the model that won",

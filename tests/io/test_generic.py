@@ -101,6 +101,35 @@ def test_feather(tmp_path):
     check(read_battles(path))
 
 
+def test_decimal_commas(tmp_path):
+    path = tmp_path / "b.csv"
+    path.write_text(
+        "model_a;model_b;winner;len_a;len_b;prompt_id\n"
+        "4,5;5,25;0,5;1,25;3;1,5\n4,5;6,75;1;NA;-1,5e2;2,5\n"
+    )
+    table = read_battles(path)
+    assert table["model_a"].tolist() == ["4,5", "4,5"]
+    assert table["prompt_id"].tolist() == ["1,5", "2,5"]
+    assert table["winner"].tolist() == [0.5, 1.0]
+    assert table["len_a"].fillna(0).tolist() == [1.25, 0.0]
+    assert table["len_b"].tolist() == [3.0, -150.0]
+
+
+def test_commas_that_may_be_of_thousands(tmp_path):
+    (path := tmp_path / "b.csv").write_text(
+        "model_a;model_b;winner;len_a;len_b\nx;y;tie;1,250;3\n"
+    )
+    with pytest.warns(DataWarning, match="comma of '1,250' may mark decimals or"):
+        assert read_battles(path)["len_a"].tolist() == ["1,250"]
+
+
+def test_bad_lines_in_another_encoding(tmp_path):
+    (path := tmp_path / "b.csv").write_bytes(text().encode() + "fö\n".encode("latin-1"))
+    for drop in (False, True):
+        with pytest.raises(BattlesError, match=r"codec can't decode .*\. If the text"):
+            read_battles(path, drop_invalid=drop)
+
+
 def test_file_format_that_the_name_does_not_tell(tmp_path):
     (path := tmp_path / "b.dat").write_text(text(), "utf-8")
     with pytest.raises(BattlesError, match="unknown format"):
@@ -110,11 +139,13 @@ def test_file_format_that_the_name_does_not_tell(tmp_path):
         read_battles(path, file_format="xls")
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "csv.gz"])
+@pytest.mark.parametrize(
+    "kind", ["csv", "jsonl", "parquet", "csv.gz", "csv.zip", "jsonl.bz2"]
+)
 def test_standard_input(tmp_path, kind, monkeypatch):
     table = pd.DataFrame(ROWS, columns=NAMES)
     path = tmp_path / f"b.{kind}"
-    if kind == "jsonl":
+    if kind.startswith("jsonl"):
         table.to_json(path, orient="records", lines=True)
     elif kind == "parquet":
         table.to_parquet(path)
@@ -236,6 +267,58 @@ def test_judge_that_is_given_beside_a_column(tmp_path):
         read_battles(path, judge="gpt")
 
 
+def test_judge_that_is_given_against_the_column_of_one_file(two, tmp_path):
+    (named := tmp_path / "c.csv").write_text(
+        "model_a,model_b,winner,judge\nowl,elk,tie,gpt\n"
+    )
+    files = [two[0], named]
+    assert read_battles(files, judge=["human", "gpt"])["judge"].tolist()[2] == "gpt"
+    assert read_battles(files, judge=["ann", None])["judge"].tolist()[2] == "gpt"
+    # One name is that of the files that name none.
+    assert read_battles(files, judge="ann")["judge"].tolist() == ["ann", "ann", "gpt"]
+    match = r"c.csv: its judge is given as 'claude', but column 'judge' holds \['gpt'"
+    with pytest.raises(BattlesError, match=match):
+        read_battles(files, judge=["human", "claude"])
+
+
+def test_labels_of_one_file_among_several(two):
+    two[0].write_text("model_a,model_b,winner\nx,y,left\n")
+    two[1] = two[1].with_name("gpt.csv")
+    two[1].write_text("model_a,model_b,winner\nx,y,model_b\n")
+    table = read_battles(two, labels={"left": "model_a"})
+    assert table["winner"].tolist() == ["model_a", "model_b"]
+
+
+@pytest.mark.parametrize(
+    ("option", "match"),
+    [
+        ({"tie_margin": 0.5}, "tie margin of 0.5 .* no file holds point scores; they "
+         "were read as evalica, tables. .*format='scores'"),
+        ({"levels": {"A>B": 1}}, r"verdicts \['A>B'\], but none of the files has such"),
+        ({"judge": ["gpt", "x"]}, "its judge is given as 'gpt', but"),
+    ],
+)  # fmt: skip
+def test_what_no_file_has_a_use_for_is_refused(option, match, tmp_path):
+    (sides := tmp_path / "a.csv").write_text(
+        "left,right,winner,judge\nowl,elk,left,me\n"
+    )
+    (table := tmp_path / "b.csv").write_text(text(), "utf-8")
+    with pytest.raises(BattlesError, match=match):
+        read_battles([sides, table], **option)
+
+
+def test_labels_for_a_tool_and_encoding_of_numbers_are_refused(tmp_path):
+    (sides := tmp_path / "a.csv").write_text("left,right,winner\nowl,elk,left\n")
+    match = r"labels \['left'\] are given, .* read as evalica.*format='table'"
+    with pytest.raises(BattlesError, match=match):
+        read_battles(sides, labels={"left": "model_a"})
+    pd.DataFrame(ROWS, columns=NAMES).to_parquet(path := tmp_path / "b.parquet")
+    with pytest.raises(BattlesError, match="'latin-1', but no file is text"):
+        read_battles(path, encoding="latin-1")
+    with pytest.raises(ValueError, match="tie_margin must not be negative, got -1"):
+        read_battles(path, tie_margin=-1)
+
+
 def test_standard_input_among_several_needs_its_judge(two, monkeypatch):
     stream = io.TextIOWrapper(io.BytesIO(two[0].read_bytes()))
     monkeypatch.setattr(sys, "stdin", stream)
@@ -260,9 +343,27 @@ def test_bad_line_among_many_is_found_and_counted(tmp_path):
     rows = [row] * 20_000
     rows[17_300] = row[:-5]
     (path := tmp_path / "b.jsonl").write_text("\n".join(rows))
-    match = r"b.jsonl: .*line 17301: .*\(1 of 20000 lines are no JSON\)"
+    match = r"b.jsonl: .*line 17301: .*\(1 of 20000 lines are no JSON\)\."
+    with pytest.raises(BattlesError, match=match + r" .*drop_invalid=True\)"):
+        read_battles(path)
+
+
+def test_bad_rows_of_a_csv_are_found_and_counted(tmp_path):
+    rows = ["x,y,tie"] * 20_000
+    rows[17_300] = rows[19_000] = "x,y"
+    (path := tmp_path / "b.csv").write_text(
+        "\n".join(["model_a,model_b,winner", *rows])
+    )
+    match = (
+        r"b.csv: .*line 17302: Expected 3 columns, got 2: 'x,y' \(2 of 20000 lines "
+        r"have not a cell a column\)\. .*drop_invalid=True\)"
+    )
     with pytest.raises(BattlesError, match=match):
         read_battles(path)
+    path.write_text("model_a,model_b,winner\nx,y\n")
+    for drop in (False, True):
+        with pytest.raises(BattlesError, match=r"got 2: 'x,y'\.$"):
+            read_battles(path, drop_invalid=drop)
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv"])

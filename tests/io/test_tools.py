@@ -268,6 +268,11 @@ def test_file_that_looks_like_those_of_two_tools(tmp_path):
         read_battles(lines(tmp_path, both))
 
 
+def test_scores_that_are_not_told_are_pointed_to():
+    with pytest.raises(BattlesError, match=r"columns .*'score'.*format='scores'"):
+        read_battles(FILES["scores"])
+
+
 def test_unknown_file_says_what_it_comes_near(tmp_path):
     row = fixture_rows("alpaca_eval")[0]
     del row["generator_1"]

@@ -53,6 +53,8 @@ class Reader:
         Its graded verdicts, and the preference that they mean unless told otherwise.
     needs_judge : bool, default=False
         Whether its files hold verdicts of a judge that they do not name.
+    has_scores : bool, default=False
+        Whether its files hold point scores, of which `Options.tie_margin` makes ties.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Reader:
     fits: Callable[[pd.DataFrame], bool] | None = None
     levels: Mapping[str, float] = field(default_factory=dict)
     needs_judge: bool = False
+    has_scores: bool = False
 
     def options(self, levels: Mapping[str, float], tie_margin: float) -> Options:
         """Complete what a user has set by the reader's own levels."""

@@ -67,6 +67,7 @@ SCORES = Reader(
     assumes=_ASSUMES,
     read=_read_scores,
     needs_judge=True,
+    has_scores=True,
 )
 
 MT_BENCH_SCORES = Reader(
@@ -76,4 +77,5 @@ MT_BENCH_SCORES = Reader(
     assumes=f"A score of -1 has failed. {_ASSUMES}",
     read=partial(_read_scores, failed=-1.0),
     needs_judge=True,
+    has_scores=True,
 )

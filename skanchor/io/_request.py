@@ -1,0 +1,174 @@
+"""What a user asks of how files are read, and what of it has come to use.
+
+Nothing asked for is dropped in silence: what no file had a use for is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.io._format import Format
+from skanchor.io.generic import column_called, label_key
+from skanchor.io.tools import Reader
+
+__all__ = ["Request", "for_each_file"]
+
+
+@dataclass(eq=False)
+class Request:
+    """What a user asks for, and what of it has come to use while files are read.
+
+    Attributes
+    ----------
+    file_format, encoding, columns, labels, levels, tie_margin, drop_invalid
+        As in :func:`skanchor.io.read_battles`.
+    ids : set of str
+        Columns of labels.
+    verbose : int
+        Whether to show a bar.
+    formats : dict
+        What each file was taken for.
+    """
+
+    file_format: str | None
+    encoding: str | None
+    columns: dict[str, str]
+    labels: dict[Any, Any]
+    levels: dict[str, float]
+    tie_margin: float
+    drop_invalid: bool
+    ids: set[str]
+    verbose: int
+    formats: dict[str, str] = field(default_factory=dict)
+    _columns_seen: set[str] = field(default_factory=set)
+    _outcomes_seen: dict[str, str] = field(default_factory=dict)
+    _levels_known: set[str] = field(default_factory=set)
+    _has_text: bool = False
+    _has_scores: bool = False
+    _has_tables: bool = False
+    _judge_used: bool = False
+
+    # ----------------------------------------------------------------- what is used
+    def saw_file(self, known: Format, names: Iterable[str]) -> None:
+        """Note the columns of a file, as it lies there."""
+        self._columns_seen.update(names)
+        self._has_text |= known.is_encoded
+
+    def saw_tool(self, reader: Reader) -> None:
+        """Note what the files of a tool can make use of."""
+        self._levels_known.update(reader.levels)
+        self._has_scores |= reader.has_scores
+
+    def saw_outcomes(self, winner: pd.Series) -> None:
+        """Note the outcomes of a table, as they lie there."""
+        self._has_tables = True
+        if self.labels:
+            for label in winner.dropna().unique().tolist():
+                self._outcomes_seen[label_key(label)] = str(label)
+
+    def used_judge(self) -> None:
+        """Note that a file names no judge, so that it has the one given."""
+        self._judge_used = True
+
+    def refuse_leftovers(self, judge: Any) -> None:
+        """Refuse what was asked for and nothing came of.
+
+        Parameters
+        ----------
+        judge : str, sequence of str or None
+            The judge given.
+
+        Raises
+        ------
+        BattlesError
+            If there is such a thing.
+        """
+        absent = [
+            name for name in self.columns if not column_called(self._columns_seen, name)
+        ]
+        if absent:
+            raise BattlesError(
+                f"The battles table lacks the columns {absent}; it has "
+                f"{sorted(self._columns_seen)[:20]}.",
+                advice=Advice(Remedy.NAME_COLUMNS),
+            )
+        if self.encoding is not None and not self._has_text:
+            raise BattlesError(
+                f"The encoding is given as {self.encoding!r}, but no file is text."
+            )
+        self._refuse_verdicts()
+        if judge is not None and not self._judge_used:
+            raise BattlesError(
+                f"The judge is given as {judge!r}, but the files name their judges."
+            )
+
+    def _refuse_verdicts(self) -> None:
+        """Refuse what was asked of verdicts that no file holds."""
+        kinds = sorted(set(self.formats.values()) - {"table"})
+        tools = ", ".join(kinds + ["tables"] * ("table" in self.formats.values()))
+        unknown = [level for level in self.levels if level not in self._levels_known]
+        if unknown and not self._levels_known:
+            raise BattlesError(
+                f"Levels are given for the graded verdicts {unknown}, but none of the "
+                f"files has such verdicts; they were read as {tools}."
+            )
+        if unknown:
+            raise BattlesError(
+                f"No file has the graded verdicts {unknown}; those known of its format "
+                f"are {sorted(self._levels_known)}."
+            )
+        if self.tie_margin and not self._has_scores:
+            raise BattlesError(
+                f"A tie margin of {self.tie_margin:g} is given, but no file holds "
+                f"point scores; they were read as {tools}.",
+                advice=Advice(Remedy.READ_AS_SCORES),
+            )
+        if self.labels and not self._has_tables:
+            raise BattlesError(
+                f"Outcome labels {list(self.labels)} are given, but the files were "
+                f"read as {tools}, whose labels are known.",
+                advice=Advice(Remedy.READ_AS_TABLE),
+            )
+        if self.labels and self._outcomes_seen.keys().isdisjoint(
+            map(label_key, self.labels)
+        ):
+            raise BattlesError(
+                f"None of the labels {list(self.labels)} occurs in column 'winner', "
+                f"which holds {list(self._outcomes_seen.values())[:10]}."
+            )
+
+
+def for_each_file(given: Any, n_files: int, what: str) -> Sequence[Any]:
+    """What is given for each file: the same, unless there is one for each.
+
+    Parameters
+    ----------
+    given : str, sequence of str and None, or None
+        As in :func:`skanchor.io.read_battles`.
+    n_files : int
+        How many files there are.
+    what : str
+        What is given, such as ``"judges"``.
+
+    Returns
+    -------
+    sequence of str or None
+
+    Raises
+    ------
+    BattlesError
+        If there are as many names neither as files nor one.
+    """
+    if given is None or isinstance(given, str):
+        return [given] * n_files
+    names = [None if name is None else str(name) for name in given]
+    if len(names) == 1:
+        return names * n_files
+    if len(names) != n_files:
+        raise BattlesError(f"{len(names)} {what} are given for {n_files} files.")
+    return names
