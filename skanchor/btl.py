@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,8 +15,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._checks import check_level
-from skanchor._numerics.btl import PairCounts, fit_scores, laplacian_inverse
+from skanchor._numerics.btl import fit_scores, laplacian
 from skanchor._numerics.graph import Connectivity, describe_connectivity
+from skanchor._numerics.linalg import laplacian_inverse
+from skanchor._numerics.pair_counts import LEAST_NOISE, PairCounts
+from skanchor._numerics.standing import Standing, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, is_constant
@@ -35,9 +39,6 @@ from skanchor.warning_log import warn
 __all__ = ["BTLRegressor"]
 
 
-LEAST_NOISE = 1e-26
-"""Variance of outcomes, in that of votes, below which it is rounding."""
-
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
 
@@ -50,7 +51,9 @@ class BTLRegressor(ComparisonEstimator):
     alpha : float, default=0.0
         Ridge: half the squared norm of the scores beside the mean loss.
     score_bound : float, default=15.0
-        Bound on the absolute scores, in logits.
+        Bound on the absolute scores, in logits. Scores that lie beyond are held there,
+        which moves no other score. Models without a finite score stand between the
+        others and the bound, in the order of the wins.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
         Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
         where they are given to ``fit``; ``"clustered"`` insists on them.
@@ -60,7 +63,7 @@ class BTLRegressor(ComparisonEstimator):
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model that ``fit`` has not scored.
     tol : float, default=1e-10
-        Tolerance on the gradient per unit weight.
+        Most by which the last Newton step may change the logit of a pair of models.
     max_iter : int, default=100
         Most Newton steps.
 
@@ -69,7 +72,8 @@ class BTLRegressor(ComparisonEstimator):
     models_ : ndarray of shape (n_models,)
         Models with votes.
     scores_ : Series
-        Scores in logits by model; they sum to zero.
+        Scores in logits by model. They sum to zero over the models that votes bound on
+        both sides, within each group that votes join.
     covariance_ : ndarray of shape (n_models, n_models)
         Covariance of the scores; infinite variance marks a score that the votes
         bound on one side only.
@@ -161,33 +165,21 @@ class BTLRegressor(ComparisonEstimator):
         self.models_ = X.models[present]
         self.connectivity_ = describe_connectivity(counts.wins, self.models_)
         self._check_graph()
-        scores = self._fit_scores(counts, start)
-        meat = None
+        standing = self._fit_scores(counts, start)
+        votes = None
         if self.covariance != "fisher" and groups is not None:
             place = np.full(len(X.models), -1)
             place[present] = np.arange(len(present))
-            meat = _clustered_meat(
-                place[left], place[right], y, share, groups[rows], scores
-            )
-        elif self.covariance == "sandwich":
-            meat = counts.meat(scores)
-        if meat is not None:
-            expected = counts.expected_meat(scores)
-            if np.trace(meat) <= LEAST_NOISE * np.trace(expected):
-                meat = expected
-                warn(
-                    DataWarning(
-                        "Human rows show no noise: every outcome is what the scores "
-                        "predict. The errors are those that independent votes would "
-                        "have."
-                    )
-                )
-        self.covariance_ = self._covariance(counts, scores, meat)
-        if meat is None:
+            votes = _Votes(place[left], place[right], y, share, groups[rows])
+        self.covariance_ = self._covariance(counts, standing, votes)
+        if self.covariance == "fisher":
             self.covariance_ /= unit
 
-    def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Array:
-        """Fit ``scores_`` of the models of the counts, and flag those without limit."""
+    def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Standing:
+        """Fit ``scores_`` of the models of the counts, and flag those without limit.
+
+        The result holds those that lie beyond the bound as well.
+        """
         first = None
         if start is not None:
             first = start.scores_for(self.models_)
@@ -195,28 +187,43 @@ class BTLRegressor(ComparisonEstimator):
         scores, self.converged_, self.n_iter_ = fit_scores(
             counts.wins,
             alpha=self.alpha,
-            bound=self.score_bound,
             start=first,
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        if not self.converged_ and self.connectivity_.is_strongly_connected:
+        if not self.converged_:
             warn(
                 ConvergenceWarning(
                     f"BTL scores did not converge in {self.n_iter_} steps."
                 )
             )
-        scores = self._centre(scores)
-        self.scores_ = pd.Series(scores, index=self._index, name="score")
-        self.unbounded_ = self._flag_unbounded(scores)
-        if self.unbounded_.any() and self.connectivity_.is_strongly_connected:
+        if self.alpha:
+            scales = [self._place(part) for part in self.connectivity_.components]
+            standing = Standing(scores, scales, np.zeros(len(scores), dtype=np.intp))
+        else:
+            standing = find_standing(counts.wins, scores, self.score_bound)
+        far = np.zeros(len(scores), dtype=bool)
+        for scale in standing.scales:
+            far[scale] = np.abs(standing.scores[scale]) > self.score_bound
+        if far.any():
             warn(
                 BoundWarning(
-                    f"Scores of {self.models_[self.unbounded_].tolist()} lie on the "
-                    f"bound of {self.score_bound} logits; their intervals fail."
+                    f"Scores of {self.models_[far].tolist()[:5]} lie beyond the bound "
+                    f"of {self.score_bound} logits and are held there; their intervals "
+                    "fail. The other scores are not moved by that. Raise score_bound "
+                    "if votes support such distances."
                 )
             )
-        return scores
+        self.unbounded_ = far | ~np.isin(
+            np.arange(len(scores)), np.concatenate([[], *standing.scales])
+        )
+        self._side = np.where(far, np.sign(standing.scores), standing.side)
+        self.scores_ = pd.Series(
+            np.clip(standing.scores, -self.score_bound, self.score_bound),
+            index=self._index,
+            name="score",
+        )
+        return standing
 
     def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
@@ -248,6 +255,7 @@ class BTLRegressor(ComparisonEstimator):
         self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
         self.covariance_ = np.zeros((0, 0))
         self.unbounded_ = np.zeros(0, dtype=bool)
+        self._side = np.zeros(0, dtype=np.intp)
         self.converged_, self.n_iter_ = True, 1
         warn(
             SeparationWarning(
@@ -283,73 +291,75 @@ class BTLRegressor(ComparisonEstimator):
             warn(
                 SeparationWarning(
                     "Human votes bound some scores on one side only: "
-                    f"{graph.separation()}. Their scores stop where the likelihood is "
-                    f"flat, at most {self.score_bound} logits out, and their standard "
-                    "errors are infinite.",
+                    f"{graph.separation()}. They stand in the order of the wins, at "
+                    f"most {self.score_bound} logits out, with infinite standard "
+                    "errors; the other scores are as without them.",
                     advice=Advice(Remedy.BOUND_SCORES),
                 )
             )
-
-    def _centre(self, scores: Array) -> Array:
-        result = scores.copy()
-        for part in self.connectivity_.components:
-            rows = np.isin(np.arange(len(scores)), self._place(part))
-            result[rows] -= result[rows].mean()
-        return result
 
     def _place(self, labels: Any) -> NDArray[np.intp]:
         place = {label: i for i, label in enumerate(self.models_.tolist())}
         return np.array([place[label] for label in labels], dtype=np.intp)
 
-    def _flag_unbounded(self, scores: Array) -> NDArray[np.bool_]:
-        flags = np.abs(scores) >= self.score_bound * (1.0 - 1e-9)
-        if self.alpha == 0.0 and not self.connectivity_.is_strongly_connected:
-            anchored: set[Any] = set()
-            for part in self.connectivity_.components:
-                inside = set(part)
-                # Strong components come largest first: the largest of a component
-                # carries its scale.
-                largest = next(
-                    strong
-                    for strong in self.connectivity_.strong_components
-                    if strong[0] in inside
-                )
-                # A single model among others carries no scale.
-                if len(largest) > 1 or len(part) == 1:
-                    anchored |= set(largest)
-            flags |= np.array([m not in anchored for m in self.models_.tolist()])
-        return flags
-
-    def _inverse(self, counts: PairCounts, scores: Array) -> Array:
-        """Inverse information of the scores that have a limit, zero for the others.
-
-        Between separate groups of models there is no information: each is centred on
-        its own.
-        """
-        free = np.flatnonzero(~self.unbounded_)
-        place = np.full(len(scores), -1)
-        place[free] = np.arange(len(free))
-        parts = [place[self._place(part)] for part in self.connectivity_.components]
-        inverse = np.zeros((len(scores), len(scores)))
-        # Games against unbounded models say nothing.
-        inverse[np.ix_(free, free)] = laplacian_inverse(
-            counts.among(free).information(scores[free]),
-            [part[part >= 0] for part in parts if (part >= 0).any()],
-            self.alpha * counts.weight.sum(),
-        )
-        return inverse
-
     def _covariance(
-        self, counts: PairCounts, scores: Array, meat: Array | None
+        self, counts: PairCounts, standing: Standing, votes: _Votes | None
     ) -> Array:
-        """Sandwich, or the inverse information without ``meat``.
+        """Sandwich, or the inverse information; infinite where a score has no limit.
 
-        Infinite where a score has no limit.
+        Between models on different scales there is no information, and games against a
+        model that is on none say nothing of the others.
         """
-        inverse = self._inverse(counts, scores)
-        covariance = inverse if meat is None else inverse @ meat @ inverse
+        size = len(standing.scores)
+        covariance = np.zeros((size, size))
+        scaled = np.sort(np.concatenate([np.empty(0, np.intp), *standing.scales]))
+        if len(scaled):
+            place = np.full(size, -1)
+            place[scaled] = np.arange(len(scaled))
+            inner, scores = counts.among(scaled), standing.scores[scaled]
+            information = inner.information(scores)
+            information = information + information.T
+            inverse = np.zeros_like(information)
+            ridge = self.alpha * counts.weight.sum()
+            for scale in standing.scales:
+                box = np.ix_(place[scale], place[scale])
+                inverse[box] = laplacian_inverse(information[box], ridge)
+            if self.covariance != "fisher":
+                inner_votes = None if votes is None else votes.among(place)
+                inverse = self._sandwich(inverse, inner, scores, inner_votes)
+            covariance[np.ix_(scaled, scaled)] = inverse
+        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
         covariance[self.unbounded_, self.unbounded_] = np.inf
         return covariance
+
+    def _sandwich(
+        self, inverse: Array, counts: PairCounts, scores: Array, votes: _Votes | None
+    ) -> Array:
+        """Sandwich; where outcomes show no noise, of that of independent votes."""
+        expected = counts.expected_meat(scores)
+        silent = counts.silent(scores)
+        meat = laplacian(counts.meat(scores)) if votes is None else votes.meat(scores)
+        result = inverse @ (meat + laplacian(expected * silent)) @ inverse
+        due = inverse @ laplacian(expected) @ inverse
+        found, lost = result.diagonal(), silent.any(axis=1)
+        if lost.all() or (found <= LEAST_NOISE * due.diagonal()).any():
+            warn(
+                DataWarning(
+                    "Human rows show no noise: every outcome is what the scores "
+                    "predict. The errors are those that independent votes would have."
+                )
+            )
+            return due
+        if lost.any():
+            names = self.models_[~self.unbounded_][lost].tolist()
+            warn(
+                DataWarning(
+                    f"Human rows show no noise where models {names[:5]} hang on each "
+                    "other: every outcome is what the scores predict. Errors there are "
+                    "those that independent votes would have."
+                )
+            )
+        return result
 
     @property
     def _index(self) -> pd.Index:
@@ -381,8 +391,8 @@ class BTLRegressor(ComparisonEstimator):
         low, high = self.scores_ - half, self.scores_ + half
         # Separation bounds a score on one side: the interval is half-open.
         shut = ~np.isfinite(half)
-        low = low.mask(shut & (self.scores_ > 0), self.scores_)
-        high = high.mask(shut & (self.scores_ < 0), self.scores_)
+        low = low.mask(shut & (self._side > 0), self.scores_)
+        high = high.mask(shut & (self._side < 0), self.scores_)
         return pd.DataFrame({"low": low, "high": high})
 
     def elo(
@@ -478,18 +488,42 @@ class BTLRegressor(ComparisonEstimator):
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
 
 
-def _clustered_meat(
-    left: NDArray[np.intp],
-    right: NDArray[np.intp],
-    y: Array,
-    weight: Array,
-    groups: NDArray[np.intp],
-    scores: Array,
-) -> Array:
-    residual = weight * (y - expit(scores[left] - scores[right]))
-    rows = np.concatenate([groups, groups])
-    columns = np.concatenate([left, right])
-    values = np.concatenate([residual, -residual])
-    shape = (int(groups.max()) + 1, len(scores))
-    totals = coo_array((values, (rows, columns)), shape=shape).tocsr()
-    return np.asarray((totals.T @ totals).todense())
+@dataclass(frozen=True, slots=True)
+class _Votes:
+    """Rows whose errors may depend on each other within groups.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_rows,)
+        Places of the models.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes, and weights or the one weight of all.
+    groups : ndarray of shape (n_rows,)
+        Group of each row.
+    """
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    y: Array
+    weight: Array
+    groups: NDArray[np.intp]
+
+    def among(self, place: NDArray[np.intp]) -> _Votes:
+        """Rows between models that have a place, which is not negative."""
+        left, right = place[self.left], place[self.right]
+        rows = (left >= 0) & (right >= 0)
+        weight = self.weight if self.weight.size == 1 else self.weight[rows]
+        return _Votes(left[rows], right[rows], self.y[rows], weight, self.groups[rows])
+
+    def meat(self, scores: Array) -> Array:
+        """Summed outer products of the weighted score vectors of the groups."""
+        gap = scores[self.left] - scores[self.right]
+        # Neither side of a rare event is lost in rounding.
+        residual = self.y * expit(-gap) - (1.0 - self.y) * expit(gap)
+        residual *= self.weight
+        rows = np.concatenate([self.groups, self.groups])
+        columns = np.concatenate([self.left, self.right])
+        values = np.concatenate([residual, -residual])
+        shape = (int(self.groups.max(initial=0)) + 1, len(scores))
+        totals = coo_array((values, (rows, columns)), shape=shape).tocsr()
+        return np.asarray((totals.T @ totals).todense())

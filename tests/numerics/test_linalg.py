@@ -8,7 +8,8 @@ from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import (
     Columns,
     SymmetricSolver,
-    solve_zero_sum,
+    laplacian_inverse,
+    solve_laplacian,
     zero_sum_basis,
 )
 
@@ -54,21 +55,22 @@ def test_zero_sum_basis(n):
     assert_allclose(basis @ basis.T, np.eye(n) - 1 / n, atol=1e-12)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_solve_zero_sum(alpha):
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_solve_laplacian(ridge, size):
     rng = np.random.default_rng(0)
-    matrix = laplacian(rng.exponential(size=(6, 6))) + alpha * np.eye(6)
-    right = rng.normal(size=6)
-    right -= right.mean()
-    assert_allclose(
-        solve_zero_sum(matrix, right), np.linalg.pinv(matrix) @ right, atol=1e-12
-    )
-    # Two groups without a game between them have no common scale.
-    apart = np.kron(np.eye(2), laplacian(rng.exponential(size=(3, 3))))
-    right = apart @ rng.normal(size=6)
-    found = solve_zero_sum(apart, right)
-    assert_allclose(apart @ found, right, atol=1e-10)
-    assert abs(found.sum()) < 1e-12
+    weight = rng.exponential(size=(size, size))
+    weight += weight.T
+    matrix = laplacian(weight / 2.0) + ridge * np.eye(size)
+    right = rng.normal(size=(size, 2))
+    right -= right.mean(axis=0)
+    wanted = np.linalg.pinv(matrix)
+    for one in (right, right[:, 0]):
+        found = solve_laplacian(weight, one, ridge)
+        assert_allclose(found, wanted @ one, atol=1e-12)
+    centre = np.eye(size) - 1.0 / size
+    inverse = laplacian_inverse(weight, ridge)
+    assert_allclose(inverse, centre @ wanted @ centre, atol=1e-12)
 
 
 def test_columns_are_their_blocks_side_by_side():
