@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 from scipy.special import expit, ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._checks import check_level
-from skanchor._numerics.btl import fit_scores, laplacian
+from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
-from skanchor._numerics.linalg import laplacian_inverse
-from skanchor._numerics.pair_counts import LEAST_NOISE, PairCounts
+from skanchor._numerics.pair_counts import LEAST_NOISE, PairCounts, silent_pairs
+from skanchor._numerics.sandwich import Bread
 from skanchor._numerics.standing import Standing, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
@@ -51,9 +51,10 @@ class BTLRegressor(ComparisonEstimator):
     alpha : float, default=0.0
         Ridge: half the squared norm of the scores beside the mean loss.
     score_bound : float, default=15.0
-        Bound on the absolute scores, in logits. Scores that lie beyond are held there,
-        which moves no other score. Models without a finite score stand between the
-        others and the bound, in the order of the wins.
+        Bound on the absolute scores, in logits. Models without a finite score stand
+        between the others and the bound, in the order of the wins. Finite scores beyond
+        it stay as they are if all models that met are within twice the bound of each
+        other; else they are held on it, which moves no other score.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
         Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
         where they are given to ``fit``; ``"clustered"`` insists on them.
@@ -202,16 +203,13 @@ class BTLRegressor(ComparisonEstimator):
             standing = Standing(scores, scales, np.zeros(len(scores), dtype=np.intp))
         else:
             standing = find_standing(counts.wins, scores, self.score_bound)
-        far = np.zeros(len(scores), dtype=bool)
-        for scale in standing.scales:
-            far[scale] = np.abs(standing.scores[scale]) > self.score_bound
+        far = self._beyond(counts.wins, standing)
         if far.any():
             warn(
                 BoundWarning(
                     f"Scores of {self.models_[far].tolist()[:5]} lie beyond the bound "
                     f"of {self.score_bound} logits and are held there; their intervals "
-                    "fail. The other scores are not moved by that. Raise score_bound "
-                    "if votes support such distances."
+                    "fail. The other scores are as without the bound."
                 )
             )
         self.unbounded_ = far | ~np.isin(
@@ -219,11 +217,25 @@ class BTLRegressor(ComparisonEstimator):
         )
         self._side = np.where(far, np.sign(standing.scores), standing.side)
         self.scores_ = pd.Series(
-            np.clip(standing.scores, -self.score_bound, self.score_bound),
+            np.where(far, self._side * self.score_bound, standing.scores),
             index=self._index,
             name="score",
         )
         return standing
+
+    def _beyond(self, wins: Array, standing: Standing) -> NDArray[np.bool_]:
+        """Models beyond the bound, where votes do not lead there within its reach."""
+        scores = standing.scores
+        far = np.zeros(len(scores), dtype=bool)
+        for scale in standing.scales:
+            at = scores[scale]
+            if np.abs(at).max() <= self.score_bound:
+                continue
+            met = wins[np.ix_(scale, scale)] > 0
+            gaps = np.abs(at[:, None] - at[None, :]).max(where=met, initial=0.0)
+            if gaps > 2.0 * self.score_bound:
+                far[scale] = np.abs(at) > self.score_bound
+        return far
 
     def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
@@ -310,55 +322,47 @@ class BTLRegressor(ComparisonEstimator):
         Between models on different scales there is no information, and games against a
         model that is on none say nothing of the others.
         """
-        size = len(standing.scores)
-        covariance = np.zeros((size, size))
-        scaled = np.sort(np.concatenate([np.empty(0, np.intp), *standing.scales]))
-        if len(scaled):
-            place = np.full(size, -1)
-            place[scaled] = np.arange(len(scaled))
-            inner, scores = counts.among(scaled), standing.scores[scaled]
-            information = inner.information(scores)
-            information = information + information.T
-            inverse = np.zeros_like(information)
-            ridge = self.alpha * counts.weight.sum()
-            for scale in standing.scales:
-                box = np.ix_(place[scale], place[scale])
-                inverse[box] = laplacian_inverse(information[box], ridge)
-            if self.covariance != "fisher":
-                inner_votes = None if votes is None else votes.among(place)
-                inverse = self._sandwich(inverse, inner, scores, inner_votes)
-            covariance[np.ix_(scaled, scaled)] = inverse
+        scores, scales = standing.scores, standing.scales
+        information = counts.information(scores)
+        bread = Bread.of(
+            information + information.T, scales, self.alpha * counts.weight.sum()
+        )
+        if self.covariance == "fisher":
+            covariance = bread.covariance(bread.information)
+        else:
+            covariance = self._sandwich(bread, counts, scores, votes)
         covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
         covariance[self.unbounded_, self.unbounded_] = np.inf
         return covariance
 
     def _sandwich(
-        self, inverse: Array, counts: PairCounts, scores: Array, votes: _Votes | None
+        self, bread: Bread, counts: PairCounts, scores: Array, votes: _Votes | None
     ) -> Array:
         """Sandwich; where outcomes show no noise, of that of independent votes."""
-        expected = counts.expected_meat(scores)
-        silent = counts.silent(scores)
-        meat = laplacian(counts.meat(scores)) if votes is None else votes.meat(scores)
-        result = inverse @ (meat + laplacian(expected * silent)) @ inverse
-        due = inverse @ laplacian(expected) @ inverse
-        found, lost = result.diagonal(), silent.any(axis=1)
-        if lost.all() or (found <= LEAST_NOISE * due.diagonal()).any():
-            warn(
-                DataWarning(
-                    "Human rows show no noise: every outcome is what the scores "
-                    "predict. The errors are those that independent votes would have."
-                )
-            )
-            return due
-        if lost.any():
-            names = self.models_[~self.unbounded_][lost].tolist()
-            warn(
-                DataWarning(
-                    f"Human rows show no noise where models {names[:5]} hang on each "
-                    "other: every outcome is what the scores predict. Errors there are "
-                    "those that independent votes would have."
-                )
-            )
+        scale = np.full(len(scores), -1)
+        for number, at in enumerate(bread.scales):
+            scale[at] = number
+        on = (scale >= 0) & (scale[:, None] == scale)
+        noise, due = (
+            on * (table + table.T)
+            for table in (counts.meat(scores), counts.expected_meat(scores))
+        )
+        silent = silent_pairs(noise, due)
+        if votes is None:
+            result = bread.covariance(bread.of_pairs(np.where(silent, due, noise)))
+        else:
+            form = bread.of_groups(votes.totals(scores, scale))
+            if silent.any():
+                form += bread.of_pairs(due * silent)
+            result = bread.covariance(form)
+        lost = np.asarray(silent.any(axis=1))
+        if votes is not None:
+            # Residuals may cancel in every group.
+            independent = bread.covariance(bread.of_pairs(due))
+            found = result.diagonal()
+            if (found <= LEAST_NOISE * independent.diagonal())[scale >= 0].any():
+                result, lost = independent, scale >= 0
+        _warn_of_no_noise(self.models_, lost, scale >= 0)
         return result
 
     @property
@@ -508,22 +512,33 @@ class _Votes:
     weight: Array
     groups: NDArray[np.intp]
 
-    def among(self, place: NDArray[np.intp]) -> _Votes:
-        """Rows between models that have a place, which is not negative."""
-        left, right = place[self.left], place[self.right]
-        rows = (left >= 0) & (right >= 0)
-        weight = self.weight if self.weight.size == 1 else self.weight[rows]
-        return _Votes(left[rows], right[rows], self.y[rows], weight, self.groups[rows])
-
-    def meat(self, scores: Array) -> Array:
-        """Summed outer products of the weighted score vectors of the groups."""
-        gap = scores[self.left] - scores[self.right]
+    def totals(self, scores: Array, scale: NDArray[np.intp]) -> csr_array:
+        """Summed score vectors of the groups, from rows between models on one scale."""
+        left, right = self.left, self.right
+        gap = scores[left] - scores[right]
         # Neither side of a rare event is lost in rounding.
         residual = self.y * expit(-gap) - (1.0 - self.y) * expit(gap)
-        residual *= self.weight
+        residual *= self.weight * ((scale[left] >= 0) & (scale[left] == scale[right]))
         rows = np.concatenate([self.groups, self.groups])
-        columns = np.concatenate([self.left, self.right])
+        columns = np.concatenate([left, right])
         values = np.concatenate([residual, -residual])
-        shape = (int(self.groups.max(initial=0)) + 1, len(scores))
-        totals = coo_array((values, (rows, columns)), shape=shape).tocsr()
-        return np.asarray((totals.T @ totals).todense())
+        shape = (int(self.groups.max()) + 1, len(scores))
+        return coo_array((values, (rows, columns)), shape=shape).tocsr()
+
+
+def _warn_of_no_noise(
+    models: NDArray[Any], lost: NDArray[np.bool_], scaled: NDArray[np.bool_]
+) -> None:
+    """Warn of models whose outcomes are what their scores predict."""
+    if not lost.any():
+        return
+    where, what = "", "The errors are"
+    if not lost[scaled].all():
+        names = models[lost].tolist()[:5]
+        where, what = f" where models {names} hang on each other", "Errors there are"
+    warn(
+        DataWarning(
+            f"Human rows show no noise{where}: every outcome is what the scores "
+            f"predict. {what} those that independent votes would have."
+        )
+    )

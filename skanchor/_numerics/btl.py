@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.graph import strong_components
-from skanchor._numerics.linalg import exact_row_sums, solve_laplacian
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._typing import Array
 
 __all__ = ["fit_scores", "laplacian", "pair_sums"]
@@ -110,6 +110,7 @@ class _ScorePoint:
     is_cut: ClassVar[bool] = False
     _loss: float | None = None
     _means: Array | None = None
+    _surplus: Array | None = None
 
     def loss(self) -> float:
         """Loss."""
@@ -122,18 +123,17 @@ class _ScorePoint:
         return self._loss
 
     def gradient(self) -> Array:
-        """Gradient.
+        """Gradient."""
+        return np.asarray(self.surplus().sum(axis=1) + self.problem.alpha * self.coef)
 
-        What one model of a pair has too much the other has too little, to the last
-        digit: the slope of a group that hangs on the others by next to nothing is not
-        lost in the rounding of the games within it.
-        """
-        scores, problem = self.coef, self.problem
-        p = sigmoid(scores[:, None] - scores[None, :])
-        self._means = p
-        surplus = problem.wins.T * p - problem.wins * p.T
-        slope: Array = exact_row_sums(surplus) + problem.alpha * scores
-        return slope
+    def surplus(self) -> Array:
+        """Expected wins of each model over each other one, less those that it has."""
+        if self._surplus is None:
+            scores, wins = self.coef, self.problem.wins
+            p = sigmoid(scores[:, None] - scores[None, :])
+            self._means = p
+            self._surplus = wins.T * p - wins * p.T
+        return self._surplus
 
     def hessian(self) -> Array:
         """Second derivative; takes the means that the gradient has left."""
@@ -163,7 +163,18 @@ class _BTLLoss:
 
     def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
         """Zero-sum step."""
-        step = -solve_laplacian(-curvature.hessian, gradient, self.alpha)
+        weight = -curvature.hessian
+        np.fill_diagonal(weight, 0.0)
+        weight = grounded(weight, self.alpha)
+        flow = point.surplus()
+        if self.alpha:
+            flow = np.pad(flow, (0, 1))
+            flow[:-1, -1] = self.alpha * point.coef
+            flow[-1] = -flow[:, -1]
+        tree = SpanningTree.of(weight)
+        gaps = solve_gaps(tree.gap_matrix(weight), tree.gap_slopes(flow))
+        step = -tree.potentials(gaps)[: len(gradient)]
+        step -= step.mean()
         longest = self._longest(step)
         return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
 

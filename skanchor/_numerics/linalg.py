@@ -1,4 +1,4 @@
-"""Symmetric systems, Laplacians of graphs, and the zero-sum basis."""
+"""Small symmetric systems and the zero-sum basis."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ __all__ = [
     "Columns",
     "SymmetricSolver",
     "covariance_factor",
-    "exact_row_sums",
-    "laplacian_inverse",
     "mix_judges",
-    "solve_laplacian",
     "zero_sum_basis",
 ]
 
@@ -127,98 +124,6 @@ def _full_rank_root(unit: Array) -> Array | None:
     # of the inverse.
     certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
     return root if certain else None
-
-
-def solve_laplacian(weight: Array, right: Array, ridge: float = 0.0) -> Array:
-    """Zero-sum solution of the Laplacian of a connected graph, beside a ridge.
-
-    As exact for nodes that hang on the others by next to nothing as for the others.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n, n)
-        Symmetric weights of the edges; the diagonal counts for nothing.
-    right : ndarray of shape (n,) or (n, n_right)
-        Right-hand sides that sum to zero, or whose sums shall count for nothing.
-    ridge : float
-        Added to the diagonal of the Laplacian.
-
-    Returns
-    -------
-    ndarray of the shape of ``right``
-    """
-    size = len(weight)
-    weight = weight.copy()
-    weight.flat[:: size + 1] = 0.0
-    columns = right.reshape(size, -1)
-    if ridge:
-        solution = _solve_grounded(weight, np.full(size, ridge), columns)
-    else:
-        # Grounded at the heaviest node, the others keep small sums of small weights.
-        ground = int(np.argmax(weight.sum(axis=1)))
-        kept = np.delete(np.arange(size), ground)
-        solution = np.zeros_like(columns)
-        solution[kept] = _solve_grounded(
-            weight[np.ix_(kept, kept)], weight[kept, ground], columns[kept]
-        )
-    return (solution - solution.mean(axis=0)).reshape(right.shape)
-
-
-def _solve_grounded(weight: Array, ground: Array, right: Array) -> Array:
-    """Solve for the matrix of ``ground`` and the sums of ``weight``, less ``weight``.
-
-    Half of the nodes are eliminated at a time. No two numbers of one sign are ever
-    subtracted, so that no digit is lost: what remains of a diagonal is summed anew.
-    """
-    size = len(weight)
-    if size <= 1:
-        return right / ground[:, None]
-    half = size // 2
-    cross = weight[:half, half:]
-    solved = _solve_grounded(
-        weight[:half, :half],
-        ground[:half] + cross.sum(axis=1),
-        np.hstack([cross, ground[:half, None], right[:half]]),
-    )
-    flow, leak, own = np.split(solved, [size - half, size - half + 1], axis=1)
-    rest = weight[half:, half:] + cross.T @ flow
-    rest.flat[:: len(rest) + 1] = 0.0
-    lower = _solve_grounded(
-        rest, ground[half:] + cross.T @ leak[:, 0], right[half:] + cross.T @ own
-    )
-    return np.vstack([own + flow @ lower, lower])
-
-
-def laplacian_inverse(weight: Array, ridge: float = 0.0) -> Array:
-    """Inverse of a Laplacian, beside a ridge, on the vectors that sum to zero.
-
-    Parameters
-    ----------
-    weight, ridge
-        As in :func:`solve_laplacian`.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-    """
-    inverse = solve_laplacian(weight, np.eye(len(weight)), ridge)
-    return np.asarray(inverse - inverse.mean(axis=1, keepdims=True))
-
-
-def exact_row_sums(values: Array) -> Array:
-    """Sums of rows, each as if rounded once.
-
-    What an addition rounds away is kept and added at the end.
-    """
-    lost = np.zeros(len(values))
-    while values.shape[1] > 1:
-        if values.shape[1] % 2:
-            values = np.hstack([values, np.zeros((len(values), 1))])
-        a, b = values[:, ::2], values[:, 1::2]
-        values = a + b
-        part = values - a
-        lost += ((a - (values - part)) + (b - part)).sum(axis=1)
-    return values.sum(axis=1) + lost
 
 
 def covariance_factor(covariance: Array) -> Array:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 
-__all__ = ["PairCounts"]
+__all__ = ["LEAST_NOISE", "PairCounts", "silent_pairs"]
 
 # Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
 # in all, so that it is exact.
@@ -121,16 +121,26 @@ class PairCounts:
         p = _probabilities(scores)
         return self.squared * (p * p.T)
 
-    def silent(self, scores: Array) -> NDArray[np.bool_]:
-        """Pairs without noise that alone join what noisy pairs leave apart.
 
-        Their outcomes are what the scores predict, to the last digit, and say nothing
-        of the error of the contrast that hangs on them.
-        """
-        noise, due = self.meat(scores), self.expected_meat(scores)
-        noise, due = noise + noise.T, due + due.T
-        _, part = connected_components(noise > LEAST_NOISE * due, directed=False)
-        return (due > 0) & (part[:, None] != part[None, :])
+def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
+    """Pairs without noise that alone join what noisy pairs leave apart.
+
+    Their outcomes are what the scores predict, to the last digit, and say nothing of
+    the error of the contrast that hangs on them.
+
+    Parameters
+    ----------
+    noise, expected : ndarray of shape (n_models, n_models)
+        Summed squares of residuals by ordered pair, and those of independent votes.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+        Symmetric.
+    """
+    noise, due = noise + noise.T, expected + expected.T
+    _, part = connected_components(noise > LEAST_NOISE * due, directed=False)
+    return (due > 0) & (part[:, None] != part[None, :])
 
 
 def _probabilities(scores: Array) -> Array:
@@ -144,12 +154,12 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
-def _table(won: Array, tied: Array, lost: Array) -> Array:
+def _table(won: Array, tied: Array, lost: Array) -> tuple[Array, Array, Array]:
     """Sums of ``y``, ``1 - y`` and squares about the mean, from those by outcome."""
     total = won + tied + lost
     spread = won * lost + (won + lost) * tied / 4.0
     spread = np.divide(spread, total, out=np.zeros_like(total), where=total > 0)
-    return np.array([won + tied / 2.0, lost + tied / 2.0, spread])
+    return won + tied / 2.0, lost + tied / 2.0, spread
 
 
 def _count(
@@ -181,9 +191,11 @@ def _count(
     first, second, spread = _table(won, tied, games - won - tied)
     if not exact:
         first, second = wins, games - wins
-    square = unit * unit
-    tables = (first * unit, second * unit, first * square, second * square)
-    return np.array([*tables, spread * square]), exact
+    totals = np.empty((5, size * size))
+    terms = (first, unit), (second, unit), (first, unit**2), (second, unit**2)
+    for total, (term, factor) in zip(totals, (*terms, (spread, unit**2)), strict=True):
+        np.multiply(term, factor, out=total)
+    return totals, exact
 
 
 def _weigh(
@@ -217,5 +229,5 @@ def _weigh(
             _table(won, tied, lost)
             for lost, tied, won in (sums.reshape(3, -1), squares.reshape(3, -1))
         )
-        totals = np.vstack([plain[:2], squared])
+        totals = np.array([*plain[:2], *squared])
     return totals, exact

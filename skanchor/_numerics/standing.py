@@ -48,7 +48,8 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
     scores : ndarray of shape (n_models,)
         Scores that sum to zero within each strong component.
     bound : float
-        Largest score, in size, of a model that is on no scale.
+        Largest score, in size, of a model that is on no scale, if the scales are within
+        and the models apart fit in beside them.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
         for number, centre, direction in zip(inside, centres, sides, strict=True):
             part = parts[number]
             shift = centre - (scores[part].min() + scores[part].max()) / 2.0
-            result[part] = np.clip(scores[part] + shift, -bound, bound)
+            result[part] = scores[part] + shift
             side[part] = direction
     return Standing(result, scales, side)
 
@@ -133,7 +134,7 @@ class _Order:
             (down, self.below, low, -1.0),
         ):
             on = np.isfinite(reach)
-            room = max(bound - sign * edge, 0.0)
+            room = max(bound - sign * edge, 1.0)
             share = self._share(np.where(on, reach, 0.0), rest)
             centre = np.where(on, edge + sign * room * share, centre)
         return centre, np.isfinite(up).astype(np.intp) - np.isfinite(down)

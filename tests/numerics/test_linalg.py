@@ -4,12 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import (
     Columns,
     SymmetricSolver,
-    laplacian_inverse,
-    solve_laplacian,
     zero_sum_basis,
 )
 
@@ -53,24 +50,6 @@ def test_zero_sum_basis(n):
     assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
     assert_allclose(basis.T @ basis, np.eye(n - 1), atol=1e-12)
     assert_allclose(basis @ basis.T, np.eye(n) - 1 / n, atol=1e-12)
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("size", [1, 2, 7])
-def test_solve_laplacian(ridge, size):
-    rng = np.random.default_rng(0)
-    weight = rng.exponential(size=(size, size))
-    weight += weight.T
-    matrix = laplacian(weight / 2.0) + ridge * np.eye(size)
-    right = rng.normal(size=(size, 2))
-    right -= right.mean(axis=0)
-    wanted = np.linalg.pinv(matrix)
-    for one in (right, right[:, 0]):
-        found = solve_laplacian(weight, one, ridge)
-        assert_allclose(found, wanted @ one, atol=1e-12)
-    centre = np.eye(size) - 1.0 / size
-    inverse = laplacian_inverse(weight, ridge)
-    assert_allclose(inverse, centre @ wanted @ centre, atol=1e-12)
 
 
 def test_columns_are_their_blocks_side_by_side():
