@@ -39,6 +39,9 @@ from skanchor.warning_log import warn
 __all__ = ["BTLRegressor"]
 
 
+LEAST_WEIGHT = 1e-150
+"""Weight of a vote, in that of the heaviest, whose square is still a number."""
+
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
 
@@ -156,6 +159,12 @@ class BTLRegressor(ComparisonEstimator):
         # Squares of tiny or huge weights leave the range of floats.
         unit = share.max() if share.size else 1.0
         share = share / unit
+        lost = int((share < LEAST_WEIGHT).sum())
+        if lost:
+            raise ValueError(
+                f"sample_weight spans too much: {lost} rows weigh less than "
+                f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
+            )
         counts = PairCounts.from_rows(left, right, y, share, len(X.models))
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)

@@ -112,9 +112,9 @@ class PairCounts:
         p = _probabilities(scores)
         gap = self.first_squared * p.T - self.second_squared * p
         squared = self.squared
-        return self.spread + np.divide(
-            gap * gap, squared, out=np.zeros_like(gap), where=squared > 0
-        )
+        # Squares of squares of weights leave the range of floats.
+        share = np.divide(gap, squared, out=np.zeros_like(gap), where=squared > 0)
+        return self.spread + gap * share
 
     def expected_meat(self, scores: Array) -> Array:
         """The same sums as independent votes would have them."""
@@ -157,8 +157,9 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
 def _table(won: Array, tied: Array, lost: Array) -> tuple[Array, Array, Array]:
     """Sums of ``y``, ``1 - y`` and squares about the mean, from those by outcome."""
     total = won + tied + lost
-    spread = won * lost + (won + lost) * tied / 4.0
-    spread = np.divide(spread, total, out=np.zeros_like(total), where=total > 0)
+    rare = np.divide(lost, total, out=np.zeros_like(total), where=total > 0)
+    half = np.divide(tied, total, out=np.zeros_like(total), where=total > 0)
+    spread = won * rare + (won + lost) * half / 4.0
     return won + tied / 2.0, lost + tied / 2.0, spread
 
 
