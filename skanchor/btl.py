@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._checks import check_level
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
-from skanchor._numerics.pair_counts import LEAST_NOISE, PairCounts, silent_pairs
-from skanchor._numerics.sandwich import Bread
+from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.standing import Standing, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
@@ -28,12 +25,12 @@ from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     ConvergenceWarning,
-    DataWarning,
     DisconnectedError,
     Remedy,
     SeparationWarning,
 )
 from skanchor.sample import Sample
+from skanchor.score_errors import GroupedVotes, ScoreErrors
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
@@ -176,14 +173,22 @@ class BTLRegressor(ComparisonEstimator):
         self.connectivity_ = describe_connectivity(counts.wins, self.models_)
         self._check_graph()
         standing = self._fit_scores(counts, start)
-        votes = None
-        if self.covariance != "fisher" and groups is not None:
+        errors = ScoreErrors.of(
+            counts, standing, self.models_, self.alpha * counts.weight.sum()
+        )
+        if self.covariance == "fisher":
+            covariance = errors.fisher() / unit
+        elif groups is None:
+            covariance = errors.sandwich()
+        else:
             place = np.full(len(X.models), -1)
             place[present] = np.arange(len(present))
-            votes = _Votes(place[left], place[right], y, share, groups[rows])
-        self.covariance_ = self._covariance(counts, standing, votes)
-        if self.covariance == "fisher":
-            self.covariance_ /= unit
+            covariance = errors.clustered(
+                GroupedVotes(place[left], place[right], y, share, groups[rows])
+            )
+        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
+        covariance[self.unbounded_, self.unbounded_] = np.inf
+        self.covariance_ = covariance
 
     def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Standing:
         """Fit ``scores_`` of the models of the counts, and flag those without limit.
@@ -323,57 +328,6 @@ class BTLRegressor(ComparisonEstimator):
         place = {label: i for i, label in enumerate(self.models_.tolist())}
         return np.array([place[label] for label in labels], dtype=np.intp)
 
-    def _covariance(
-        self, counts: PairCounts, standing: Standing, votes: _Votes | None
-    ) -> Array:
-        """Sandwich, or the inverse information; infinite where a score has no limit.
-
-        Between models on different scales there is no information, and games against a
-        model that is on none say nothing of the others.
-        """
-        scores, scales = standing.scores, standing.scales
-        information = counts.information(scores)
-        bread = Bread.of(
-            information + information.T, scales, self.alpha * counts.weight.sum()
-        )
-        if self.covariance == "fisher":
-            covariance = bread.covariance(bread.information)
-        else:
-            covariance = self._sandwich(bread, counts, scores, votes)
-        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
-        covariance[self.unbounded_, self.unbounded_] = np.inf
-        return covariance
-
-    def _sandwich(
-        self, bread: Bread, counts: PairCounts, scores: Array, votes: _Votes | None
-    ) -> Array:
-        """Sandwich; where outcomes show no noise, of that of independent votes."""
-        scale = np.full(len(scores), -1)
-        for number, at in enumerate(bread.scales):
-            scale[at] = number
-        on = (scale >= 0) & (scale[:, None] == scale)
-        noise, due = (
-            on * (table + table.T)
-            for table in (counts.meat(scores), counts.expected_meat(scores))
-        )
-        silent = silent_pairs(noise, due)
-        if votes is None:
-            result = bread.covariance(bread.of_pairs(np.where(silent, due, noise)))
-        else:
-            form = bread.of_groups(votes.totals(scores, scale))
-            if silent.any():
-                form += bread.of_pairs(due * silent)
-            result = bread.covariance(form)
-        lost = np.asarray(silent.any(axis=1))
-        if votes is not None:
-            # Residuals may cancel in every group.
-            independent = bread.covariance(bread.of_pairs(due))
-            found = result.diagonal()
-            if (found <= LEAST_NOISE * independent.diagonal())[scale >= 0].any():
-                result, lost = independent, scale >= 0
-        _warn_of_no_noise(self.models_, lost, scale >= 0)
-        return result
-
     @property
     def _index(self) -> pd.Index:
         return pd.Index(self.models_, name="model")
@@ -499,55 +453,3 @@ class BTLRegressor(ComparisonEstimator):
             check_consistent_length(self._encode(X), y, sample_weight)
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Votes:
-    """Rows whose errors may depend on each other within groups.
-
-    Attributes
-    ----------
-    left, right : ndarray of shape (n_rows,)
-        Places of the models.
-    y, weight : ndarray of shape (n_rows,)
-        Outcomes, and weights or the one weight of all.
-    groups : ndarray of shape (n_rows,)
-        Group of each row.
-    """
-
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
-    y: Array
-    weight: Array
-    groups: NDArray[np.intp]
-
-    def totals(self, scores: Array, scale: NDArray[np.intp]) -> csr_array:
-        """Summed score vectors of the groups, from rows between models on one scale."""
-        left, right = self.left, self.right
-        gap = scores[left] - scores[right]
-        # Neither side of a rare event is lost in rounding.
-        residual = self.y * expit(-gap) - (1.0 - self.y) * expit(gap)
-        residual *= self.weight * ((scale[left] >= 0) & (scale[left] == scale[right]))
-        rows = np.concatenate([self.groups, self.groups])
-        columns = np.concatenate([left, right])
-        values = np.concatenate([residual, -residual])
-        shape = (int(self.groups.max()) + 1, len(scores))
-        return coo_array((values, (rows, columns)), shape=shape).tocsr()
-
-
-def _warn_of_no_noise(
-    models: NDArray[Any], lost: NDArray[np.bool_], scaled: NDArray[np.bool_]
-) -> None:
-    """Warn of models whose outcomes are what their scores predict."""
-    if not lost.any():
-        return
-    where, what = "", "The errors are"
-    if not lost[scaled].all():
-        names = models[lost].tolist()[:5]
-        where, what = f" where models {names} hang on each other", "Errors there are"
-    warn(
-        DataWarning(
-            f"Human rows show no noise{where}: every outcome is what the scores "
-            f"predict. {what} those that independent votes would have."
-        )
-    )

@@ -16,9 +16,6 @@ __all__ = ["Bread"]
 _LOST = 1e-9
 """Share of the largest square, below which sums of squares may have cancelled."""
 
-_CELLS = 1 << 22
-"""Values of groups that are held at a time."""
-
 
 @dataclass(frozen=True, slots=True)
 class Bread:
@@ -77,28 +74,43 @@ class Bread:
             result[gaps, gaps] = tree.gap_matrix(weight)
         return result
 
-    def of_groups(self, totals: csr_array) -> Array:
-        """Form of the gaps from the summed score vectors of groups.
+    def of_groups(
+        self,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        residual: Array,
+        groups: NDArray[np.intp],
+    ) -> Array:
+        """Form of the gaps from score vectors that are summed by group first.
 
         Parameters
         ----------
-        totals : csr_array of shape (n_groups, n_models)
-            Summed score vectors.
+        left, right, residual : ndarray of shape (n_rows,)
+            Each row adds its residual to the score of its left model, and takes it
+            from that of its right one.
+        groups : ndarray of shape (n_rows,)
+            Group of each row.
 
         Returns
         -------
         ndarray of shape (n_gaps, n_gaps)
         """
+        rows = np.arange(len(left))
+        n_groups = int(groups.max(initial=0)) + 1
+        gather = csr_array((residual, (groups, rows)), shape=(n_groups, len(rows)))
+        shape = len(left), len(self.spread)
+        ones = np.ones(len(left))
+        totals = gather @ (
+            csr_array((ones, (rows, left)), shape=shape)
+            - csr_array((ones, (rows, right)), shape=shape)
+        )
         plain = (totals.T @ totals).toarray()
         form = self.spread.T @ plain @ self.spread
-        if not form.size or form.diagonal().min() > _LOST * plain.diagonal().max():
-            return np.asarray(form)
-        # Squares of heavy rows drown those of light ones: sum before squaring.
-        form = np.zeros_like(form)
-        step = max(1, _CELLS // len(form))
-        for start in range(0, totals.shape[0], step):
-            part = totals[start : start + step] @ self.spread
-            form += part.T @ part
+        if form.size and form.diagonal().min() <= _LOST * plain.diagonal().max():
+            # Heavy rows on one side of a gap drown light ones that cross it.
+            spread = csr_array(self.spread)
+            totals = gather @ (spread[left] - spread[right])
+            form = (totals.T @ totals).toarray()
         return np.asarray(form)
 
     def covariance(self, form: Array) -> Array:
