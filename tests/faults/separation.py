@@ -139,6 +139,33 @@ call(
     warns=[(SeparationWarning, r"\['c'\] never won and \['a'\] never lost")],
     check=open_intervals,
 )
+for title, test in (
+    (
+        "Groups of models of which one always beats the other",
+        "limits::test_components_keep_their_distances_and_errors",
+    ),
+    (
+        "A model that never lost among hundreds",
+        "limits::test_an_undefeated_model_among_many_costs_little_more",
+    ),
+    (
+        "A long chain in which each model mostly beats the next one",
+        "limits::test_a_long_chain_keeps_its_steps",
+    ),
+    (
+        "Scores beyond score_bound",
+        "limits::test_scores_beyond_the_bound_move_no_other",
+    ),
+    (
+        "A model that hangs on votes without noise",
+        "exact::test_a_model_that_hangs_on_votes_without_noise",
+    ),
+    (
+        "Votes that cancel in every group",
+        "exact::test_votes_that_cancel_in_every_group",
+    ),
+):
+    see(title, f"test_btl_{test}")
 table(
     "Rows that compare a model with itself",
     lambda: pd.concat(
