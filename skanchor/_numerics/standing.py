@@ -65,7 +65,7 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
         order = _Order.of(beats[np.ix_(inside, inside)], width[inside])
         # Parts come largest first. A single model among others carries no scale.
         first = parts[inside[0]]
-        if len(first) > 1 or len(inside) == 1:
+        if len(first) > 1:
             scales.append(first)
             centres, sides = order.around(
                 scores[first].min(), scores[first].max(), bound
