@@ -187,6 +187,13 @@ def test_separation_by_a_feature_is_told():
     with pytest.warns(WeakJudgeWarning, match="'judge-2'"):
         ridge = JudgeCalibrator(learners).fit(battles, y)
     assert ridge.biases_["judge-2"].converged_
+    # Rows without weight do not hide it.
+    weight, wrong = np.ones(len(y)), np.flatnonzero(hit)[:5]
+    weight[wrong] = 0.0
+    turned = y.astype(float)
+    turned[wrong] = 1.0 - turned[wrong]
+    with pytest.warns(SeparationWarning, match="'judge-2' are separated by feature"):
+        JudgeCalibrator().fit(battles, turned, weight)
 
 
 # --------------------------------------------------------------------------- learners
