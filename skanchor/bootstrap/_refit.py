@@ -18,6 +18,7 @@ from skanchor._typing import Array
 from skanchor.bootstrap._checkpoint import Checkpoint
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
+from skanchor.bootstrap._run_key import run_key
 from skanchor.comparisons import decide_roles
 from skanchor.exceptions import DataWarning
 from skanchor.folds import stream_plan
@@ -88,7 +89,9 @@ def bootstrap(
         Shows a progress bar when positive.
     checkpoint : path, optional
         File that keeps the finished blocks. If it exists, and was written for the same
-        data and settings, the run goes on from there.
+        data, roles, methods, settings, seed and versions, the run goes on from there,
+        also for more resamples; the file of another run, or a damaged one, is an error.
+        Functions among the settings count by their names.
 
     Returns
     -------
@@ -123,9 +126,9 @@ def bootstrap(
     roles = decide_roles(sample.X, sample.weight, new_models)
     order = _side_by_side(sample.with_battles(roles))
     rows = sample[order]
-    checkpoints = Checkpoint.open(
-        checkpoint, random_state, sample, (dict(methods), n_inner, tol)
-    )
+    options = {"n_inner": int(n_inner), "tol": tol, "batched": bool(batched)}
+    key = {} if checkpoint is None else run_key(sample, methods, fitted, **options)
+    checkpoints = Checkpoint.open(checkpoint, random_state, key)
     resampler = Resampler(rows.with_battles(roles[order]), checkpoints.seed)
     task = _RefitTask(
         rows.with_battles(rows.X.as_preferences()),

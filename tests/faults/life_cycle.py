@@ -28,6 +28,19 @@ for title, name in {
     "A fresh process that imports nothing of the parent's": "spawned_process",
 }.items():
     see(title, f"test_life_cycle::test_{name}")
+for title, name in {
+    "A checkpoint of a run with other new models": "of_other_new_models_is_refused",
+    "A checkpoint of another run": "of_another_run_is_refused",
+    "A checkpoint of another version": "of_another_version_is_refused",
+}.items():
+    see(title, f"bootstrap.test_checkpoint::test_a_checkpoint_{name}")
+for title, name in {
+    "A damaged checkpoint": "damaged_bytes_are_refused",
+    "A checkpoint that is a pickle": "pickles_are_never_opened",
+    "Two runs that write one checkpoint": "two_runs_do_not_share_a_file",
+    "A checkpoint that cannot be kept": "what_cannot_be_kept_is_told_before_the_work",
+}.items():
+    see(title, f"bootstrap.test_checkpoint::test_{name}")
 call(
     "predict before fit",
     lambda: AnchorPipeline().predict(GHOST),
