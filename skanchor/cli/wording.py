@@ -30,6 +30,8 @@ ADVICE = {
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
     "'model_a' or 'model_b'.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
+    Remedy.LEAVE_OUT_TIES: None,
+    Remedy.SPLIT_BY_SOURCE: None,
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
