@@ -139,10 +139,7 @@ def bootstrap(
         tol,
         batched,
     )
-    sizes = {
-        number: min(resampler.block, int(n_resamples) - begin)
-        for number, begin in enumerate(range(0, int(n_resamples), resampler.block))
-    }
+    sizes = _block_sizes(int(n_resamples), resampler.block)
     # The last block of a shorter run may hold too few.
     done, first = checkpoints.blocks, next(iter(fitted))
     todo = [b for b in sizes if b not in done or len(done[b][first][0]) < sizes[b]]
@@ -161,6 +158,12 @@ def bootstrap(
         )
         for name in fitted
     }
+
+
+def _block_sizes(n: int, block: int) -> dict[int, int]:
+    """Resamples of each block by its number."""
+    begins = range(0, n, block)
+    return {number: min(block, n - begin) for number, begin in enumerate(begins)}
 
 
 def _check_counts(n_resamples: Any, n_inner: Any) -> None:
