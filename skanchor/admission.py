@@ -66,13 +66,13 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
             f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
-            advice=Advice(Remedy.LABEL_HUMANS),
+            advice=[Advice(Remedy.LABEL_HUMANS), Advice(Remedy.SPLIT_BY_SOURCE)],
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
             f"There is no new model: every model has human rows{unjudged}.",
-            advice=Advice(Remedy.CHOOSE_NEW_MODELS),
+            advice=[Advice(Remedy.CHOOSE_NEW_MODELS), Advice(Remedy.SPLIT_BY_SOURCE)],
         )
     n_historical = len(X.models) - int(X.is_new.sum())
     if n_historical < 2:

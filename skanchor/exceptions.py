@@ -87,6 +87,15 @@ class Remedy(Enum):
         "Say what they mean with read_battles(path, labels={{'left': 'model_a'}})."
     )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
+    LEAVE_OUT_TIES = (
+        "Where scikit-learn takes ties for a class of their own, leave their rows out: "
+        "there is no probability of a tie. metrics.log_loss_scorer scores with ties, "
+        "and win_probability counts one as half a win."
+    )
+    SPLIT_BY_SOURCE = (
+        "In a cross-validation, split with SourceKFold, which keeps rows of every "
+        "source in training; learning_curve needs shuffle=True as well."
+    )
     CHOOSE_NEW_MODELS = (
         "Name the models to treat as new in new_models, or pass new_models=[] for the "
         "historical leaderboard."

@@ -34,6 +34,8 @@ ADVICE = {
     "'model_a' or 'model_b'.",
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
+    Remedy.LEAVE_OUT_TIES: None,
+    Remedy.SPLIT_BY_SOURCE: None,
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",

@@ -151,7 +151,8 @@ class Comparisons:
         """Refuse: rows of models, judges and learned columns are no array."""
         raise TypeError(
             "Comparisons cannot become one array; its columns are arrays, such as "
-            "left, right, judge and features_left."
+            "left, right, judge and features_left. A transformer of features belongs "
+            "into LinearBias(feature_map=transformer)."
         )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -47,6 +47,11 @@ class Outcomes:
     classes: NDArray[Any]
     first_wins: int
 
+    @property
+    def tied_labels(self) -> bool:
+        """Whether ties came as labels, beside the two of ``classes``."""
+        return self.classes.dtype.kind in "OUST" and bool((self.values == 0.5).any())
+
     @classmethod
     def encode(
         cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
@@ -94,10 +99,14 @@ class Outcomes:
         low, high = value_range(values)
         if len(values) and not (low >= 0.0 and high <= 1.0):
             bad = ~((values >= 0) & (values <= 1))
+            # The codes that scikit-learn's tools give to three labels.
+            encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
                 f"{float(values[np.argmax(bad)])!r}.",
-                advice=Advice(Remedy.RELABEL_OUTCOMES),
+                advice=Advice(
+                    Remedy.LEAVE_OUT_TIES if encoded else Remedy.RELABEL_OUTCOMES
+                ),
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)

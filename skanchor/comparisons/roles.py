@@ -63,6 +63,7 @@ def decide_roles(
                 Term.NEW_MODELS,
                 f" names {absent}, which no battle of positive weight "
                 f"involves; known models are {present[:10].tolist()}.",
+                advice=Advice(Remedy.SPLIT_BY_SOURCE),
             )
         forgotten = without_votes[~is_in(without_votes, new)]
         if len(forgotten):

@@ -120,6 +120,13 @@ CASES = {
         lambda: FRAME.replace({"winner": {"model_a": "1", "model_b": "0"}}),
         "",
     ),
+    Remedy.LEAVE_OUT_TIES: (
+        lambda: FRAME.assign(
+            winner=FRAME["winner"].map({"model_a": 0, "model_b": 1})
+        ).assign(winner=lambda frame: frame["winner"].mask(frame.index == 5, 2)),
+        "",
+    ),
+    Remedy.SPLIT_BY_SOURCE: (lambda: FRAME[HUMAN], ""),
     Remedy.CHOOSE_NEW_MODELS: (lambda: FRAME[HUMAN], ""),
     Remedy.ADD_NEW_MODELS: (lambda: FRAME, "--new model-01"),
     Remedy.GIVE_GROUPS: (lambda: FRAME, "--groups topic"),
