@@ -103,6 +103,8 @@ class Source:
     @cached_property
     def _stdin(self) -> bytes:
         # Read once and kept: it cannot be wound back.
+        if sys.stdin is None:
+            raise OSError("standard input is closed")
         return sys.stdin.buffer.read()
 
     def _is(self, magic: bytes) -> bool:

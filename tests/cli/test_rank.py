@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -259,6 +260,39 @@ def test_output_is_never_an_input(run, battles, tmp_path):
     assert (code, len(err)) == (2, 1)
     assert "is a file of battles that is read" in err[0]
     assert path.read_bytes() == battles.read_bytes()
+
+
+def test_output_that_exists_asks_for_force(run, tmp_path):
+    path = tmp_path / "board.txt"
+    path.write_text("precious")
+    code, out, err = run("rank", "--demo", *FAST, "--output", path)
+    assert (code, out) == (2, "")
+    assert err == [f"skanchor: error: {path}: exists; write over it with --force"]
+    assert path.read_text() == "precious"
+    assert run("rank", "--demo", *FAST, "--output", path, "--force") == (0, "", [])
+    assert "ivory-lynx" in path.read_text()
+    assert run("rank", "--demo", *FAST, "--output", os.devnull) == (0, "", [])
+
+
+def test_output_that_cannot_be_written_is_found_before_the_fit(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(AnchorPipeline, "fit", None)
+    (tmp_path / "file").touch()
+    for path, cause in [
+        (tmp_path, "Is a directory"),
+        (tmp_path / "no" / "x.txt", "there is no directory"),
+        (tmp_path / "file" / "x.txt", "there is no directory"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ]:
+        code, out, err = run("rank", "--demo", "--output", path)
+        assert (code, out, len(err)) == (2, "", 1) and cause in err[0]
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    code, _, err = run("rank", "--demo", "--output", tmp_path / "file", "--force")
+    assert code == 2 and "Permission denied" in err[0]
+    monkeypatch.setattr(sys, "stdout", None)
+    code, _, err = run("rank", "--demo")
+    assert code == 2 and "standard output is closed" in err[0]
 
 
 def test_historical_leaderboard(run, battles, tmp_path):
