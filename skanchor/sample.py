@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
+from skanchor.comparisons.labels import exact_values
 from skanchor.comparisons.oddities import warn_of_odd_rows
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
@@ -153,7 +154,7 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
                 f" names the column {groups!r}, which X lacks (columns: {known}).",
                 advice=Advice(Remedy.GIVE_GROUPS),
             )
-        groups = frame[groups].to_numpy()
+        groups = exact_values(frame[groups])
     groups = np.asarray(groups)
     if groups.shape != (n_rows,):
         raise BattlesError(

@@ -18,6 +18,7 @@ __all__ = [
     "argsort_labels",
     "code_labels",
     "constant",
+    "exact_values",
     "factorize",
     "is_constant",
     "is_in",
@@ -35,6 +36,9 @@ __all__ = [
 # of a step that stays in the cache.
 _MANY, _STEP = 10_000, 1 << 16
 
+# Whole numbers up to this one are floats, too.
+_EXACT_FLOATS = 1 << 53
+
 # Python places no two objects closer together, in bytes.
 _ALIGNMENT = 16
 
@@ -42,6 +46,19 @@ _ALIGNMENT = 16
 def to_numpy(column: nw.Series[Any]) -> NDArray[Any]:
     """Values of a column as an array."""
     return np.asarray(column.to_numpy())
+
+
+def exact_values(column: nw.Series[Any]) -> NDArray[Any]:
+    """Values of a column of labels as an array that tells all of them apart.
+
+    Integers beside nulls do not become floats, nor do those of 128 bits, for which
+    numpy has no type: they are objects.
+    """
+    if column.dtype.is_integer() and (
+        column.dtype in (nw.Int128, nw.UInt128) or column.is_null().any()
+    ):
+        return np.array([*column.to_list(), None], dtype=object)[:-1]
+    return to_numpy(column)
 
 
 def code_labels(
@@ -57,7 +74,7 @@ def code_labels(
                 f"row {int(np.argmax(missing))}."
             )
         return codes, labels
-    values = to_numpy(column) if isinstance(column, nw.Series) else column
+    values = exact_values(column) if isinstance(column, nw.Series) else column
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
     if values.dtype.kind in "iu":
@@ -124,7 +141,7 @@ def text_codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
 
 def _integer_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     low, high = value_range(values)
-    if high - low >= len(values):
+    if high - low >= len(values) or high > np.iinfo(np.intp).max:
         codes, labels = pd.factorize(values)
         return codes.astype(np.intp), labels
     # Numbers of a narrow range need no table of hashes.
@@ -208,7 +225,7 @@ def merge_labels(
     columns: Sequence[tuple[NDArray[np.intp], NDArray[Any]]],
 ) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Bring coded columns to one sorted vocabulary."""
-    stacked = np.concatenate([labels for _, labels in columns])
+    stacked = _stacked([labels for _, labels in columns])
     codes, labels = pd.factorize(stacked)
     rank = argsort_labels(labels, "model_a and model_b")
     place = np.empty(len(labels), dtype=np.intp)
@@ -221,6 +238,24 @@ def merge_labels(
         result.append(column_codes if same else moved.take(column_codes))
         start = stop
     return np.asarray(labels)[rank], result
+
+
+def _stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Labels of several columns in one array, of a type that merges none of them."""
+    kinds = {part.dtype.kind for part in parts}
+    if not kinds <= set("iuf") or len(kinds) == 1 or not kinds & set("iu"):
+        return np.concatenate(parts)
+    whole = [part for part in parts if part.dtype.kind in "iu" and len(part)]
+    largest = max(
+        (abs(int(end)) for part in whole for end in value_range(part)), default=0
+    )
+    if "f" in kinds:
+        exact = largest <= _EXACT_FLOATS
+        kind = np.float64
+    else:
+        exact = largest <= np.iinfo(np.int64).max
+        kind = np.int64
+    return np.concatenate([part.astype(kind if exact else object) for part in parts])
 
 
 def argsort_labels(labels: NDArray[Any], name: str) -> NDArray[np.intp]:

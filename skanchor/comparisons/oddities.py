@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
-from skanchor.comparisons.labels import constant, to_numpy
+from skanchor.comparisons.labels import constant, exact_values
 from skanchor.comparisons.people import HUMAN
 from skanchor.comparisons.spellings import spelt_differently
 from skanchor.exceptions import Advice, DataWarning, Remedy
@@ -161,7 +161,7 @@ def _copies(
     ]
     for name in ("prompt_id", "rater", "turn"):
         if name in frame.columns:
-            columns.append(pd.factorize(to_numpy(frame[name]))[0])
+            columns.append(pd.factorize(exact_values(frame[name]))[0])
     # Null prompts are not one prompt.
     rows = rows & (columns[5] >= 0)
     key = np.zeros(len(X), dtype=np.intp)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skanchor.io._encoding import decoded
-from skanchor.io._format import Format
+from skanchor.io._format import EXACT_FLOATS, Format
 from skanchor.io._lost_lines import warn_of_lost_lines
 from skanchor.io._source import Source
 
@@ -45,7 +46,17 @@ def _read_objects(
         isinstance(value, (dict, list)) for value in records[0].values()
     ):
         raise ValueError(f"its one object holds a table by columns. {_DUE}")
-    return pd.DataFrame.from_records(records)
+    return _exact(pd.DataFrame.from_records(records), records)
+
+
+def _exact(table: pd.DataFrame, records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Give back to large integers beside nulls the digits that floats lack."""
+    for name in table.columns[table.dtypes == np.float64]:
+        if (table[name].abs() >= EXACT_FLOATS).any():
+            values = [record.get(name) for record in records]
+            if all(value is None or isinstance(value, int) for value in values):
+                table[name] = pd.Series(values, index=table.index, dtype=object)
+    return table
 
 
 def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]:
