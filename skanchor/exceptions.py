@@ -16,6 +16,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
+from skanchor._text import printable
+
 __all__ = [
     "Advice",
     "Advised",
@@ -158,10 +160,11 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     @property
     def statement(self) -> str:
         """What is wrong, and where, in the words of Python."""
-        return "".join(map(str, self.args))
+        return printable("".join(map(str, self.args)))
 
     def __str__(self) -> str:
-        return " ".join([self.statement, *map(str, self.advice)]).lstrip()
+        advice = [printable(str(each)) for each in self.advice]
+        return " ".join([self.statement, *advice]).lstrip()
 
     def locate(self, where: str) -> None:
         """Put before the statement where it holds.

@@ -84,8 +84,9 @@ def _content(battles: pd.DataFrame, suffix: str) -> str | bytes:
         return battles.to_parquet(index=False)
     if suffix == ".jsonl":
         return battles.to_json(orient="records", lines=True, force_ascii=False)
-    separator = "\t" if suffix == ".tsv" else ","
-    return battles.to_csv(index=False, sep=separator, lineterminator="\n")
+    from skanchor.io.spreadsheet import separated
+
+    return separated(battles, "\t" if suffix == ".tsv" else ",")
 
 
 FETCH = Command(

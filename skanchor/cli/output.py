@@ -121,11 +121,12 @@ def _json(pipeline: AnchorPipeline, level: float) -> str:
 
 
 def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
-    board = board.rename_axis("model")
+    from skanchor.io.spreadsheet import separated
+
+    board = board.rename_axis("model").reset_index()
     if suffix == ".parquet":
-        return board.reset_index().to_parquet(index=False)
-    separator = "\t" if suffix == ".tsv" else ","
-    return board.to_csv(sep=separator, lineterminator="\n")
+        return board.to_parquet(index=False)
+    return separated(board, "\t" if suffix == ".tsv" else ",")
 
 
 def _text(

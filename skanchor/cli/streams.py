@@ -10,6 +10,7 @@ import sys
 import warnings
 from typing import Any
 
+from skanchor._text import printable
 from skanchor.cli.command import BadInputError
 
 __all__ = [
@@ -71,8 +72,9 @@ def print_line(message: str) -> None:
     # Without a stream, `print` would take stdout.
     if sys.stderr is None:
         return
+    line = printable(" ".join(message.split()))
     try:
-        print(f"skanchor: {' '.join(message.split())}", file=sys.stderr, flush=True)
+        print(f"skanchor: {line}", file=sys.stderr, flush=True)
     except OSError:
         # Nobody listens; the exit code tells.
         pass

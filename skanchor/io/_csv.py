@@ -12,6 +12,7 @@ from skanchor.io._encoding import encoding_of
 from skanchor.io._format import Format, to_pandas
 from skanchor.io._lost_lines import warn_of_lost_lines
 from skanchor.io._source import Source
+from skanchor.io.spreadsheet import unmarked
 
 __all__ = ["CSV", "TSV"]
 
@@ -50,7 +51,9 @@ def _read_separated(
     # The first rows have been looked at for the names alone.
     bad.clear()
     with source.open() as file:
-        table = to_pandas(csv.read_csv(file, read, parse, text))
+        raw = csv.read_csv(file, read, parse, text)
+    columns = [unmarked(column) for column in raw.columns]
+    table = to_pandas(pa.Table.from_arrays(columns, names))
     warn_of_lost_lines(source.label, bad, len(table), "have not a cell a column")
     return table
 

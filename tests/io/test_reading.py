@@ -55,6 +55,16 @@ def test_odd_ids_keep_their_names(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_large_ids_beside_nulls_stay_apart(tmp_path, suffix):
+    ids = [2**60 + 1, 2**60 + 2, None]
+    table = pd.DataFrame({"prompt_id": pd.array(ids, "Int64"), "model_a": ids[0]})
+    read = read_table(write(table, tmp_path / f"b.{suffix}"))
+    assert read["prompt_id"].tolist()[:2] == [str(ids[0]), str(ids[1])]
+    assert read["prompt_id"].isna().tolist() == [False, False, True]
+    assert set(read["model_a"]) == {str(ids[0])}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
 def test_numeric_ids_become_text_and_empty_cells_missing(tmp_path, suffix):
     table = pd.DataFrame({"model_a": [1, 2], "prompt_id": pd.array([7, None], "Int64")})
     read = read_table(write(table, tmp_path / f"b.{suffix}"))
