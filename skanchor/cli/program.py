@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn
 
 from skanchor.cli.command import BadInputError, Parser
@@ -66,6 +67,10 @@ def _run(argv: Sequence[str] | None) -> str | None:
         from skanchor.cli.wording import worded
 
         return worded(error) or type(error).__name__
+    except BrokenProcessPool:
+        return (
+            "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
+        )
     except Exception as error:
         # Of pyarrow's errors not all are ValueErrors; its import is too slow for above.
         if type(error).__module__.partition(".")[0] != "pyarrow":

@@ -18,6 +18,9 @@ from skanchor.warning_log import warn
 
 __all__ = ["as_float", "feature_blocks", "feature_kind", "feature_stems", "stems_of"]
 
+LARGEST = 1e100
+"""Largest absolute value of a feature, whose products are floats, too."""
+
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 
 
@@ -139,6 +142,9 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         raise BattlesError(f"Complex data not supported: feature {name!r}.")
     try:
         result = np.asarray(values, dtype=np.float64)
+    except OverflowError:
+        # An integer of hundreds of digits.
+        result = np.array([_float(value) for value in values])
     except (TypeError, ValueError) as error:
         example = next(
             (value for value in values if not isinstance(value, (int, float))), None
@@ -148,9 +154,23 @@ def as_float(values: NDArray[Any], name: str) -> Array:
             f"Feature {name!r} must be numeric: argument must be a string or a real "
             f"number, got {example!r}."
         ) from None
-    if np.isinf(result).any():
+    largest = np.abs(result).max(initial=0.0, where=~np.isnan(result))
+    if np.isinf(largest):
         raise BattlesError(
             f"Feature {name!r} contains infinity, first in row "
             f"{int(np.argmax(np.isinf(result)))}."
         )
+    if largest > LARGEST:
+        row = int(np.argmax(np.abs(result) > LARGEST))
+        raise BattlesError(
+            f"Feature {name!r} is too large to compute with: row {row} holds "
+            f"{result[row]:.3g}. Rescale it, or drop the row."
+        )
     return result
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")

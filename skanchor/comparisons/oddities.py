@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
-from skanchor.comparisons.labels import constant, exact_values
+from skanchor.comparisons.labels import constant, exact_values, factorize
 from skanchor.comparisons.people import HUMAN
 from skanchor.comparisons.spellings import appearance, spelt_differently
 from skanchor.exceptions import Advice, DataWarning, Remedy
@@ -169,7 +169,8 @@ def _copies(
     ]
     for name in ("prompt_id", "rater", "turn"):
         if name in frame.columns:
-            columns.append(pd.factorize(exact_values(frame[name]))[0])
+            values = exact_values(frame[name])
+            columns.append(factorize(values, f"Column {name!r}")[0])
     # Null prompts are not one prompt.
     rows = rows & (columns[5] >= 0)
     key = np.zeros(len(X), dtype=np.intp)

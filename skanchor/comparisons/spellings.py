@@ -32,6 +32,8 @@ _WORDS = re.compile(r"[^\W\d_]+|\d+|[^\w\s\-./:]")
 _NEAR = 0.9
 # In a shorter word another letter is as a rule another model: 4 and 4o, it and i.
 _LONG_WORD = 5
+# A longer one is no name, and would take all memory.
+_LONGEST_WORD = 50
 
 
 def appearance(label: str) -> str:
@@ -155,7 +157,7 @@ def _slips(words: tuple[str, ...]) -> set[str]:
     """The name as it is, and with one letter of a long word left out."""
     slips = {" ".join(words)}
     for at, word in enumerate(words):
-        if len(word) >= _LONG_WORD and word.isalpha():
+        if _LONG_WORD <= len(word) <= _LONGEST_WORD and word.isalpha():
             for k in range(len(word)):
                 shorter = word[:k] + word[k + 1 :]
                 slips.add(" ".join((*words[:at], shorter, *words[at + 1 :])))

@@ -16,6 +16,9 @@ from skanchor.io.spreadsheet import unmarked
 
 __all__ = ["CSV", "TSV"]
 
+# Bytes that are parsed at once, which must hold a row; the next if they do not.
+_BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
+
 _DELIMITERS = ",\t;|"
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
@@ -23,6 +26,26 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 def _read_separated(
     source: Source, encoding: str | None, drop_invalid: bool, usual: str
 ) -> pd.DataFrame:
+    head = source.head()
+    encoding = encoding_of(head, encoding)
+    separator = _delimiter(head.decode(encoding, "ignore"), usual)
+    # pyarrow drops the mark of UTF-8 itself.
+    name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
+    for size in _BLOCKS:
+        try:
+            table, bad = _parsed(source, separator, name, drop_invalid, size)
+            break
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error) or size == _BLOCKS[-1]:
+                raise
+    warn_of_lost_lines(source.label, bad, len(table), "have not a cell a column")
+    return table
+
+
+def _parsed(
+    source: Source, separator: str, encoding: str, drop_invalid: bool, block_size: int
+) -> tuple[pd.DataFrame, list[int]]:
+    """The table, and the numbers of bad lines, from blocks that hold whole rows."""
     from pyarrow import csv
 
     bad: list[int] = []
@@ -31,17 +54,15 @@ def _read_separated(
         bad.append(row.number)
         return "skip"
 
-    head = source.head()
-    encoding = encoding_of(head, encoding)
     parse = csv.ParseOptions(
-        delimiter=_delimiter(head.decode(encoding, "ignore"), usual),
+        delimiter=separator,
         newlines_in_values=True,
         invalid_row_handler=skip if drop_invalid else None,
     )
-    # pyarrow drops the mark of UTF-8 itself.
-    name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     # Only one thread knows the numbers of bad rows.
-    read = csv.ReadOptions(encoding=name, use_threads=not drop_invalid)
+    read = csv.ReadOptions(
+        encoding=encoding, use_threads=not drop_invalid, block_size=block_size
+    )
     # Everything as text: pyarrow guesses types from the first block of the file.
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
@@ -53,9 +74,7 @@ def _read_separated(
     with source.open() as file:
         raw = csv.read_csv(file, read, parse, text)
     columns = [unmarked(column) for column in raw.columns]
-    table = to_pandas(pa.Table.from_arrays(columns, names))
-    warn_of_lost_lines(source.label, bad, len(table), "have not a cell a column")
-    return table
+    return to_pandas(pa.Table.from_arrays(columns, names)), bad
 
 
 def _delimiter(head: str, usual: str) -> str:

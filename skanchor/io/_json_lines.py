@@ -30,11 +30,15 @@ def _read_objects(
     with source.open() as file:
         text = decoded(file.read(), encoding)
     start = text.lstrip()[:1]
-    if start == "[":
-        records = json.loads(text)
-    else:
-        records, bad = _lines(text, start, drop_invalid)
-        warn_of_lost_lines(source.label, bad, len(records), "are no JSON")
+    bad: list[int] = []
+    try:
+        if start == "[":
+            records = json.loads(text)
+        else:
+            records, bad = _lines(text, start, drop_invalid)
+    except RecursionError:
+        raise ValueError("it is nested too deeply.") from None
+    warn_of_lost_lines(source.label, bad, len(records), "are no JSON")
     if len(records) == 1:
         records = _opened(records[0])
     for number, record in enumerate(records, start=1):

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
 from skanchor.cli.signals import Stopped, raised_as_interrupts
@@ -67,6 +68,16 @@ def test_handlers_of_signals_are_put_back_and_ignored_ones_kept():
     with raised_as_interrupts(), pytest.raises(Stopped):
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_killed_worker(run, monkeypatch):
+    def fit(self, X, y, **params):
+        Parallel(n_jobs=2)([delayed(os.kill)(os.getppid(), 0), delayed(os._exit)(9)])
+
+    monkeypatch.setattr(AnchorPipeline, "fit", fit)
+    code, out, err = run("rank", "--demo", "--jobs", "2")
+    assert (code, out, len(err)) == (2, "", 1)
+    assert "a worker was killed, perhaps for want of memory" in err[0]
 
 
 def test_closed_streams():

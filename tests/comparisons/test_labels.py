@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skanchor import Comparisons
+from skanchor import BTLRegressor, Comparisons
 from skanchor.comparisons import Outcomes, join_groups
 from skanchor.exceptions import BattlesError
 
@@ -209,3 +209,10 @@ def test_large_groups_beside_nulls_stay_apart(of):
         {"prompt_id": [LARGE + 1, LARGE + 2, None, LARGE + 2], "x": [1, 2, 3, 4]}
     )
     assert join_groups(table, ["prompt_id"]).tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint8"])
+def test_small_types_name_models(dtype):
+    table = pd.DataFrame({"model_a": [1, 2, 3], "model_b": [2, 3, 1]}).astype(dtype)
+    scores = BTLRegressor(alpha=1.0).fit(table, [0, 1, 1]).scores_
+    assert scores.index.tolist() == [1, 2, 3]

@@ -97,3 +97,7 @@ def test_letters_may_be_composed_in_two_ways():
 def test_another_script_is_no_other_spelling():
     pairs = [("gpt-\u0430lpha", "GPT Alpha")]
     assert spelt_differently([pairs[0][0]], [pairs[0][1]]) == pairs
+
+
+def test_a_name_of_megabytes_takes_no_time():
+    assert spelt_differently(["x" * 5_000_000], ["x" * 5_000_001]) == []

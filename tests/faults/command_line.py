@@ -9,6 +9,10 @@ see = FAULTS.see
 for title, where in {
     "A file that is absent, damaged, empty or of another format":
         "cli.test_rank::test_bad_file",
+    "A table nested deeply": "io.test_reading::test_deep_nesting_is_refused",
+    "A cell of megabytes": "io.test_reading::test_a_cell_of_megabytes_is_read",
+    "A link to a device": "io.test_reading::test_devices_are_refused",
+    "A named pipe": "io.test_reading::test_pipes_are_read_once",
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
@@ -39,6 +43,7 @@ for title, where in {
     "Ctrl-C": "cli.test_program::test_interrupt",
     "SIGTERM or SIGHUP, workers running":
         "cli.test_program::test_signals_end_workers_and_all",
+    "A worker that is killed": "cli.test_program::test_killed_worker",
     "A standard stream that is closed or full":
         "cli.test_program::test_closed_streams",
     "A pipe that is closed":

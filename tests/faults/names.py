@@ -88,6 +88,8 @@ for title, twin in {
         lambda twin=twin: half("model_a", FIRST, twin),
         warns=[(DataWarning, "look alike but hold different characters")],
     )
+see("Model names of small or 128-bit types",
+    "comparisons.test_labels::test_integers_beyond_those_of_numpy")  # fmt: skip
 table(
     "Model names that are large integers of two types",
     lambda: renamed({name: 2**60 + k for name, k in CODES.items()}).astype(

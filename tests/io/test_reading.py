@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 from functools import partial
+from threading import Thread
 
 import pandas as pd
 import pytest
@@ -153,3 +155,40 @@ def test_a_suffix_belongs_to_one_format():
     suffixes = [suffix for each in FORMATS for suffix in each.suffixes]
     assert len(set(suffixes)) == len(suffixes)
     assert all(suffix == suffix.lower() and suffix[0] == "." for suffix in suffixes)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"x": ' * 100_000])
+def test_deep_nesting_is_refused(tmp_path, text):
+    path = tmp_path / "b.jsonl"
+    path.write_text(text)
+    with pytest.raises(BattlesError, match="nested too deeply"):
+        read_battles(path)
+
+
+def test_a_cell_of_megabytes_is_read(table, tmp_path):
+    large = table.assign(note=["x" * 3_000_000, *[""] * (len(table) - 1)])
+    read = read_battles(write(large, tmp_path / "b.csv"))
+    assert_frame_equal(read.drop(columns="note"), table, check_dtype=False)
+    assert len(read["note"][0]) == 3_000_000
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device")
+@pytest.mark.parametrize("suffix", ["jsonl", "csv.gz", "parquet"])
+def test_devices_are_refused(tmp_path, suffix):
+    link = tmp_path / f"b.{suffix}"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match="is a device, not a file"):
+        read_battles(link)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "jsonl", ""])
+def test_pipes_are_read_once(table, tmp_path, suffix):
+    written = write(table, tmp_path / f"file.{suffix or 'csv'}").read_bytes()
+    pipe = tmp_path / f"pipe.{suffix}".rstrip(".")
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[written])
+    writer.start()
+    read = read_battles(pipe)
+    writer.join()
+    assert_frame_equal(read, table, check_dtype=False)
