@@ -106,7 +106,12 @@ class Remedy(Enum):
     )
     SHRINK_BIAS = "Set a ridge penalty, such as LinearBias(alpha={alpha})."
     SHRINK_OR_DROP_JUDGE = (
-        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge."
+        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge: "
+        "split_battles(table, without=[{judge}])."
+    )
+    DROP_FEATURES = (
+        "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
+        "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."
     )
     SHOW_ORDER = (
         "If the columns are not in display order, add 'shown_first'; else drop the "
