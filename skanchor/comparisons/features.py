@@ -66,7 +66,8 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         if set(kinds) == {"text", "number"}:
             types = ", ".join(str(column.dtype) for column in columns)
             raise BattlesError(
-                f"Columns {stem}_a and {stem}_b differ in type: {types}."
+                f"Columns {stem}_a and {stem}_b differ in type: {types}"
+                f"{_first_word(columns[kinds.index('text')])}."
             )
         if kinds == ["number", "number"]:
             (suspects if feature_label(stem) is None else kept).append(stem)
@@ -112,6 +113,14 @@ def feature_kind(column: nw.Series[Any]) -> str:
             )
         return "number"
     return "other"
+
+
+def _first_word(column: nw.Series[Any]) -> str:
+    """Say where a column of text holds something other than a number, if it does."""
+    for row, text in enumerate(column.cast(nw.String).to_list()):
+        if text is not None and not is_number(text):
+            return f"; row {row} of {column.name} holds {text!r:.60}"
+    return ""
 
 
 def _reads_as_numbers(column: nw.Series[Any]) -> bool:

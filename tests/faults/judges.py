@@ -114,6 +114,16 @@ table(
     check=lambda anchor: assert_same_judges(anchor),
 )
 table(
+    "Hundreds of judges of three rows each",
+    lambda: pd.concat(
+        [FRAME, *(FRAME[~HUMAN & ~ARRIVAL][k : k + 3].assign(judge=f"small-{k}")
+                  for k in range(300))],
+        ignore_index=True,
+    ),
+    warns=[(DataWarning, r"300 judges have fewer .* 'small-0', .* 295 more; .* 900 rows")],
+    check=lambda anchor: assert_same_judges(anchor),
+)  # fmt: skip
+table(
     "A judge that is always for the better model",
     lambda: for_the_better(40),
     warns=[(SeparationWarning, "'rare' are separated by the score difference")],
