@@ -165,6 +165,13 @@ def test_deep_nesting_is_refused(tmp_path, text):
         read_battles(path)
 
 
+def test_labels_that_are_lists_are_refused(tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"model_a": ["x"], "model_b": "y", "winner": 1}\n')
+    with pytest.raises(BattlesError, match=r"'model_a' holds \['x'\], a list"):
+        read_battles(path)
+
+
 def test_a_cell_of_megabytes_is_read(table, tmp_path):
     large = table.assign(note=["x" * 3_000_000, *[""] * (len(table) - 1)])
     read = read_battles(write(large, tmp_path / "b.csv"))
