@@ -120,7 +120,7 @@ table(
                   for k in range(300))],
         ignore_index=True,
     ),
-    warns=[(DataWarning, "300 judges have fewer .* 'small-0', .* 295 more; .* 900 row")],
+    warns=[(DataWarning, "300 judges have fewer .* 'small-0', .* 295 more; .* 900")],
     check=lambda anchor: assert_same_judges(anchor),
 )  # fmt: skip
 table(

@@ -123,7 +123,7 @@ def test_number_column_with_a_word_warns(tmp_path):
         ("b.csv.zip", b"no zip", "no zip archive"),
         ("b.jsonl", b'{"a": 1}\n{"a"\n', "line 2"),
         ("b.jsonl", b"[1]", "record 1 is 1, not an object"),
-        ("b.jsonl", b'{"model_a": [1]}\n{"model_a": [2]}\n', "unhashable"),
+        ("b.jsonl", b'{"model_a": [1]}\n{"model_a": [2]}\n', r"holds \[1\], a list"),
         ("b.json", b'{"model_a": {"0": "x"}}', r"by columns.*orient='records', lines"),
         ("b.json", b'[["x", "y"]]', r"record 1 is .* not an object.*lines=True"),
         ("b.jsonl", b"\xff", "utf-8"),
