@@ -33,7 +33,7 @@ def _read_separated(
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     for size in _BLOCKS:
         try:
-            table, bad = _parsed(source, separator, name, drop_invalid, size)
+            table, bad = _read_blocks(source, separator, name, drop_invalid, size)
             break
         except pa.ArrowInvalid as error:
             if "straddling" not in str(error) or size == _BLOCKS[-1]:
@@ -42,7 +42,7 @@ def _read_separated(
     return table
 
 
-def _parsed(
+def _read_blocks(
     source: Source, separator: str, encoding: str, drop_invalid: bool, block_size: int
 ) -> tuple[pd.DataFrame, list[int]]:
     """The table, and the numbers of bad lines, from blocks that hold whole rows."""
