@@ -31,6 +31,9 @@ __all__ = [
 FEW_GROUPS = 30
 """Groups below which a variance between groups is not trusted."""
 
+MANY_JUDGES = 5
+"""Judges left out beyond which one warning tells of all."""
+
 ROWS_PER_PARAMETER = 5
 """Historical rows of a judge for its sensitivity and each feature; with fewer its bias
 may be anything, and its one-step corrections harm the scores of all models."""
@@ -198,12 +201,26 @@ class _JudgeHistory:
         return [judge for judge, n in known if n < needed]
 
     def warn_of(self, left_out: list[Any], needed: int) -> None:
-        """Warn of the judges whose rows are left out."""
-        for judge, n, every in zip(
-            self.judges, self.historical, self.rows, strict=True
-        ):
-            if judge not in left_out:
-                continue
+        """Warn of the judges whose rows are left out: one by one if they are few."""
+        lost = set(left_out)
+        known = [
+            each
+            for each in zip(self.judges, self.historical, self.rows, strict=True)
+            if each[0] in lost
+        ]
+        if len(known) > MANY_JUDGES:
+            listed = ", ".join(repr(judge) for judge, _, _ in known[:MANY_JUDGES])
+            what = "no historical row" if needed == 1 else "fewer historical rows"
+            why = "" if needed == 1 else f" than the {needed} that features ask for"
+            warn(
+                DataWarning(
+                    f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
+                    f"and {len(known) - MANY_JUDGES} more; their "
+                    f"{sum(every for _, _, every in known)} rows are left out."
+                )
+            )
+            return
+        for judge, n, every in known:
             what = "no historical row" if n == 0 else f"{n} historical rows"
             why = f", fewer than the {needed} that its features ask for" if n else ""
             warn(

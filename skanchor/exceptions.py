@@ -16,6 +16,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
+from skanchor._text import printable
+
 __all__ = [
     "Advice",
     "Advised",
@@ -121,7 +123,12 @@ class Remedy(Enum):
     )
     SHRINK_BIAS = "Set a ridge penalty, such as LinearBias(alpha={alpha})."
     SHRINK_OR_DROP_JUDGE = (
-        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge."
+        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge: "
+        "split_battles(table, without=[{judge}])."
+    )
+    DROP_FEATURES = (
+        "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
+        "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."
     )
     SHOW_ORDER = (
         "If the columns are not in display order, add 'shown_first'; else drop the "
@@ -175,10 +182,11 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     @property
     def statement(self) -> str:
         """What is wrong, and where, in the words of Python."""
-        return "".join(map(str, self.args))
+        return printable("".join(map(str, self.args)))
 
     def __str__(self) -> str:
-        return " ".join([self.statement, *map(str, self.advice)]).lstrip()
+        advice = [printable(str(each)) for each in self.advice]
+        return " ".join([self.statement, *advice]).lstrip()
 
     def locate(self, where: str) -> None:
         """Put before the statement where it holds.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.output import add_output, check_output, deliver
+from skanchor.cli.streams import is_watched
 from skanchor.cli.table import add_table, check_table, groups_of, load_battles
 
 __all__ = ["RANK"]
@@ -72,7 +72,7 @@ def _rank(options: argparse.Namespace) -> None:
         item_effects=options.item_effects,
         n_jobs=options.jobs,
         random_state=options.seed,
-        verbose=int(sys.stderr.isatty()),
+        verbose=int(is_watched()),
     )
     pipeline.fit(X, y, groups=groups_of(X, options))
     deliver(pipeline, options)

@@ -49,7 +49,9 @@ ADVICE = {
     "with --new, so that judge rows place them, too.",
     Remedy.STEADY_CORRECTION: "Add rows or use fewer folds.",
     Remedy.SHRINK_BIAS: None,
-    Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge or the feature.",
+    Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
+    Remedy.DROP_FEATURES: "Drop the feature with --drop-features, or the judge with "
+    "--drop-judges.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "
     "else drop the judge, or give --position-effect.",
     Remedy.SWAP_SIDES: "Leave out --position-effect, or add rows with the sides "

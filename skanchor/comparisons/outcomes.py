@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from skanchor._checks import check_unmasked
 from skanchor._typing import Array
-from skanchor.comparisons.labels import factorize, is_text, text_codes, value_range
+from skanchor.comparisons.labels import (
+    factorize,
+    is_text,
+    text_codes,
+    to_numpy,
+    value_range,
+)
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
 __all__ = ["WINNER_VALUES", "Outcomes", "is_number"]
@@ -62,10 +69,11 @@ class Outcomes:
         """
         if issparse(y):
             raise TypeError("y is sparse; give a dense array of outcomes.")
+        check_unmasked("y", y)
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and is_text(column):
             return cls._of_labels(*text_codes(column), models)
-        values = np.asarray(y)
+        values = np.asarray(y if not isinstance(column, nw.Series) else _array(column))
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
 
@@ -84,12 +92,18 @@ class Outcomes:
     @classmethod
     def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
         if y.dtype.kind in "OUST":
-            codes, labels = factorize(y.astype(object, copy=False))
+            codes, labels = factorize(y.astype(object, copy=False), "y")
             if all(isinstance(label, str) for label in labels):
                 return cls._of_labels(codes, labels, models)
             _refuse_missing_outcomes(codes)
         try:
+            if y.dtype.kind in "mMc":
+                raise TypeError
             values = y.astype(np.float64, copy=False)
+        except OverflowError:
+            raise BattlesError(
+                "Outcomes must be in [0, 1]; there are numbers too large for a float."
+            ) from None
         except (TypeError, ValueError):
             raise BattlesError(
                 "Outcomes must be all labels or all numbers in [0, 1], got "
@@ -150,6 +164,12 @@ class Outcomes:
                 f"{classes[0]!r}; both sides must win at least once."
             )
         return cls(codes.astype(np.float64), classes, 1)
+
+
+def _array(column: nw.Series[Any]) -> Any:
+    """What numpy reads of a column: itself, unless numpy lacks its type."""
+    wide = column.dtype in (nw.Int128, nw.UInt128)
+    return to_numpy(column) if wide else column.to_native()
 
 
 def _how_to_recode(

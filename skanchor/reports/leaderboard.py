@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skanchor._text import printable
 from skanchor.reports.page import UNBOUNDED
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class LeaderboardText:
                 )
             ],
             "  model": [
-                ("* " if is_new else "  ") + _printable(model)
+                ("* " if is_new else "  ") + _cell(model)
                 for model, is_new in table["is_new"].items()
             ],
             "score": [_number(value) for value in table["score"]],
@@ -142,7 +143,7 @@ class LeaderboardText:
             notes += " * marks new models."
         if self.inputs is not None:
             lines = str(self.inputs).splitlines()
-            notes += "".join(f"\n{_printable(line)}" for line in lines)
+            notes += "".join(f"\n{printable(line)}" for line in lines)
         if left_out:
             notes += f"\nColumns left out: {', '.join(left_out)}"
         return notes
@@ -159,8 +160,6 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def _printable(label: Any) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in str(label)
-    )
+def _cell(label: Any) -> str:
+    # A line feed would break the row.
+    return printable(str(label)).replace("\n", "\\n")

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from skanchor import BTLRegressor
 from skanchor.cli import wording
 from skanchor.cli.wording import ADVICE, TERMS, worded
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
@@ -83,6 +84,15 @@ def leak():
     return FRAME.assign(**leaks)
 
 
+def sure():
+    """The first judge always prefers the model that people like better."""
+    human = FRAME[HUMAN]
+    btl = BTLRegressor().fit(human.drop(columns="winner"), human["winner"])
+    gap = FRAME["model_a"].map(btl.scores_) - FRAME["model_b"].map(btl.scores_)
+    better = np.where(gap > 0, *SIDES)
+    return FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1 & ~meets(NEW), better))
+
+
 CASES = {
     Remedy.RENAME_COLUMNS: (
         lambda: FRAME.rename(columns={"model_a": "left"}),
@@ -137,7 +147,8 @@ CASES = {
     Remedy.KEEP_VOTES_IN_FOLDS: (beaten_once, ""),
     Remedy.STEADY_CORRECTION: (tosses, ""),
     Remedy.SHRINK_BIAS: (leak, ""),
-    Remedy.SHRINK_OR_DROP_JUDGE: (leak, ""),
+    Remedy.SHRINK_OR_DROP_JUDGE: (sure, ""),
+    Remedy.DROP_FEATURES: (leak, ""),
     Remedy.SHOW_ORDER: (
         lambda: FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1, "model_a")),
         "",
@@ -176,7 +187,7 @@ def test_advice_is_in_the_words_of_the_command_line(
     make, flags = CASES[kind]
     if kind is Remedy.SHRINK_BIAS:
         # Rows that keep a fit from settling without separating it are hard to find.
-        monkeypatch.setattr(JudgeWarnings, "separating", lambda *args: "")
+        monkeypatch.setattr(JudgeWarnings, "separation", lambda *args: None)
     path = tmp_path / "battles.jsonl"
     make().to_json(path, orient="records", lines=True, double_precision=15)
     if kind is Remedy.DROP_BAD_LINES:

@@ -52,6 +52,31 @@ table(
     lambda: split_by("x1_a", ties=20),
     warns=[SPLIT],
 )
+
+
+def rare(n_rows=5):
+    """A feature that differs in a few rows of one judge, and tells these."""
+    rows = np.flatnonzero((FRAME["judge"] == "judge-1") & ~ARRIVAL)[:n_rows]
+    won = (FRAME["winner"] == 1.0) & FRAME.index.isin(rows)
+    lost = (FRAME["winner"] == 0.0) & FRAME.index.isin(rows)
+    return FRAME.assign(n_headers_a=won * 3.0, n_headers_b=lost * 3.0)
+
+
+def as_without(anchor):
+    rest = fitted()
+    error = rest.standard_errors_.iloc[0]
+    assert_allclose(anchor.scores_, rest.scores_, atol=0.1 * error)
+    assert_allclose(anchor.standard_errors_, rest.standard_errors_, rtol=0.05)
+
+
+table(
+    "Verdicts that a feature separates in the few rows that differ in it",
+    rare,
+    warns=[
+        (SeparationWarning, "by feature 'n_headers' in the 5 of its .* is unaffected")
+    ],
+    check=as_without,
+)
 table(
     "Verdicts that a feature separates, with a ridge",
     lambda: split_by("x1_a"),
@@ -88,6 +113,16 @@ table(
     warns=[(DataWarning, "'rare' has 4 historical rows .* fewer than the 20 .* left")],
     check=lambda anchor: assert_same_judges(anchor),
 )
+table(
+    "Hundreds of judges of three rows each",
+    lambda: pd.concat(
+        [FRAME, *(FRAME[~HUMAN & ~ARRIVAL][k : k + 3].assign(judge=f"small-{k}")
+                  for k in range(300))],
+        ignore_index=True,
+    ),
+    warns=[(DataWarning, "300 judges have fewer .* 'small-0', .* 295 more; .* 900")],
+    check=lambda anchor: assert_same_judges(anchor),
+)  # fmt: skip
 table(
     "A judge that is always for the better model",
     lambda: for_the_better(40),

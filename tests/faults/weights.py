@@ -26,6 +26,11 @@ for name, weight, message in (
     ),
 ):
     call(name, weighted(weight), raises=(ValueError, message))
+call(
+    "Weights of 400 digits",
+    weighted([10**400] * len(FRAME)),
+    raises=(ValueError, "numbers too large for a float"),
+)
 call("Weights of 1e-300 throughout", weighted(1e-300 * ONES), check=same_fit)
 call("Weights of 1e300 throughout", weighted(1e300 * ONES), check=same_fit)
 see(
