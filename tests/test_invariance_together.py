@@ -157,16 +157,7 @@ def assert_same(one, other, table):
         assert_allclose(found[known.index], known, err_msg=name, **close)
 
 
-# Not mended yet. With item effects the errors depend on the order of the judges' names
-# (by some percent), and copies of half the weight move the covariance by some 1e-4.
-OPEN = {rename, split_rows, all_at_once}
-CASES = [
-    *((law, None) for law in [*LAWS, all_at_once]),
-    *(
-        pytest.param(law, "random", marks=[pytest.mark.xfail] * (law in OPEN))
-        for law in [*LAWS, all_at_once]
-    ),
-]
+CASES = [(law, items) for law in [*LAWS, all_at_once] for items in (None, "random")]
 
 
 @settings(
