@@ -15,34 +15,68 @@ from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import Advice, BattlesError, Remedy, SkanchorWarning
+from skanchor.historical import fit_history
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
-from skanchor.warning_log import warn
+from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["Chain", "Stages", "complete", "fit_stages"]
+__all__ = ["Chain", "History", "Stages", "complete", "fit_stages"]
+
+ROUNDS = 2
+"""Times that a learner without a span is fitted again on jointly fitted scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Unfitted stages; without a debiaser the chain ends in the plug-in."""
+    """Unfitted stages; without a debiaser the chain ends in the plug-in.
+
+    ``historical_fit`` is ``"two-step"``, or ``"joint"`` where votes and verdicts decide
+    the historical scores together.
+    """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
     debiaser: RieszDebiaser | None
+    historical_fit: str = "two-step"
+
+    def fits_jointly(self, X: Comparisons) -> bool:
+        """Whether there are judges to fit jointly with people."""
+        return self.historical_fit == "joint" and len(X.judges) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Fitted stages of the historical rows, and the rows with what they learned."""
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    X: Comparisons
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether people's votes alone gave every score a finite value."""
+        return not self.btl.unbounded_.any() and self.btl.connectivity_.is_connected
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Fitted stages, and the rows with all that they learned."""
+    """Fitted stages, and the rows with all that they learned.
+
+    Where the history ``is_joint``, the scores of ``X`` differ from those of ``btl``, by
+    votes alone; in the fit of all rows ``two_step`` is then the fit that it started
+    from.
+    """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
     X: Comparisons
     debiaser: RieszDebiaser | None = None
+    is_joint: bool = False
+    two_step: History | None = None
 
     @property
     def scores(self) -> Array:
@@ -60,7 +94,7 @@ class Chain:
 
     def without_rows(self) -> Chain:
         """The same chain without the rows that it was fitted on."""
-        return replace(self, X=self.X[:0])
+        return replace(self, X=self.X[:0], two_step=None)
 
     def annotate(self, X: Comparisons) -> Comparisons:
         """Other rows, in the roles of the fit, with all that this chain has learned."""
@@ -77,10 +111,12 @@ class Chain:
         """Models whose score lies at a bound, or has none."""
         flags = np.zeros(len(self.X.models), dtype=bool)
         place = {model: i for i, model in enumerate(self.X.models.tolist())}
-        for models, at_bound in (
-            (self.btl.models_, self.btl.unbounded_),
-            (self.arrival.new_models_, self.arrival.at_bound_),
-        ):
+        known = [(self.arrival.new_models_, self.arrival.at_bound_)]
+        if self.is_joint:
+            flags = ~self.X.is_new & (np.abs(self.scores) >= self.btl.score_bound)
+        else:
+            known.append((self.btl.models_, self.btl.unbounded_))
+        for models, at_bound in known:
             flags[[place[model] for model in models[at_bound].tolist()]] = True
         return flags
 
@@ -107,17 +143,98 @@ def fit_stages(
     Chain
         Without Riesz weights.
     """
-    fitted: dict[str, Any] = {}
-    for name in ("btl", "calibrator", "arrival"):
-        stage = clone(getattr(stages, name))
-        if name == "calibrator" and not len(sample.X.judges):
-            stage = NoJudges()
-        near = None if start is None else getattr(start, name)
-        fitted[name] = stage.fit_sample(sample, near, seed_offset)
-        if name == "btl" and start is not None:
-            _check_votes(stage, start.btl)
-        sample = sample.with_battles(stage.transform(sample.X))
-    return Chain(**fitted, X=sample.X)
+    is_joint, two_step = stages.fits_jointly(sample.X), None
+    if not is_joint:
+        history = _fit_in_two_steps(stages, sample, start, seed_offset)
+    elif start is None:
+        two_step = _start_jointly(stages, sample)
+        history = _fit_jointly(stages, sample, two_step)
+    else:
+        history = _fit_near(stages, sample, start, seed_offset)
+    known = sample.with_battles(history.X)
+    near = None if start is None else start.arrival
+    arrival = clone(stages.arrival).fit_sample(known, near, seed_offset)
+    X = arrival.transform(known.X)
+    return Chain(
+        history.btl,
+        history.calibrator,
+        arrival,
+        X,
+        is_joint=is_joint,
+        two_step=two_step,
+    )
+
+
+def _fit_in_two_steps(
+    stages: Stages, sample: Sample, start: Chain | None, seed_offset: int
+) -> History:
+    """Scores by people's votes alone, then judges calibrated against them."""
+    near = None if start is None else start.btl
+    btl = clone(stages.btl).fit_sample(sample, near, seed_offset)
+    if start is not None:
+        _check_votes(btl, start.btl)
+    near = None if start is None else start.calibrator
+    return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
+
+
+def _start_jointly(stages: Stages, sample: Sample) -> History:
+    """The two-step fit, with shrunken scores where votes alone bound them not."""
+    with WarningLog():
+        # What it warns of, votes and verdicts together may not suffer from.
+        btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
+        if btl.unbounded_.any():
+            votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
+            btl.set_params(alpha=1.0 / sample.weight[votes].sum())
+            btl.fit_sample(sample)
+    return _calibrate(stages, sample, btl, btl.transform(sample.X))
+
+
+def _calibrate(
+    stages: Stages,
+    sample: Sample,
+    btl: BTLRegressor,
+    X: Comparisons,
+    near: JudgeCalibrator | None = None,
+    seed_offset: int = 0,
+) -> History:
+    """Calibrate the judges against the scores that the rows carry."""
+    calibrator = clone(stages.calibrator) if len(X.judges) else NoJudges()
+    calibrator.fit_sample(sample.with_battles(X), near, seed_offset)
+    return History(btl, calibrator, calibrator.transform(X))
+
+
+def _fit_jointly(stages: Stages, sample: Sample, start: History) -> History:
+    """Fit scores and judges together, from a two-step fit.
+
+    A learner without a span sees only the scores that it is given: it is fitted again
+    on those of the joint fit, in turn with it.
+    """
+    found = _step_jointly(stages, sample, start)
+    learners = start.calibrator.biases_.values()
+    if all(hasattr(learner, "span") for learner in learners):
+        return found
+    for _ in range(ROUNDS):
+        with WarningLog():
+            again = _calibrate(stages, sample, start.btl, found.X, found.calibrator)
+        found = _step_jointly(stages, sample, again)
+    return found
+
+
+def _fit_near(
+    stages: Stages, sample: Sample, start: Chain, seed_offset: int
+) -> History:
+    """Fit scores and judges together, from the fit of nearly the same rows."""
+    X = sample.X.with_columns(scores=np.where(sample.X.is_new, np.nan, start.scores))
+    known = _calibrate(stages, sample, start.btl, X, start.calibrator, seed_offset)
+    return _step_jointly(stages, sample, known)
+
+
+def _step_jointly(stages: Stages, sample: Sample, start: History) -> History:
+    """Minimise the joint loss from where a history stands."""
+    X, calibrator = fit_history(
+        sample.with_battles(start.X), start.calibrator, stages.btl.alpha
+    )
+    return History(start.btl, calibrator, X)
 
 
 def complete(
@@ -153,7 +270,11 @@ def complete(
     if items is not None:
         near = None if start is None else (start.X, start.calibrator)
         X, calibrator = fit_deviations(
-            sample.with_battles(X), calibrator, items.covariance, near
+            sample.with_battles(X),
+            calibrator,
+            items.covariance,
+            near,
+            joint=stages.fits_jointly(X),
         )
     debiaser = None
     if stages.debiaser is not None:

@@ -33,15 +33,18 @@ class ItemLikelihood:
     """The joint likelihood of scores, judges and deviations, by aggregated blocks.
 
     The parameter vector holds scores s, sensitivities c, position effects p, bias
-    coefficients b and standardised deviations v with ``u = L v``. Judge m sees it
-    through the local columns (items, delta, order, span), for which one pass over its
-    rows gives the gradient and the Gram matrix.
+    coefficients b and standardised deviations v with ``u = L v``, unless it is not
+    ``deviating``. Judge m sees it through the local columns (items, delta, order,
+    span), for which one pass over its rows gives the gradient and the Gram matrix.
     """
 
-    def __init__(self, sample: Sample, calibrator: JudgeCalibrator):
+    def __init__(
+        self, sample: Sample, calibrator: JudgeCalibrator, *, deviating: bool = True
+    ):
         X, weight = sample.X, sample.weight
         self.X, self.y, self.weight = _merge_alike(sample)
         self.n_items, self.n_judges = len(X.models), len(X.judges)
+        self.deviating = deviating
         basis = zero_sum_basis(self.n_items - int(X.is_new.sum()))
         self.items = selectors(X.is_new, basis)
         self.has_position = X.position_effects is not None
@@ -67,7 +70,7 @@ class ItemLikelihood:
                 self.n_judges,
                 self.n_judges * self.has_position,
                 sum(widths),
-                self.n_judges * self.n_items,
+                self.n_judges * self.n_items * deviating,
             ]
         )
         names = ("scores", "sensitivity", "position", "bias", "deviation")
@@ -130,6 +133,8 @@ class ItemLikelihood:
 
     def deviations(self, parameters: Array, factor: Array) -> Array:
         """Deviations u of shape (n_judges, n_items)."""
+        if not self.deviating:
+            return np.zeros((self.n_judges, self.n_items))
         v = parameters[self.at["deviation"]].reshape(self.n_judges, self.n_items)
         return np.asarray(factor @ v)
 
@@ -147,7 +152,7 @@ class ItemLikelihood:
             if self.has_position
             else None,
             biases=biases,
-            deviations=self.deviations(parameters, factor),
+            deviations=self.deviations(parameters, factor) if self.deviating else None,
         )
 
     def calibrated(
@@ -237,6 +242,8 @@ class ItemLikelihood:
             if curved and curvature.any():
                 gram = local_gram(cut, extra, curvature)
                 hessian[np.ix_(at, at)] += columns.T @ gram @ columns
+        if not self.deviating:
+            return eta, gradient, hessian
         # So far by u; the parameters are v, u = L v.
         tail = self.at["deviation"]
         by_judge = gradient[tail].reshape(self.n_judges, n)
@@ -251,15 +258,15 @@ class ItemLikelihood:
         blocks = [everything[at["scores"]], everything[at["sensitivity"]][[m]]]
         if self.has_position:
             blocks.append(everything[at["position"]][[m]])
-        blocks += [
-            everything[self.bias_at[m]],
-            everything[at["deviation"]].reshape(self.n_judges, n)[m],
-        ]
+        blocks.append(everything[self.bias_at[m]])
+        if self.deviating:
+            blocks.append(everything[at["deviation"]].reshape(self.n_judges, n)[m])
         where = np.concatenate(blocks)
         n_scores = self.items.shape[1]
         columns = np.zeros((n + n_extra, len(where)))
         columns[:n, :n_scores] = parameters[at["sensitivity"]][m] * self.items
-        columns[:n, len(where) - n :] = np.eye(n)
+        if self.deviating:
+            columns[:n, len(where) - n :] = np.eye(n)
         columns[n, n_scores] = 1.0
         if self.has_position:
             columns[n + 1, n_scores + 1] = 1.0
@@ -302,15 +309,23 @@ class ItemLikelihood:
         by_judge = parameters[tail].reshape(self.n_judges, self.n_items)
         parameters[tail] = (factor @ by_judge).ravel()
 
-    def masks(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which parameters the historical and the arrival rows decide."""
+    def masks(
+        self, *, joint: bool = False
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which parameters the historical and the arrival rows decide.
+
+        Where the history is fitted jointly, its scores are among the former.
+        """
         historical, arrival = (np.zeros(self.size, dtype=bool) for _ in range(2))
         for name in ("sensitivity", "position", "bias"):
             historical[self.at[name]] = True
-        new = np.tile(self.X.is_new, self.n_judges)
-        historical[self.at["deviation"]] = ~new
-        arrival[self.at["deviation"]] = new
-        arrival[: int(self.X.is_new.sum())] = True
+        n_new = int(self.X.is_new.sum())
+        historical[n_new : self.at["scores"].stop] = joint
+        arrival[:n_new] = True
+        if self.deviating:
+            new = np.tile(self.X.is_new, self.n_judges)
+            historical[self.at["deviation"]] = ~new
+            arrival[self.at["deviation"]] = new
         return historical, arrival
 
 
