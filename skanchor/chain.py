@@ -11,11 +11,12 @@ from sklearn.base import clone
 
 from skanchor._typing import Array
 from skanchor.arrivals import ArrivalScorer
+from skanchor.bias import LinearBias
 from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import Advice, BattlesError, Remedy, SkanchorWarning
-from skanchor.historical import fit_history
+from skanchor.historical import EXACT, NEAR, fit_history
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.riesz import RieszDebiaser
@@ -224,15 +225,31 @@ def _fit_near(
     stages: Stages, sample: Sample, start: Chain, seed_offset: int
 ) -> History:
     """Fit scores and judges together, from the fit of nearly the same rows."""
-    X = sample.X.with_columns(scores=np.where(sample.X.is_new, np.nan, start.scores))
-    known = _calibrate(stages, sample, start.btl, X, start.calibrator, seed_offset)
-    return _step_jointly(stages, sample, known)
+    btl, calibrator = start.btl, start.calibrator
+    X = sample.X.with_columns(
+        scores=np.where(sample.X.is_new, np.nan, start.scores),
+        sensitivities=start.X.sensitivities,
+        position_effects=start.X.position_effects,
+    )
+    if all(map(_has_fixed_span, calibrator.biases_.values())):
+        # Nothing of the learners depends on the rows that they see.
+        known = History(btl, calibrator, X)
+    else:
+        known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
+    return _step_jointly(stages, sample, known, NEAR)
 
 
-def _step_jointly(stages: Stages, sample: Sample, start: History) -> History:
+def _has_fixed_span(learner: Any) -> bool:
+    """Whether a learner is linear in the features themselves."""
+    return isinstance(learner, LinearBias) and learner.feature_map is None
+
+
+def _step_jointly(
+    stages: Stages, sample: Sample, start: History, tol: float = EXACT
+) -> History:
     """Minimise the joint loss from where a history stands."""
     X, calibrator = fit_history(
-        sample.with_battles(start.X), start.calibrator, stages.btl.alpha
+        sample.with_battles(start.X), start.calibrator, stages.btl.alpha, tol=tol
     )
     return History(start.btl, calibrator, X)
 

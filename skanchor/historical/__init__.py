@@ -6,7 +6,7 @@ new model over everything at once, so that judges help to place the old models; 
 alone still fix the scale.
 """
 
-from skanchor.historical._fit import fit_history
+from skanchor.historical._fit import EXACT, NEAR, fit_history
 from skanchor.historical._identification import Placement
 
-__all__ = ["Placement", "fit_history"]
+__all__ = ["EXACT", "NEAR", "Placement", "fit_history"]

@@ -15,12 +15,17 @@ from skanchor.warning_log import warn
 
 __all__ = ["fit_history"]
 
-DECREMENT = 1e-8
-"""Squared Newton decrement, in squared standard errors, of the last step."""
+EXACT, NEAR = 1e-8, 1e-4
+"""Squared Newton decrement, in squared standard errors, of the last step: of the fit of
+all rows, and of a training set, whose error the correction squares."""
 
 
 def fit_history(
-    sample: Sample, calibrator: JudgeCalibrator, alpha: float = 0.0
+    sample: Sample,
+    calibrator: JudgeCalibrator,
+    alpha: float = 0.0,
+    *,
+    tol: float = EXACT,
 ) -> tuple[Comparisons, JudgeCalibrator]:
     """Fit historical scores and judges together.
 
@@ -37,6 +42,8 @@ def fit_history(
         stage) is fitted again; the rest is held fixed.
     alpha : float
         Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
+    tol : float
+        Squared Newton decrement of the last step, in squared standard errors.
 
     Returns
     -------
@@ -62,20 +69,20 @@ def fit_history(
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
     low, high = _bounds(model, calibrator)
     parameters = model.start(factor)
-    settled = False
     # Verdicts that the scores and features separate have no finite sensitivity: once
     # on its bound, it stays there.
     for _ in range(1 + model.n_judges):
         free &= (parameters > low) & (parameters < high)
-        parameters, settled = model.newton(
-            parameters, factor, rows, free, tol=DECREMENT
-        )
+        minimum = model.minimum(parameters, factor, rows, free, tol=tol)
+        parameters[free] = minimum.coef
         if ((parameters >= low) & (parameters <= high)).all():
             break
         parameters = np.clip(parameters, low, high)
-    if not settled:
+    if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
-    Placement.of(model, parameters, rows).check()
+    hessian = np.zeros((model.size, model.size))
+    hessian[np.ix_(free, free)] = minimum.hessian
+    Placement.of(model, parameters, rows, hessian).check()
     found = model.annotate(parameters, factor, X)
     assert found.scores is not None
     scores = np.where(X.is_new, X.scores, found.scores)

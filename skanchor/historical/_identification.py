@@ -64,20 +64,23 @@ class Placement:
 
     @classmethod
     def of(
-        cls, model: ItemLikelihood, parameters: Array, rows: NDArray[np.bool_]
+        cls,
+        model: ItemLikelihood,
+        parameters: Array,
+        rows: NDArray[np.bool_],
+        hessian: Array,
     ) -> Placement:
-        """Read the placement off a fitted likelihood."""
+        """Read the placement off a fitted likelihood.
+
+        Its Hessian is that of the penalised loss, zero by what was held fixed.
+        """
         weight = np.where(rows, model.weight, 0.0)
-        factor = np.zeros((model.n_judges, model.n_judges))
-        _, _, hessian = model.derivatives(parameters, factor, weight)
         X, n_new, bias = model.X, int(model.X.is_new.sum()), model.at["bias"]
         head = np.arange(n_new, bias.start)
         cross = hessian[head, bias]
-        own = hessian[bias, bias] + np.diag(model.ridge[bias])
-        information = hessian[np.ix_(head, head)]
-        information = information - cross @ SymmetricSolver.factorise(own).solve(
-            cross.T
-        )
+        taken = SymmetricSolver.factorise(hessian[bias, bias]).solve(cross.T)
+        information = hessian[np.ix_(head, head)] - np.diag(model.ridge[head])
+        information -= cross @ taken
         pairs = []
         for m in (*range(model.n_judges), -1):
             cut = X.by_judge(m)
@@ -97,8 +100,8 @@ class Placement:
 
     def check(self) -> None:
         """Refuse a history that leaves scores, or their scale, undetermined."""
-        self._check_rank()
         self._check_scale()
+        self._check_rank()
 
     def _check_rank(self) -> None:
         loose = self.undetermined

@@ -15,7 +15,7 @@ from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
 from skanchor._numerics.linalg import Columns, mix_judges, zero_sum_basis
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
-from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._numerics.newton import Curvature, SolverResult, Tolerance, minimise
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons, JudgeRows
@@ -286,6 +286,22 @@ class ItemLikelihood:
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
+        found = self.minimum(parameters, factor, rows, free, tol=tol, max_iter=max_iter)
+        parameters = parameters.copy()
+        parameters[free] = found.coef
+        return parameters, found.converged
+
+    def minimum(
+        self,
+        parameters: Array,
+        factor: Array,
+        rows: NDArray[np.bool_],
+        free: NDArray[np.bool_],
+        *,
+        tol: float,
+        max_iter: int = 50,
+    ) -> SolverResult:
+        """What :meth:`newton` finds, with the Hessian by the free parameters."""
         problem = _FreeParameters(
             self,
             parameters,
@@ -294,14 +310,9 @@ class ItemLikelihood:
             self.prior(factor),
             np.flatnonzero(free),
         )
-        found = minimise(
-            problem,
-            parameters[free],
-            # A tenth of a standard error at most, which the last step squares.
-            Tolerance(decrement=tol, drift=_STALE_MOVE),
-            max_iter=max_iter,
-        )
-        return problem.parameters(found.coef), found.converged
+        # By default a tenth of a standard error at most, which the last step squares.
+        tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE)
+        return minimise(problem, parameters[free], tolerance, max_iter=max_iter)
 
     def rescale(self, parameters: Array, factor: Array) -> None:
         """Multiply the deviations of each item by a factor, in place."""

@@ -169,8 +169,8 @@ def test_a_training_set_is_fitted_from_the_fit_of_all_rows():
     keep = np.random.default_rng(0).random(len(sample)) < 0.8
     training = sample.weighted(np.where(keep, 1.25, 0.0))
     near, far = fit_stages(STAGES, training, full), fit_stages(STAGES, training)
-    assert_allclose(near.scores, far.scores, atol=1e-4)
-    assert_allclose(near.X.sensitivities, far.X.sensitivities, atol=1e-4)
+    assert_allclose(near.scores, far.scores, atol=1e-3)
+    assert_allclose(near.X.sensitivities, far.X.sensitivities, atol=1e-3)
     assert near.two_step is None
 
 
