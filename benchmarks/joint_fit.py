@@ -3,7 +3,7 @@
 ``python benchmarks/joint_fit.py votes [--votes 100 200] [--draws 60]`` draws the
 default simulation with 5,600 historical judge rows and 500 of the new model;
 ``apart`` lets people vote only within two halves of five models, among three models,
-or on a single pair, which only the joint fit can place; ``items`` has judges deviate
+or within five pairs, which only the joint fit can place; ``items`` has judges deviate
 from models, with ``item_effects="random"``. A fit is usable where all its errors are
 finite and its score lies within three logits of the truth. ``--jobs`` draws in
 parallel.
@@ -36,7 +36,7 @@ APART: dict[str, tuple[int, Rule]] = {
     # Votes, and which pairs of the models, best first, people see.
     "two halves": (1000, lambda a, b: a % 2 == b % 2),
     "three models": (300, lambda a, b: np.isin(a, (0, 4, 8)) & np.isin(b, (0, 4, 8))),
-    "one pair": (300, lambda a, b: np.isin(a, (1, 8)) & np.isin(b, (1, 8))),
+    "five pairs": (300, lambda a, b: a % 5 == b % 5),
 }
 
 
@@ -47,7 +47,7 @@ def table(
 
     And the score of the new model; zero is the mean of the models with votes.
     """
-    n_drawn = n_human if rule is None else 60 * n_human
+    n_drawn = n_human if rule is None else 20 * n_human
     data = simulate_battles(
         n_historical=5600 + n_drawn, n_human=n_drawn, random_state=seed, **settings
     )

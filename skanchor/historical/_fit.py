@@ -67,17 +67,10 @@ def fit_history(
     free, _ = model.masks(joint=True)
     votes = rows & model.X.is_human
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
-    low, high = _bounds(model, calibrator)
-    parameters = model.start(factor)
-    # Verdicts that the scores and features separate have no finite sensitivity: once
-    # on its bound, it stays there.
-    for _ in range(1 + model.n_judges):
-        free &= (parameters > low) & (parameters < high)
-        minimum = model.minimum(parameters, factor, rows, free, tol=tol)
-        parameters[free] = minimum.coef
-        if ((parameters >= low) & (parameters <= high)).all():
-            break
-        parameters = np.clip(parameters, low, high)
+    # Verdicts that scores and features separate have no finite sensitivity.
+    parameters, bounds = model.start(factor), _bounds(model, calibrator)
+    minimum = model.minimum(parameters, factor, rows, free, tol=tol, bounds=bounds)
+    parameters[free] = minimum.coef
     if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
     hessian = np.zeros((model.size, model.size))

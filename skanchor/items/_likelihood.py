@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.information import local_gram, selectors
-from skanchor._numerics.linalg import Columns, mix_judges, zero_sum_basis
+from skanchor._numerics.linalg import (
+    Columns,
+    SymmetricSolver,
+    mix_judges,
+    zero_sum_basis,
+)
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import Curvature, SolverResult, Tolerance, minimise
 from skanchor._typing import Array
@@ -299,9 +304,16 @@ class ItemLikelihood:
         free: NDArray[np.bool_],
         *,
         tol: float,
+        bounds: tuple[Array, Array] | None = None,
         max_iter: int = 50,
     ) -> SolverResult:
-        """What :meth:`newton` finds, with the Hessian by the free parameters."""
+        """What :meth:`newton` finds, with the Hessian by the free parameters.
+
+        Bounds are those of all parameters.
+        """
+        if bounds is None:
+            bounds = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        low, high = (bound[free] for bound in bounds)
         problem = _FreeParameters(
             self,
             parameters,
@@ -309,10 +321,13 @@ class ItemLikelihood:
             np.where(rows, self.weight, 0.0),
             self.prior(factor),
             np.flatnonzero(free),
+            low,
+            high,
         )
         # By default a tenth of a standard error at most, which the last step squares.
         tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE)
-        return minimise(problem, parameters[free], tolerance, max_iter=max_iter)
+        found = minimise(problem, parameters[free], tolerance, max_iter=max_iter)
+        return replace(found, coef=np.clip(found.coef, low, high))
 
     def rescale(self, parameters: Array, factor: Array) -> None:
         """Multiply the deviations of each item by a factor, in place."""
@@ -348,6 +363,8 @@ class _FreeParameters:
     ----------
     fixed : ndarray
         All parameters; the free ones, ``where``, are replaced.
+    lower, upper : ndarray
+        Bounds of the free ones.
     """
 
     model: ItemLikelihood
@@ -356,6 +373,8 @@ class _FreeParameters:
     weight: Array
     prior: Array
     where: NDArray[np.intp]
+    lower: Array
+    upper: Array
 
     def parameters(self, coef: Array) -> Array:
         """All parameters, with these free ones."""
@@ -364,7 +383,9 @@ class _FreeParameters:
         return parameters
 
     def at(self, coef: Array, since: _FreePoint | None = None) -> _FreePoint:
-        """Point at the free parameters."""
+        """Point at the free parameters, moved back to the bounds they have left."""
+        inside = np.clip(coef, self.lower, self.upper)
+        is_cut, coef = bool((inside != coef).any()), inside
         parameters = self.parameters(coef)
         # The first step needs a Hessian, most others do without.
         eta, gradient, hessian = self.model.derivatives(
@@ -372,13 +393,21 @@ class _FreeParameters:
         )
         slope = (gradient + self.prior * parameters)[self.where]
         if since is None:
-            return _FreePoint(self, coef, eta, slope, 0.0, hessian)
+            return _FreePoint(self, coef, eta, slope, 0.0, hessian, is_cut)
         change = np.abs(eta - since.eta).max(initial=0.0)
-        return _FreePoint(self, coef, eta, slope, change, None)
+        return _FreePoint(self, coef, eta, slope, change, None, is_cut)
 
     def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
-        """Newton step."""
-        return -curvature.solver.solve(gradient)
+        """Newton step; a parameter on its bound moves only inwards."""
+        held = (point.coef <= self.lower) & (gradient > 0)
+        held |= (point.coef >= self.upper) & (gradient < 0)
+        if not held.any():
+            return -curvature.solver.solve(gradient)
+        free = ~held
+        inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
+        step = np.zeros(len(gradient))
+        step[free] = -inner.solve(gradient[free])
+        return step
 
     def diverges(self, point: _FreePoint, decrement: float) -> bool:
         """Never: what rows leave open, the prior decides."""
@@ -395,7 +424,7 @@ class _FreePoint:
     slope: Array
     change: float
     second: Array | None
-    is_cut: ClassVar[bool] = False
+    is_cut: bool
     _loss: float | None = None
 
     def gradient(self) -> Array:
