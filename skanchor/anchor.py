@@ -120,7 +120,8 @@ class AnchorPipeline(RankingEstimator):
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
     btl_, calibrator_, arrival_, debiaser_ : estimators
-        The chain fitted on all rows.
+        The chain fitted on all rows. With a joint historical fit, the scores of
+        ``btl_`` are those that it started from.
     comparisons_ : Comparisons
         The rows that were admitted, with all that this chain learned of them: plug-in
         scores, sensitivities, biases and, where they are reported, item effects.
@@ -130,7 +131,8 @@ class AnchorPipeline(RankingEstimator):
     BattlesError
         If there is no new model, or a new model has no usable row.
     DisconnectedError
-        If the human rows do not join the historical models.
+        If the human rows, or with a joint historical fit all historical rows together,
+        do not join the historical models.
 
     Notes
     -----
@@ -140,7 +142,8 @@ class AnchorPipeline(RankingEstimator):
     something where item effects are estimated: a weight stands for as many equal rows.
 
     Historical models whose human score has no finite value (they never won, or never
-    lost) take no part: they keep an infinite error. Folds are assigned again where a
+    lost; with a joint historical fit, neither with people nor with judges) take no
+    part: they keep an infinite error. Folds are assigned again where a
     training set would lose what ties a model to the others. An
     ``InstabilityWarning`` names scores that one corrective step cannot reach; they
     keep the plug-in, with an infinite error.
@@ -247,9 +250,9 @@ class AnchorPipeline(RankingEstimator):
     @staticmethod
     def _check_items(sample: Sample, plugged: Chain) -> ItemCheck:
         """Test for item effects at the two-step fit, as a joint one hides them."""
-        known = plugged.two_step or plugged
-        if plugged.two_step is not None and not plugged.two_step.is_finite:
-            return ItemCheck.untested(known.X)
+        known = plugged.two_step if plugged.is_joint else plugged
+        if known is None:
+            return ItemCheck.untested(plugged.X)
         return item_effects_check(
             sample.with_battles(known.X), known.btl, known.calibrator
         )

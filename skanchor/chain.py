@@ -15,7 +15,13 @@ from skanchor.bias import LinearBias
 from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
-from skanchor.exceptions import Advice, BattlesError, Remedy, SkanchorWarning
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    Remedy,
+    SkanchorWarning,
+    WeakJudgeWarning,
+)
 from skanchor.historical import EXACT, NEAR, fit_history
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
@@ -56,11 +62,6 @@ class History:
     calibrator: JudgeCalibrator
     X: Comparisons
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether people's votes alone gave every score a finite value."""
-        return not self.btl.unbounded_.any() and self.btl.connectivity_.is_connected
-
 
 @dataclass(frozen=True, slots=True)
 class Chain:
@@ -68,7 +69,7 @@ class Chain:
 
     Where the history ``is_joint``, the scores of ``X`` differ from those of ``btl``, by
     votes alone; in the fit of all rows ``two_step`` is then the fit that it started
-    from.
+    from, if votes alone gave every score a finite value.
     """
 
     btl: BTLRegressor
@@ -148,8 +149,9 @@ def fit_stages(
     if not is_joint:
         history = _fit_in_two_steps(stages, sample, start, seed_offset)
     elif start is None:
-        two_step = _start_jointly(stages, sample)
-        history = _fit_jointly(stages, sample, two_step)
+        first, is_finite = _start_jointly(stages, sample)
+        two_step = first if is_finite else None
+        history = _fit_jointly(stages, sample, first)
     else:
         history = _fit_near(stages, sample, start, seed_offset)
     known = sample.with_battles(history.X)
@@ -178,16 +180,26 @@ def _fit_in_two_steps(
     return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
 
 
-def _start_jointly(stages: Stages, sample: Sample) -> History:
-    """The two-step fit, with shrunken scores where votes alone bound them not."""
+def _start_jointly(stages: Stages, sample: Sample) -> tuple[History, bool]:
+    """The two-step fit, and whether it is one.
+
+    Where votes alone give no finite scores on one scale, those of a ridge stand in.
+    """
     with WarningLog():
         # What it warns of, votes and verdicts together may not suffer from.
         btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
-        if btl.unbounded_.any():
+        is_finite = btl.connectivity_.is_connected and not btl.unbounded_.any()
+        if not is_finite:
             votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
             btl.set_params(alpha=1.0 / sample.weight[votes].sum())
             btl.fit_sample(sample)
-    return _calibrate(stages, sample, btl, btl.transform(sample.X))
+    with WarningLog() as log:
+        start = _calibrate(stages, sample, btl, btl.transform(sample.X))
+    for found in log.found:
+        # Scores that votes alone do not place make good judges look bad.
+        if is_finite or not isinstance(found, WeakJudgeWarning):
+            warn(found)
+    return start, is_finite
 
 
 def _calibrate(
