@@ -185,20 +185,22 @@ def _start_jointly(stages: Stages, sample: Sample) -> tuple[History, bool]:
 
     Where votes alone give no finite scores on one scale, those of a ridge stand in.
     """
-    with WarningLog():
-        # What it warns of, votes and verdicts together may not suffer from.
+    with WarningLog() as of_votes:
         btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
         is_finite = btl.connectivity_.is_connected and not btl.unbounded_.any()
         if not is_finite:
             votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
             btl.set_params(alpha=1.0 / sample.weight[votes].sum())
             btl.fit_sample(sample)
-    with WarningLog() as log:
+    with WarningLog() as of_judges:
         start = _calibrate(stages, sample, btl, btl.transform(sample.X))
-    for found in log.found:
-        # Scores that votes alone do not place make good judges look bad.
-        if is_finite or not isinstance(found, WeakJudgeWarning):
-            warn(found)
+    told = [*of_votes.found, *of_judges.found]
+    if not is_finite:
+        # What votes alone leave open, the joint fit does not suffer from; and judges
+        # look bad beside scores that are none.
+        told = [w for w in of_judges.found if not isinstance(w, WeakJudgeWarning)]
+    for found in told:
+        warn(found)
     return start, is_finite
 
 
