@@ -7,6 +7,9 @@ or within five pairs, which only the joint fit can place; ``items`` has judges d
 from models, with ``item_effects="random"``. A fit is usable where all its errors are
 finite and its score lies within three logits of the truth. ``--jobs`` draws in
 parallel.
+
+``python benchmarks/joint_fit.py arena BATTLES [--votes 500]`` draws votes of a battles
+table, leaves out ten models in turn, and takes the fit of all votes as the truth.
 """
 
 from __future__ import annotations
@@ -22,12 +25,19 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from report import write_rows
 
-from skanchor import AnchorPipeline
+from skanchor import (
+    AnchorPipeline,
+    BTLRegressor,
+    JudgeCalibrator,
+    split_battles,
+)
 from skanchor.exceptions import BattlesError
+from skanchor.io import read_battles
 from skanchor.simulation import simulate_battles
 
 Rule = Callable[[NDArray, NDArray], NDArray]
 
+NEW, SIDES = "new-model", ["model_a", "model_b"]
 TRUTH, FAR = 0.5, 3.0
 VOTES = (25, 50, 100, 200, 500, 1000, 2400)
 HEADER = ("design", "fit", "draws", "usable", "bias", "rmse", "coverage", "width",
@@ -56,11 +66,11 @@ def table(
         return X, y, TRUTH
     places = data.truth.scores.rank(ascending=False).astype(int) - 1
     human = (X["judge"] == "human").to_numpy()
-    left, right = (X[side].map(places).to_numpy() for side in ("model_a", "model_b"))
+    left, right = (X[side].map(places).to_numpy() for side in SIDES)
     stands = human & rule(left, right)
     stands[np.flatnonzero(stands)[n_human:]] = False
     rows = ~human | stands
-    seen = X.loc[stands, ["model_a", "model_b"]].stack().unique()
+    seen = X.loc[stands, SIDES].stack().unique()
     return X[rows], y[rows], TRUTH - data.truth.scores[seen].mean()
 
 
@@ -75,8 +85,8 @@ def fitted(
             anchor = AnchorPipeline(random_state=seed, **settings).fit(X, y)
         except (BattlesError, ValueError):
             return nothing
-        low, high = anchor.conf_int().loc["new-model", ["low", "high"]]
-    error = anchor.scores_["new-model"] - truth
+        low, high = anchor.conf_int().loc[NEW, ["low", "high"]]
+    error = anchor.scores_[NEW] - truth
     spread = anchor.result_.all_standard_errors
     if not np.isfinite(spread).all() or abs(error) > FAR:
         return nothing
@@ -87,6 +97,30 @@ def draw(seed: int, how: str, arguments: dict[str, Any], **settings: Any) -> Any
     """Fit one draw."""
     X, y, truth = table(seed, **arguments)
     return fitted(X, y, truth, seed, historical_fit=how, **settings)
+
+
+def draw_of_table(
+    seed: int, how: str, arguments: dict[str, Any], **settings: Any
+) -> list[tuple[float, ...]]:
+    """Fits of one draw of votes, each with another model left out."""
+    X, y, n_human = arguments["X"], arguments["y"], arguments["n_human"]
+    human = (X["judge"] == "human").to_numpy()
+    truth = BTLRegressor().fit(X[human], y[human]).scores_
+    rng = np.random.default_rng(seed)
+    votes = rng.choice(np.flatnonzero(human), n_human, replace=False)
+    rows = np.sort(np.append(votes, np.flatnonzero(~human)))
+    found = []
+    for model in rng.choice(truth.index.to_numpy(object), 10, replace=False):
+        part, outcomes = X.iloc[rows], y[rows]
+        known = (part["judge"] != "human") | (
+            (part["model_a"] != model) & (part["model_b"] != model)
+        )
+        part = part[known].replace({side: {model: NEW} for side in SIDES})
+        target = truth[model] - truth.drop(model).mean()
+        found.append(
+            fitted(part, outcomes[known], target, 0, historical_fit=how, **settings)
+        )
+    return found
 
 
 def summary(found: NDArray) -> list[str]:
@@ -103,16 +137,17 @@ def summary(found: NDArray) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("design", choices=["votes", "apart", "items"])
-    parser.add_argument("--votes", type=int, nargs="+", default=VOTES)
+    parser.add_argument("design", choices=["votes", "apart", "items", "arena"])
+    parser.add_argument("battles", nargs="?", help="table of the design arena")
+    parser.add_argument("--votes", type=int, nargs="+")
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     settings: dict[str, Any] = {"item_effects": None}
-    cells: dict[str, dict[str, Any]] = {
-        f"{n} votes": {"n_human": n} for n in options.votes
-    }
+    votes = options.votes or ((500,) if options.design == "arena" else VOTES)
+    cells: dict[str, dict[str, Any]] = {f"{n} votes": {"n_human": n} for n in votes}
+    task = draw
     if options.design == "apart":
         cells = {
             name: {"n_human": n, "rule": rule} for name, (n, rule) in APART.items()
@@ -121,16 +156,27 @@ def main() -> None:
         settings = {"item_effects": "random"}
         for cell in cells.values():
             cell |= {"item_sd": 0.3, "item_corr": 0.6, "rho": 0.0}
+    if options.design == "arena":
+        task = draw_of_table
+        battles = read_battles(options.battles)
+        battles = battles[~battles["winner"].astype(str).str.startswith("tie")]
+        X, y = split_battles(battles.reset_index(drop=True))
+        judges = JudgeCalibrator(position_effect=True)
+        settings = {"item_effects": "random", "cv": 5, "calibrator": judges}
+        for cell in cells.values():
+            cell |= {"X": X, "y": np.asarray(y)}
     fits = ("joint",) if options.design == "apart" else ("two-step", "joint")
     rows = []
     with Parallel(n_jobs=options.jobs) as parallel:
         for name, arguments in cells.items():
             for how in fits:
                 found = parallel(
-                    delayed(draw)(options.seed + i, how, arguments, **settings)
+                    delayed(task)(options.seed + i, how, arguments, **settings)
                     for i in range(options.draws)
                 )
-                rows.append([name, how, options.draws, *summary(np.array(found))])
+                rows.append(
+                    [name, how, options.draws, *summary(np.reshape(found, (-1, 4)))]
+                )
                 print(*rows[-1], flush=True)
     write_rows(f"joint_fit_{options.design}", HEADER, rows)
 
