@@ -120,8 +120,8 @@ class AnchorPipeline(RankingEstimator):
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
     btl_, calibrator_, arrival_, debiaser_ : estimators
-        The chain fitted on all rows. With a joint historical fit, the scores of
-        ``btl_`` are those that it started from.
+        The chain fitted on all rows. With a joint historical fit ``btl_`` has the
+        joint scores, but the errors of votes alone.
     comparisons_ : Comparisons
         The rows that were admitted, with all that this chain learned of them: plug-in
         scores, sensitivities, biases and, where they are reported, item effects.

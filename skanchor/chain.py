@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
@@ -14,7 +16,7 @@ from skanchor.arrivals import ArrivalScorer
 from skanchor.bias import LinearBias
 from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -67,9 +69,8 @@ class History:
 class Chain:
     """Fitted stages, and the rows with all that they learned.
 
-    Where the history ``is_joint``, the scores of ``X`` differ from those of ``btl``, by
-    votes alone; in the fit of all rows ``two_step`` is then the fit that it started
-    from, if votes alone gave every score a finite value.
+    Where the history ``is_joint``, in the fit of all rows ``two_step`` is the fit that
+    it started from, if votes alone gave every score a finite value.
     """
 
     btl: BTLRegressor
@@ -113,12 +114,10 @@ class Chain:
         """Models whose score lies at a bound, or has none."""
         flags = np.zeros(len(self.X.models), dtype=bool)
         place = {model: i for i, model in enumerate(self.X.models.tolist())}
-        known = [(self.arrival.new_models_, self.arrival.at_bound_)]
-        if self.is_joint:
-            flags = ~self.X.is_new & (np.abs(self.scores) >= self.btl.score_bound)
-        else:
-            known.append((self.btl.models_, self.btl.unbounded_))
-        for models, at_bound in known:
+        for models, at_bound in (
+            (self.btl.models_, self.btl.unbounded_),
+            (self.arrival.new_models_, self.arrival.at_bound_),
+        ):
             flags[[place[model] for model in models[at_bound].tolist()]] = True
         return flags
 
@@ -265,7 +264,12 @@ def _step_jointly(
     X, calibrator = fit_history(
         sample.with_battles(start.X), start.calibrator, stages.btl.alpha, tol=tol
     )
-    return History(start.btl, calibrator, X)
+    assert X.scores is not None
+    btl = copy(start.btl)
+    scores = align(X.scores, X.models, btl.models_)
+    btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
+    btl.unbounded_ = np.abs(scores) >= btl.score_bound
+    return History(btl, calibrator, X)
 
 
 def complete(

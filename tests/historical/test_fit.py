@@ -70,6 +70,10 @@ def test_the_score_of_the_historical_rows_vanishes(position):
     assert chain.is_joint
     assert_allclose(historical_gradients(chain, sample), 0.0, atol=1e-4)
     assert_allclose(chain.scores[~sample.X.is_new].sum(), 0.0, atol=1e-10)
+    # The stages carry what was fitted jointly.
+    known = chain.calibrator.transform(chain.btl.transform(sample.X))
+    old = ~sample.X.involves_new
+    assert_allclose(known.logits()[old], chain.X.logits()[old], atol=1e-10)
     # Scores by votes alone do not have that property.
     apart = fit_stages(replace(given, historical_fit="two-step"), sample)
     assert np.abs(historical_gradients(apart, sample)).max() > 1.0
