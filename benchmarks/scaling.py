@@ -103,7 +103,9 @@ def large() -> None:
     start = time.perf_counter()
     anchor = AnchorPipeline(item_effects=None, cv=2, random_state=0).fit(X, y)
     seconds = time.perf_counter() - start
-    print(f"{seconds:.0f} s; peak {_resident_gb():.2f} GB, {before:.2f} GB before the fit")
+    print(
+        f"{seconds:.0f} s; peak {_resident_gb():.2f} GB, {before:.2f} GB before the fit"
+    )
     print(anchor.result_)
 
 

@@ -11,10 +11,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skanchor._numerics.graph import describe_connectivity
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, decide_roles, usable_features
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    Remedy,
+)
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
@@ -24,6 +31,7 @@ __all__ = [
     "check_weights_and_groups",
     "leave_out_judges",
     "leave_out_little_history",
+    "leave_out_one_sided",
     "leave_out_separated",
 ]
 
@@ -128,8 +136,13 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     the other models, and no judge can be calibrated on their rows.
     """
     X = sample.X
-    with WarningLog() as log:
-        trial = clone(btl).fit_sample(sample)
+    try:
+        with WarningLog() as log:
+            trial = clone(btl).fit_sample(sample)
+    except DisconnectedError as error:
+        if len(X.judges):
+            error.advice += (Advice(Remedy.FIT_JOINTLY),)
+        raise
     graph = trial.connectivity_
     if not graph.is_separated or trial.alpha > 0.0:
         # The chain will find the same, and warn of it.
@@ -145,15 +158,61 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
             advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
         )
     kept = X.relabel(bounded, X.judges)
-    rows = int((X.is_usable & ~kept.is_usable & (sample.weight > 0)).sum())
+    advice = [Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})]
+    if len(X.judges):
+        advice.append(Advice(Remedy.FIT_JOINTLY))
+    _warn_of_lost_rows(sample, kept, lost, advice)
+    return sample.with_battles(kept)
+
+
+def leave_out_one_sided(sample: Sample) -> Sample:
+    """Leave out historical models that votes and verdicts bound on one side only.
+
+    Where judges help to place the historical models, a model that never won with people
+    is placed by its judges; one that never won with anybody by nobody.
+    """
+    X = sample.X
+    rows = sample.counts & ~X.involves_new
+    left, right, y = X.left[rows], X.right[rows], sample.y[rows]
+    wins = np.zeros((len(X.models),) * 2)
+    np.add.at(wins, (left, right), y)
+    np.add.at(wins, (right, left), 1.0 - y)
+    old = ~X.is_new
+    graph = describe_connectivity(wins[np.ix_(old, old)], X.models[old])
+    if not graph.is_separated:
+        return sample
+    largest = {
+        max((part for part in graph.strong_components if part[0] in whole), key=len)
+        for whole in map(set, graph.components)
+    }
+    held = {model for part in largest if len(part) > 1 for model in part}
+    lost = [model for model in X.models[old].tolist() if model not in held]
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    if len(held) < 2:
+        raise BattlesError(
+            "Votes and verdicts together bound the scores of all historical models on "
+            f"one side only: {graph.separation()}. No two of them lie on a common "
+            "scale.",
+            advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+        )
+    kept = X.relabel(bounded, X.judges)
+    advice = Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})
+    _warn_of_lost_rows(sample, kept, lost, [advice])
+    return sample.with_battles(kept)
+
+
+def _warn_of_lost_rows(
+    sample: Sample, kept: Comparisons, lost: list[Any], advice: list[Advice]
+) -> None:
+    """Warn of the rows of models whose scores have no limit."""
+    seen = sample.X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
-            f"The {rows} rows of models {lost[:5]}, whose scores have no limit, are "
-            "left out.",
-            advice=Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01}),
+            f"The {int(seen.sum())} rows of models {lost[:5]}, whose scores have no "
+            "limit, are left out.",
+            advice=advice,
         )
     )
-    return sample.with_battles(kept)
 
 
 def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:

@@ -73,7 +73,10 @@ class Inference:
         # Models that were left out are put on the board again.
         with WarningLog():
             # What it warns of, the admission has warned of.
-            human_fit = clone(self.stages.btl).fit_sample(everyone)
+            btl = clone(self.stages.btl)
+            if self.stages.fits_jointly(everyone.X):
+                btl.set_params(disconnected="warn")
+            human_fit = btl.fit_sample(everyone)
         counts = count_rows(everyone.X, everyone.weight)
         return result.extended(everyone.X, human_fit.scores_, *counts)
 

@@ -107,6 +107,8 @@ class Remedy(Enum):
     JOIN_GROUPS = (
         "Add comparisons between the groups, drop one, or set disconnected='warn'."
     )
+    VOTE_BETWEEN_GROUPS = "Add human votes between the groups, or drop one."
+    FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
     BOUND_SCORES = "Add comparisons or set alpha > 0."
     ADD_VOTES = "Add votes, or set BTLRegressor(alpha={alpha})."
     PLACE_BY_JUDGES = (

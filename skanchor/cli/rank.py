@@ -54,6 +54,14 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "more of them, none leaves them out (default: %(default)s)",
     )
     parser.add_argument(
+        "--historical-fit",
+        choices=["joint", "two-step"],
+        default="two-step",
+        help="what decides the scores of models with votes: two-step takes votes "
+        "alone, joint votes and verdicts together, which needs far fewer votes "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
 
@@ -70,6 +78,7 @@ def _rank(options: argparse.Namespace) -> None:
         cv=options.folds,
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
+        historical_fit=options.historical_fit,
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=int(is_watched()),

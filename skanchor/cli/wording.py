@@ -41,6 +41,8 @@ ADVICE = {
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
     Remedy.GIVE_GROUPS: None,
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
+    Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",
+    Remedy.FIT_JOINTLY: "--historical-fit joint can place them by judge rows.",
     Remedy.BOUND_SCORES: "Add comparisons.",
     Remedy.ADD_VOTES: "Add votes.",
     Remedy.PLACE_BY_JUDGES: "Name them with --new to place them with the judges' help, "

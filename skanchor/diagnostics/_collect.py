@@ -86,7 +86,26 @@ def diagnose(
             index=pd.Index(X.models, name="model"),
         )[X.is_new]
     models[largest[X.is_new] == 0] = np.nan
-    return Diagnostics(judges, models, _deviations(X, system), check.p_value)
+    return Diagnostics(
+        judges, models, _deviations(X, system), check.p_value, _scale_z(X, system)
+    )
+
+
+def _scale_z(X: Comparisons, system: RieszSystem) -> float:
+    """One over the standard error of the log scale of the historical scores.
+
+    ``(l' J^-1 l)^(-1/2)`` for ``l = theta / |theta|^2``, the gradient of the log scale.
+    """
+    assert X.scores is not None
+    direction = np.zeros(len(system.weights))
+    theta = np.where(X.is_new, 0.0, X.scores)
+    square = float(theta @ theta)
+    if not square > 0:
+        return np.nan
+    layout = system.layout
+    direction[layout.at["scores"]] = layout.items.T @ theta / square
+    error = float(np.sum((direction @ system.solver.root) ** 2))
+    return error**-0.5 if error > 0 else np.nan
 
 
 def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import DiagnosticWarning
@@ -18,6 +19,10 @@ are warned of."""
 
 RESIDUAL_SHARE = 0.05
 """Share of a gradient that the bias functions must leave."""
+
+SCALE_Z = 3.0
+"""Scale of the scores over its standard error: below, the interval is no longer
+symmetric, and covered .89 in a simulation."""
 
 SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
@@ -71,6 +76,10 @@ class Diagnostics:
         P-value of the item-effects check over all judges; small when judges like or
         dislike models in ways that score and features do not explain (warns below .01
         where the intervals leave this out).
+    scale_z : float
+        One over the standard error of the logarithm of the scale of the historical
+        scores (warns below 3). People alone fix that scale, and it grows with the root
+        of the number of their votes: it says how many are needed.
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -84,6 +93,7 @@ class Diagnostics:
     models: pd.DataFrame
     deviations: pd.DataFrame
     item_p: float
+    scale_z: float = np.nan
     coverage: float | None = None
     covered: float | None = None
 
@@ -99,7 +109,8 @@ class Diagnostics:
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
-        return [*self._about_item_effects(), *self._about_judges(),
+        return [*self._about_item_effects(), *self._about_scale(),
+                *self._about_judges(),
                 *self._about_information(), *self._about_overlap(),
                 *self._about_new_models()]  # fmt: skip
 
@@ -109,6 +120,16 @@ class Diagnostics:
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
                 "they are likely too short."
+            )
+
+    def _about_scale(self) -> Iterator[str]:
+        if self.scale_z < SCALE_Z:
+            needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
+            yield (
+                "The human votes hardly tell the scale of the scores: it is "
+                f"{self.scale_z:.2g} standard errors from zero, and intervals may be "
+                "too short"
+                + (f"; {needed:.2g} times as many would do." if needed < 1e3 else ".")
             )
 
     def _about_judges(self) -> Iterator[str]:
