@@ -42,8 +42,9 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--position-effect",
-        action="store_true",
-        help="let each judge favour the side shown first",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="whether each judge may favour the side shown first",
     )
     parser.add_argument(
         "--item-effects",

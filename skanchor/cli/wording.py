@@ -46,8 +46,7 @@ ADVICE = {
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge or the feature.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "
     "else drop the judge, or give --position-effect.",
-    Remedy.SWAP_SIDES: "Leave out --position-effect, or add rows with the sides "
-    "swapped.",
+    Remedy.SWAP_SIDES: "Give --no-position-effect, or add rows with the sides swapped.",
 }
 """Every kind of advice; None where the command line has no flag for it."""
 

@@ -37,7 +37,6 @@ class JudgeWarnings:
     learner: Any
     task: FitTask
     order: Array
-    position_effect: bool
 
     def issue(self) -> None:
         """Warn of a judge that follows the display, is separated, weak or unsettled."""
@@ -71,7 +70,7 @@ class JudgeWarnings:
         known = (self.task.sample_weight > 0) & (self.order != 0)
         shown = np.where(self.order > 0, self.task.y, 1.0 - self.task.y)[known]
         same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
-        if same and shown[0] != 0.5 and not self.position_effect:
+        if same and shown[0] != 0.5 and self.task.parametric.shape[1] == 1:
             side = "first" if shown[0] > 0.5 else "second"
             warn(
                 WeakJudgeWarning(
