@@ -398,10 +398,8 @@ def test_auto_decides_judge_by_judge():
     with pytest.warns(DataWarning, match="'judge-1' is left out"):
         fit = JudgeCalibrator(position_effect="auto").fit(battles, y)
     assert fit.has_position_effect_.to_dict() == {"judge-1": False, "judge-2": True}
-    both, neither = (
-        JudgeCalibrator(position_effect=position).fit(battles, y)
-        for position in (True, False)
-    )
+    neither = JudgeCalibrator(position_effect=False).fit(battles, y)
+    both = JudgeCalibrator(position_effect=True).fit(scored(X, y), y)
     for judge, same in (("judge-1", neither), ("judge-2", both)):
         assert fit.sensitivities_[judge] == same.sensitivities_[judge]
         assert fit.position_effects_[judge] == same.position_effects_[judge]
