@@ -1,5 +1,7 @@
 """Calibration against the dense plug-in, its warnings and its refusals."""
 
+import re
+
 import numpy as np
 import pytest
 from learners import Wrapped
@@ -16,12 +18,15 @@ from sklearn.preprocessing import (
 
 from skanchor import BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias.fitting import FitTask
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
+    DiagnosticWarning,
     SeparationWarning,
     WeakJudgeWarning,
 )
+from skanchor.judges import favour_of_a_side
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -160,7 +165,7 @@ def test_position_effect_not_identified():
     battles = scored(X.assign(shown_first=order), y)
     with pytest.raises(BattlesError, match="every arrival row has the same order"):
         JudgeCalibrator(position_effect=True).fit(battles, y)
-    JudgeCalibrator().fit(battles, y)
+    JudgeCalibrator(position_effect=False).fit(battles, y)
     # Rows that count for nothing do not count here.
     arrival = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
     arrival = np.concatenate(
@@ -412,3 +417,40 @@ def test_auto_decides_judge_by_judge():
     again = JudgeCalibrator(position_effect="auto")
     again.fit_sample(Sample.admit(battles, y), start=fit)
     assert_array_equal(again.has_position_effect_, fit.has_position_effect_)
+
+
+def test_a_favour_that_is_left_out_is_told():
+    X, y = make_data(4)
+    rng = np.random.default_rng(0)
+    lucky = (X["judge"] == "judge-2").to_numpy() & (rng.random(len(X)) < 0.2)
+    y = np.where(lucky, 0.0, y)
+    battles = scored(X, y)
+    words = "'judge-2' favours the side shown second by about ([.0-9]+) logits"
+    with pytest.warns(DiagnosticWarning, match=words) as found:
+        JudgeCalibrator(position_effect=False).fit(battles, y)
+    assert len(found) == 1
+    told = float(re.search(words, str(found[0].message))[1])
+    fit = JudgeCalibrator().fit(battles, y)
+    assert_allclose(told, -fit.position_effects_["judge-2"], atol=0.06)
+
+
+def test_size_of_the_test_for_a_favour():
+    p_values = []
+    for seed in range(60):
+        X, y = make_data(seed, n_historical=600)
+        battles = scored(X, y)
+        fit = JudgeCalibrator(position_effect=False).fit(battles, y)
+        for m, judge in enumerate(fit.judges_):
+            cut = battles.by_judge(m)
+            used = ~battles.involves_new[cut.rows]
+            task = FitTask(
+                cut.pairs,
+                y[cut.rows],
+                used.astype(float),
+                np.where(used, battles.score_differences[cut.rows], 0.0)[:, None],
+            )
+            _, p = favour_of_a_side(fit.biases_[judge], task, cut.order)
+            p_values.append(p)
+    # Of 120 a twentieth is 6, with a standard deviation of 2.4.
+    assert 0 < np.sum(np.array(p_values) < 0.05) < 16
+    assert 0.4 < np.mean(p_values) < 0.6

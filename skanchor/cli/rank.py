@@ -43,8 +43,9 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--position-effect",
         action=argparse.BooleanOptionalAction,
-        default=False,
-        help="whether each judge may favour the side shown first",
+        default="auto",
+        help="whether each judge may favour the side shown first (default: wherever "
+        "its rows can show that)",
     )
     parser.add_argument(
         "--item-effects",

@@ -45,8 +45,9 @@ ADVICE = {
     Remedy.SHRINK_BIAS: None,
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge or the feature.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "
-    "else drop the judge, or give --position-effect.",
+    "else drop the judge, or leave out --no-position-effect.",
     Remedy.SWAP_SIDES: "Give --no-position-effect, or add rows with the sides swapped.",
+    Remedy.FIT_POSITION: "Leave out --no-position-effect.",
 }
 """Every kind of advice; None where the command line has no flag for it."""
 

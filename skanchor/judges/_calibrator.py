@@ -31,6 +31,9 @@ from skanchor.sample import Sample
 
 __all__ = ["JudgeCalibrator", "NoJudges"]
 
+FAVOUR = 0.01
+"""P-value, among all judges, of a favour for one side that is warned of."""
+
 POSITION_BOUND = 20.0
 """Bound on the absolute position effect, in judge logits."""
 
@@ -47,11 +50,11 @@ class JudgeCalibrator(ComparisonEstimator):
         Learner of the bias function psi: a name, a learner, or a dict judge -> name or
         learner. ``"auto"`` picks for each judge by inner cross-validated log loss
         (:class:`skanchor.bias.AutoBias`).
-    position_effect : {"auto"} or bool, default=False
+    position_effect : {"auto"} or bool, default="auto"
         Whether each judge gets an intercept p that belongs to the side shown first.
         ``"auto"`` fits it wherever a judge's historical rows show pairs in both orders,
         and leaves it out for the other judges; True refuses a judge whose rows do not
-        identify it.
+        identify it. False leaves it out, and a judge that favours a side is warned of.
     sensitivity_bounds : tuple of (low, high), default=(-20, 20)
         Bounds of the sensitivity, in judge logits per unit of score.
     unseen : {"warn", "raise"}, default="warn"
@@ -117,7 +120,7 @@ class JudgeCalibrator(ComparisonEstimator):
         self,
         bias: Any = "linear",
         *,
-        position_effect: bool | str = False,
+        position_effect: bool | str = "auto",
         sensitivity_bounds: tuple[float, float] = (-20.0, 20.0),
         unseen: str = "warn",
     ):
@@ -137,12 +140,20 @@ class JudgeCalibrator(ComparisonEstimator):
         historical = historical & np.isfinite(X.score_differences)
         delta = np.where(historical, X.score_differences, 0.0)
         X = usable_features(X, historical & X.is_usable)
-        tasks = {}
+        tasks, displays = {}, {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             if historical[cut.rows].any():
+                displays[judge] = display = Display.of(
+                    X, cut, historical[cut.rows], sample.weight[cut.rows] > 0
+                )
+                counts = np.where(historical[cut.rows], sample.weight[cut.rows], 0.0)
+                columns = [delta[cut.rows]]
+                if self._has_position_effect(judge, display, start):
+                    columns.append(cut.order)
+                near = None if start is None else start.biases_.get(judge)
                 tasks[judge] = self._task(
-                    judge, sample.with_battles(X), cut, delta, historical, start
+                    cut, sample.y[cut.rows], counts, columns, near
                 )
         if not tasks:
             raise BattlesError(
@@ -157,35 +168,26 @@ class JudgeCalibrator(ComparisonEstimator):
         self._keep(learners, tasks, start)
         codes = {judge: m for m, judge in enumerate(X.judges.tolist())}
         for judge, learner in self.biases_.items():
+            # In a training set of all rows there is nothing new to test.
+            tested = start is None and displays[judge].is_varied
             order = X.by_judge(codes[judge]).order
-            JudgeWarnings(judge, learner, tasks[judge], order).issue()
+            found = JudgeWarnings(judge, learner, tasks[judge], order)
+            found.issue(FAVOUR / len(tasks) if tested else 0.0)
 
     def _task(
         self,
-        judge: Any,
-        sample: Sample,
         cut: JudgeRows,
-        delta: Array,
-        historical: NDArray[np.bool_],
-        start: JudgeCalibrator | None,
+        y: Array,
+        weight: Array,
+        columns: list[Array],
+        near: BiasLearner | None,
     ) -> FitTask:
         """What the learner of one judge is fitted on."""
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
-        lower, upper = [low], [high]
-        columns = [delta[cut.rows]]
-        weight = sample.weight[cut.rows]
-        display = Display.of(sample.X, cut, historical[cut.rows], weight > 0)
-        if self._has_position_effect(judge, display, start):
-            columns.append(cut.order)
-            lower.append(-POSITION_BOUND)
-            upper.append(POSITION_BOUND)
+        bounds = np.array([[low, high], [-POSITION_BOUND, POSITION_BOUND]])
+        lower, upper = bounds[: len(columns)].T
         return FitTask(
-            cut.pairs,
-            sample.y[cut.rows],
-            np.where(historical[cut.rows], weight, 0.0),
-            np.column_stack(columns),
-            (np.array(lower), np.array(upper)),
-            None if start is None else start.biases_.get(judge),
+            cut.pairs, y, weight, np.column_stack(columns), (lower, upper), near
         )
 
     def _has_position_effect(

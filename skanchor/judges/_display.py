@@ -1,4 +1,4 @@
-"""Which side a judge's rows show first, and whether that tells its position effect."""
+"""Which side a judge's rows show first, and what that tells of its position effect."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm
 
 from skanchor._numerics.graph import count_components
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
+from skanchor.bias.fitting import FitTask
+from skanchor.bias.protocol import last_stage
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["Display"]
+__all__ = ["Display", "favour_of_a_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +100,44 @@ class Display:
                     advice=Advice(Remedy.SWAP_SIDES),
                 )
             )
+
+
+def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, float]:
+    """Score test of a position effect that a fit has left out.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted on the task.
+    task : FitTask
+        Without the display order among its parametric columns.
+    order : ndarray of shape (n_rows,)
+        Display order.
+
+    Returns
+    -------
+    effect : float
+        The position effect that one step from zero gives, in judge logits.
+    p_value : float
+        Two-sided, with the variance that the residuals show; one without information.
+    """
+    weight, design = task.sample_weight, task.parametric
+    eta = design @ learner.parametric_coef_
+    ridge = np.zeros(design.shape[1])
+    if task.X.n_features:
+        eta = eta + learner.contrast(task.X)
+        stage = last_stage(learner, task.X, weight)
+        if stage is not None:
+            design = np.hstack([design, stage.columns])
+            ridge = np.append(ridge, weight.sum() * stage.ridge)
+    p = sigmoid(eta)
+    residual, curvature = weight * (task.y - p), weight * p * (1.0 - p)
+    weighted = design * curvature[:, None]
+    solver = SymmetricSolver.factorise(design.T @ weighted + np.diag(ridge))
+    rest = order - design @ solver.solve(weighted.T @ order)
+    information, variance = curvature @ rest**2, np.sum((rest * residual) ** 2)
+    if not variance > 0 or not information > 0:
+        return 0.0, 1.0
+    total = rest @ residual
+    z = abs(total) / np.sqrt(variance)
+    return float(total / information), float(2.0 * norm.sf(z))
