@@ -137,6 +137,43 @@ CELLS = [
 ]
 
 
+def one_width(seed, favour, n_models, n_judges, sd, corr):
+    """Error and half width of one draw, and the chi-square over df, its p-value."""
+    data = simulated(
+        seed, favour=favour * sd, n_models=n_models, n_judges=n_judges,
+        n_historical=4000, item_sd=sd, item_corr=corr, rho=0.0, new_score=0.5,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]]
+    anchor = AnchorPipeline(item_effects="random", cv=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor.fit(X, data.y)
+    low, high = anchor.conf_int().loc[NEW]
+    row = anchor.result_.diagnostics.arrivals.models.loc[NEW]
+    error = anchor.scores_[NEW] - data.truth.new_scores[NEW]
+    half = 0.5 * (high - low) / row["scale"]
+    return error, half, row["chi2"] / row["df"], row["p_value"]
+
+
+def run_widening(draws: int, jobs: int) -> None:
+    """Coverage and median width without widening, where the check rejects, always."""
+    for cell in CELLS[2:4]:
+        for favour in (0.0, 2.0):
+            found = Parallel(jobs)(
+                delayed(one_width)(seed, favour, *cell) for seed in range(draws)
+            )
+            error, half, ratio, p = np.array(found).T
+            factors = {
+                "none": np.ones(draws),
+                "p < .01": np.sqrt(np.where(p < 0.01, ratio, 1.0)),
+                "ratio > 1": np.sqrt(np.maximum(ratio, 1.0)),
+            }
+            for name, factor in factors.items():
+                inside = np.mean(np.abs(error) <= factor * half)
+                width = np.median(2.0 * factor * half)
+                print(*cell, favour, name, f"{inside:.3f} {width:.2f}", flush=True)
+
+
 def of_table(model, X, y):
     """Chi-square of one model of a table, taken as new without its votes."""
     own = (X["model_a"] == model) | (X["model_b"] == model)
@@ -177,7 +214,11 @@ def main() -> None:
     if options.part == "table":
         run_table(options.path, options.jobs)
     else:
-        run = {"changes": run_changes, "disagree": run_disagree}
+        run = {
+            "changes": run_changes,
+            "disagree": run_disagree,
+            "widening": run_widening,
+        }
         run[options.part](options.draws, options.jobs)
 
 

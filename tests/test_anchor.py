@@ -130,7 +130,9 @@ def test_cross_fit_equals_the_dense_reference(position, n_new_models):
 
 def test_lower_bound_is_the_formula():
     data = small()
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    calibrator = JudgeCalibrator(position_effect=False)
+    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
+    anchor.fit(data.X, data.y)
     X = plugged(data)
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models)
     v = dense.two_step(np.ones(len(data.y)))
@@ -173,10 +175,12 @@ def flip(X, y, rows):
 
 def test_swapping_sides_changes_nothing(rng):
     data = small()
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    calibrator = JudgeCalibrator(position_effect=False)
+    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
+    anchor.fit(data.X, data.y)
     rows = np.flatnonzero(rng.random(len(data.y)) < 0.4)
     X, y = flip(data.X, data.y, rows)
-    again = AnchorPipeline(cv=anchor.fold_plan_).fit(X, y)
+    again = AnchorPipeline(calibrator=calibrator, cv=anchor.fold_plan_).fit(X, y)
     assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-8)
     assert_allclose(again.result_.covariances, anchor.result_.covariances, atol=1e-9)
 

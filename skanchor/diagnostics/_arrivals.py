@@ -290,10 +290,14 @@ def _disagreement(fit: _FittedRows, X: Comparisons, i: int) -> list[float]:
     slope = X.sensitivities[seen]
     apart = solver.solve(score)
     common = slope @ information @ slope
-    chi = float(score @ apart - (slope @ score) ** 2 / common)
+    shared = (slope @ score) ** 2 / common if common > 0 else 0.0
+    chi = float(score @ apart - shared)
     df = solver.rank - 1
     if df < 1:
         return [np.nan] * 5
     chi = max(chi, 0.0)
-    alone = X.scores[i] + apart / slope
-    return [chi, df, float(chi2.sf(chi, df)), alone.min(), alone.max()]
+    # A judge that says nothing of scores gives none.
+    told = slope != 0
+    alone = X.scores[i] + apart[told] / slope[told]
+    extent = [alone.min(), alone.max()] if told.any() else [np.nan, np.nan]
+    return [chi, df, float(chi2.sf(chi, df)), *extent]

@@ -184,9 +184,9 @@ class Diagnostics:
         table = self.arrivals.changes
         table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
         table = table.reset_index()
-        if len(table) and table.at[0, "judge"] == TOGETHER:
-            # What all share need not be said of each.
-            table = table.iloc[:1]
+        # What all share need not be said of each, nor the other way round.
+        shared = table["judge"] == TOGETHER
+        table = table[:1] if shared[:1].any() else table[~shared]
         for _, row in table.iterrows():
             judge, change = row["judge"], row["change"]
             who = "The judges together" if judge == TOGETHER else f"Judge {judge!r}"
