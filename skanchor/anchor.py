@@ -76,9 +76,10 @@ class AnchorPipeline(RankingEstimator):
         that is estimated on the historical rows; ``"conservative"`` keeps that
         covariance away from zero; an array of shape (n_judges, n_judges), in the order
         of ``judges_``, gives it in squared judge logits. ``"none"``, or None, leaves
-        them out, which is the interval of the paper. ``"auto"`` is ``"random"``
-        when a score test on the historical verdicts sees deviations, and ``"none"``
-        otherwise or with fewer than five historical models; ``results_`` has both.
+        them out, which is the interval of the paper. ``"auto"`` is ``"random"`` with
+        one or two judges, and with more when a score test on the historical verdicts
+        sees deviations at level .2; ``"none"`` otherwise or with fewer than five
+        historical models; ``results_`` has both.
     historical_fit : {"joint", "two-step"}, default="two-step"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.

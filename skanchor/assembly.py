@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import count_rows
-from skanchor.diagnostics import ItemCheck, diagnose
+from skanchor.diagnostics import ItemCheck, check_arrivals, diagnose
 from skanchor.engine import FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
@@ -90,29 +90,35 @@ class Inference:
             return np.array([getattr(repeat, name) for repeat in found.repeats])
 
         plug_in = stacked("plug_in")
+        fitted = full.sample.with_battles(X)
+        arrivals = check_arrivals(fitted, full.sample.X.order, chain.calibrator)
+        # Where judges disagree about a new model, its error is scaled up.
+        scale = arrivals.models["scale"].to_numpy()
+        square = np.outer(scale, scale)
         result = AnchorResult(
             X.models,
             X.is_new,
             stacked("estimate"),
-            stacked("covariance"),
+            stacked("covariance") * square,
             stacked("undetermined").any(axis=0) | chain.unbounded,
             *count_rows(X, full.sample.weight),
-            None if items is None else stacked("item_part"),
+            None if items is None else stacked("item_part") * square,
             np.inf if items is None else items.df,
             rows=found.influence,
-            parts=stacked("parts"),
+            parts=stacked("parts") * scale**2,
             lower_bound=debiaser.system_.lower_bound(chain.scores),
             plug_in=plug_in,
             fold_plan=self.fold_plan,
             inputs=full.sample.inputs,
         )
         diagnostics = diagnose(
-            full.sample.with_battles(X),
+            fitted,
             debiaser.system_,
             result,
             np.median(plug_in, axis=0),
             stacked("largest").max(axis=0),
             self.check,
+            arrivals,
         )
         return replace(result, diagnostics=diagnostics)
 

@@ -134,9 +134,10 @@ class Remedy(Enum):
     )
     SHOW_ORDER = (
         "If the columns are not in display order, add 'shown_first'; else drop the "
-        "judge, or set position_effect=True."
+        "judge, or set position_effect='auto'."
     )
     SWAP_SIDES = "Set position_effect=False, or add rows with the sides swapped."
+    FIT_POSITION = "Set position_effect='auto'."
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,9 @@ _ARMIJO = 1e-4
 """Share of the fall that the gradient promises, which a step must keep."""
 
 
+_SLOW = 0.1
+"""Ratio of two decrements above which a kept Hessian has served its time."""
+
 _MOST_HALVES = 27
 """Lengths of a step that are tried, each half of the one before."""
 
@@ -193,8 +196,13 @@ def minimise(
         gradient = point.gradient()
         if curvature is None or curvature.drift > tolerance.drift:
             curvature = Curvature(point.hessian())
-        step = problem.step(point, gradient, curvature)
+        before, step = decrement, problem.step(point, gradient, curvature)
         decrement = -float(gradient @ step)
+        if curvature.drift and decrement > max(_SLOW * before, tolerance.decrement):
+            # Where the loss is nearly flat one way, a little drift turns that way.
+            curvature = Curvature(point.hessian())
+            step = problem.step(point, gradient, curvature)
+            decrement = -float(gradient @ step)
         if decrement <= tolerance.decrement:
             coef, converged = coef + step, True
             break

@@ -134,7 +134,10 @@ def _text(
 ) -> str:
     from skanchor.reports import leaderboard_text, render
 
-    text = leaderboard_text(board, options.level, pipeline.result_.inputs)
+    result = pipeline.result_
+    found = result.diagnostics
+    notes = [] if found is None else found.disagreements()
+    text = leaderboard_text(board, options.level, result.inputs, notes)
     if options.output is not None or not sys.stdout.isatty():
         return render(text)
     from rich.console import Console

@@ -42,8 +42,10 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--position-effect",
-        action="store_true",
-        help="let each judge favour the side shown first",
+        action=argparse.BooleanOptionalAction,
+        default="auto",
+        help="whether each judge may favour the side shown first (default: wherever "
+        "its rows can show that)",
     )
     parser.add_argument(
         "--item-effects",

@@ -55,9 +55,9 @@ ADVICE = {
     Remedy.DROP_FEATURES: "Drop the feature with --drop-features, or the judge with "
     "--drop-judges.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "
-    "else drop the judge, or give --position-effect.",
-    Remedy.SWAP_SIDES: "Leave out --position-effect, or add rows with the sides "
-    "swapped.",
+    "else drop the judge, or leave out --no-position-effect.",
+    Remedy.SWAP_SIDES: "Give --no-position-effect, or add rows with the sides swapped.",
+    Remedy.FIT_POSITION: "Leave out --no-position-effect.",
 }
 """Every kind of advice; None where the command line has no flag for it."""
 

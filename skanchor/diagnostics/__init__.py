@@ -1,5 +1,6 @@
 """Signs that an interval should not be trusted, read off a fitted chain."""
 
+from skanchor.diagnostics._arrivals import ArrivalCheck, check_arrivals
 from skanchor.diagnostics._collect import diagnose
 from skanchor.diagnostics._item_check import (
     DETECTED,
@@ -13,9 +14,11 @@ from skanchor.diagnostics._report import Diagnostics
 
 __all__ = [
     "DETECTED",
+    "ArrivalCheck",
     "Diagnostics",
     "ItemCheck",
     "ModelSums",
+    "check_arrivals",
     "diagnose",
     "item_effects_check",
     "judge_table",

@@ -13,6 +13,7 @@ from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
+from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
@@ -42,6 +43,7 @@ def diagnose(
     plug_in: Array,
     largest: Array,
     check: ItemCheck,
+    arrivals: ArrivalCheck,
 ) -> Diagnostics:
     """Collect the diagnostics of one fitted chain.
 
@@ -59,6 +61,8 @@ def diagnose(
         Largest influence of a row on each score, in size.
     check : ItemCheck
         Of the item effects, on the historical rows.
+    arrivals : ArrivalCheck
+        Of what judges make of the new models.
 
     Returns
     -------
@@ -87,7 +91,12 @@ def diagnose(
         )[X.is_new]
     models[largest[X.is_new] == 0] = np.nan
     return Diagnostics(
-        judges, models, _deviations(X, system), check.p_value, _scale_z(X, system)
+        judges,
+        models,
+        _deviations(X, system),
+        check.p_value,
+        arrivals,
+        scale_z=_scale_z(X, system),
     )
 
 

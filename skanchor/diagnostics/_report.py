@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.warning_log import warn
 
@@ -23,6 +24,8 @@ RESIDUAL_SHARE = 0.05
 SCALE_Z = 3.0
 """Scale of the scores over its standard error: below, the interval is no longer
 symmetric, and covered .89 in a simulation."""
+CHANGED = 0.01
+"""P-value, among all judges, of a change on the rows of new models."""
 
 SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
@@ -80,6 +83,10 @@ class Diagnostics:
         One over the standard error of the logarithm of the scale of the historical
         scores (warns below 3). People alone fix that scale, and it grows with the root
         of the number of their votes: it says how many are needed.
+    arrivals : ArrivalCheck
+        Whether judges treat new models as they treat old ones, ``arrivals.changes``
+        (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
+        below .01, and widens the interval). The attributes of each are columns.
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -93,6 +100,7 @@ class Diagnostics:
     models: pd.DataFrame
     deviations: pd.DataFrame
     item_p: float
+    arrivals: ArrivalCheck
     scale_z: float = np.nan
     coverage: float | None = None
     covered: float | None = None
@@ -112,7 +120,8 @@ class Diagnostics:
         return [*self._about_item_effects(), *self._about_scale(),
                 *self._about_judges(),
                 *self._about_information(), *self._about_overlap(),
-                *self._about_new_models()]  # fmt: skip
+                *self._about_new_models(), *self._about_changes(),
+                *self.disagreements()]  # fmt: skip
 
     def _about_item_effects(self) -> Iterator[str]:
         if self.item_p < OVERLOOKED and self.deviations.empty:
@@ -190,6 +199,46 @@ class Diagnostics:
                     "verdicts on itself: that it may favour its own answers is not in "
                     "its interval. Leave these rows out where other judges see it."
                 )
+
+    def _about_changes(self) -> Iterator[str]:
+        table = self.arrivals.changes
+        table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
+        table = table.reset_index()
+        # What all share need not be said of each, nor the other way round.
+        shared = table["judge"] == TOGETHER
+        table = table[:1] if shared[:1].any() else table[~shared]
+        for _, row in table.iterrows():
+            judge, change = row["judge"], row["change"]
+            who = "The judges together" if judge == TOGETHER else f"Judge {judge!r}"
+            verb = "" if judge == TOGETHER else "s"
+            what = (
+                f"tell{verb} models apart {row['value']:.2f} times as sharply"
+                if change == "sensitivity"
+                else f"favour{verb} the side shown first by {row['value']:+.2f} logits"
+            )
+            than = "as in" if change == "sensitivity" else "against"
+            yield (
+                f"{who} {what} on the rows of new models {than} history (p = "
+                f"{row['p_adjusted']:.1g}), as if version or prompt had changed: taken "
+                f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
+            )
+
+    def disagreements(self) -> list[str]:
+        """Say about which new models the judges disagree, and what was done."""
+        table = self.arrivals.models
+        new = table.index.isin(self.models.index)
+        most = (table["chi2"] / table["df"])[~new].max()
+        said = []
+        for model, row in table[new & (table["p_value"] < DISAGREE)].iterrows():
+            above = row["chi2"] / row["df"] > most
+            than = "about any old model" if above else "chance allows"
+            said.append(
+                f"Judges disagree about {model!r} more than {than}: they place it "
+                f"from {row['lowest']:.1f} to {row['highest']:.1f} "
+                f"(p = {row['p_value']:.1g}). Its error is scaled up by "
+                f"{row['scale']:.1f}."
+            )
+        return said
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""

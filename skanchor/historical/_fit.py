@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.historical._identification import Placement
-from skanchor.items import ItemLikelihood
+from skanchor.items import ItemLikelihood, differences
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["fit_jointly"]
+
+FARTHEST = 5.0
+"""Factor by which the scale of the scores may move before the fit."""
 
 EXACT, NEAR = 1e-8, 1e-4
 """Squared Newton decrement, in squared standard errors, of the last step: of the fit of
@@ -69,6 +74,7 @@ def fit_jointly(
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
     # Verdicts that scores and features separate have no finite sensitivity.
     parameters, bounds = model.start(factor), _bounds(model, calibrator)
+    _rescale(model, parameters, votes)
     minimum = model.minimum(parameters, factor, rows, free, tol=tol, bounds=bounds)
     parameters[free] = minimum.coef
     if not minimum.converged:
@@ -80,6 +86,31 @@ def fit_jointly(
     assert found.scores is not None
     scores = np.where(X.is_new, X.scores, found.scores)
     return found.with_columns(scores=scores), model.calibrated(parameters, calibrator)
+
+
+def _rescale(
+    model: ItemLikelihood, parameters: Array, votes: NDArray[np.bool_]
+) -> None:
+    """Move scores and sensitivities along the curve that judges cannot see, in place.
+
+    Verdicts know scores only times sensitivities, so that people alone decide the
+    scale. Along its curve the loss of verdicts is flat, and straight steps are short.
+    """
+    scores, slopes = model.at["scores"], model.at["sensitivity"]
+    cut = model.X.by_judge(-1)
+    used = votes[cut.rows]
+    delta = differences(model.items @ parameters[scores], cut)[used]
+    y, weight = model.y[cut.rows][used], model.weight[cut.rows][used]
+    scale = fit_logistic(
+        delta[:, None],
+        y,
+        weight,
+        lower=np.array([1.0 / FARTHEST]),
+        upper=np.array([FARTHEST]),
+        start=np.ones(1),
+    ).coef[0]
+    parameters[scores] *= scale
+    parameters[slopes] /= scale
 
 
 def _bounds(model: ItemLikelihood, calibrator: JudgeCalibrator) -> tuple[Array, Array]:

@@ -65,7 +65,7 @@ class ItemLikelihood:
         self.layout = Parameters(
             self.items,
             self.n_judges,
-            has_position=X.position_effects is not None,
+            positions=(X.position_effects is not None,) * self.n_judges,
             widths=tuple(map(len, self.coef)),
             has_deviations=deviating,
         )
@@ -143,7 +143,7 @@ class ItemLikelihood:
             scores=self.items @ parameters[self.at["scores"]],
             sensitivities=parameters[self.at["sensitivity"]].copy(),
             position_effects=parameters[self.at["position"]].copy()
-            if self.layout.has_position
+            if self.layout.has_positions
             else None,
             biases=biases,
             deviations=u,
@@ -158,7 +158,7 @@ class ItemLikelihood:
         updated.sensitivities_ = pd.Series(
             parameters[self.at["sensitivity"]], index=judges, name="sensitivity"
         )
-        if self.layout.has_position:
+        if self.layout.has_positions:
             updated.position_effects_ = pd.Series(
                 parameters[self.at["position"]], index=judges, name="position"
             )
@@ -194,7 +194,8 @@ class ItemLikelihood:
         The Hessian, most of the work, is None unless ``curved``.
         """
         X, n, layout = self.X, self.n_items, self.layout
-        gradient, hessian = layout.empty(1), layout.empty(2) if curved else None
+        gradient = layout.no_gradient()
+        hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
         # What each model adds to the logits of each judge.
@@ -223,7 +224,7 @@ class ItemLikelihood:
                 blocks.append(span)
             extra = Columns(*blocks)
             own = np.zeros(extra.shape[1])
-            if layout.has_position:
+            if layout.has_positions:
                 own[1] = parameters[self.at["position"]][m]
             own[2:] = parameters[layout.bias[m]]
             logits = differences(by_item[m], cut) + extra.dot(own)
@@ -235,10 +236,10 @@ class ItemLikelihood:
                 gram = local_gram(cut, extra, curvature)
                 layout.add_information(hessian, m, gram, slopes[m])
         mixed = factor if self.layout.has_deviations else None
-        slope = layout.reduce(gradient, mixed)
+        slope = layout.reduce_gradient(gradient, mixed)
         if hessian is None:
             return eta, slope, None
-        return eta, slope, layout.reduce(hessian, mixed)
+        return eta, slope, layout.reduce_information(hessian, mixed)
 
     def newton(
         self,

@@ -14,10 +14,12 @@ from skanchor.bias.protocol import span_names
 from skanchor.exceptions import (
     Advice,
     ConvergenceWarning,
+    DiagnosticWarning,
     Remedy,
     SeparationWarning,
     WeakJudgeWarning,
 )
+from skanchor.judges._display import favour_of_a_side
 from skanchor.warning_log import warn
 
 __all__ = ["WEAK_SENSITIVITY", "JudgeWarnings"]
@@ -37,11 +39,14 @@ class JudgeWarnings:
     learner: Any
     task: FitTask
     order: Array
-    position_effect: bool
 
-    def issue(self) -> None:
-        """Warn of a judge that follows the display, is separated, weak or unsettled."""
-        self._of_one_side()
+    def issue(self, level: float = 0.0) -> None:
+        """Warn of a judge that follows the display, is separated, weak or unsettled.
+
+        A favour for one side that the fit leaves out is tested at ``level``.
+        """
+        if self.task.parametric.shape[1] == 1 and not self._of_one_side():
+            self._of_favour(level)
         at_bound = getattr(self.learner, "at_bound_", np.zeros(1, dtype=bool))
         converged = getattr(self.learner, "converged_", True)
         found = None
@@ -67,17 +72,30 @@ class JudgeWarnings:
                 )
             )
 
-    def _of_one_side(self) -> None:
+    def _of_one_side(self) -> bool:
         known = (self.task.sample_weight > 0) & (self.order != 0)
         shown = np.where(self.order > 0, self.task.y, 1.0 - self.task.y)[known]
         same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
-        if same and shown[0] != 0.5 and not self.position_effect:
+        if same and shown[0] != 0.5:
             side = "first" if shown[0] > 0.5 else "second"
             warn(
                 WeakJudgeWarning(
                     f"Judge {self.judge!r} prefers the side shown {side} in all of its "
                     f"historical rows ({len(shown)}), whatever the models.",
                     advice=Advice(Remedy.SHOW_ORDER),
+                )
+            )
+        return same
+
+    def _of_favour(self, level: float) -> None:
+        effect, p = favour_of_a_side(self.learner, self.task, self.order)
+        if p < level:
+            side = "first" if effect > 0 else "second"
+            warn(
+                DiagnosticWarning(
+                    f"Judge {self.judge!r} favours the side shown {side} by about "
+                    f"{abs(effect):.2g} logits (p = {p:.1g}), which is left out.",
+                    advice=Advice(Remedy.FIT_POSITION),
                 )
             )
 

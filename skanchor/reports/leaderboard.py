@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,10 @@ _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
 
 
 def leaderboard_text(
-    table: pd.DataFrame, level: float = 0.95, inputs: Inputs | None = None
+    table: pd.DataFrame,
+    level: float = 0.95,
+    inputs: Inputs | None = None,
+    notes: Sequence[str] = (),
 ) -> LeaderboardText:
     """Lay out a leaderboard, new models marked.
 
@@ -36,13 +39,15 @@ def leaderboard_text(
         The level that it was asked for.
     inputs : Inputs, optional
         What the fit has used, ``result_.inputs``, to be told below.
+    notes : sequence of str, default=()
+        What else to tell there, such as ``result_.diagnostics.disagreements()``.
 
     Returns
     -------
     LeaderboardText
         For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
     """
-    return LeaderboardText(table, f"{100 * level:.6g} %", inputs)
+    return LeaderboardText(table, f"{100 * level:.6g} %", inputs, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,14 @@ class LeaderboardText:
         The level that it was asked for.
     inputs : Inputs or None
         What the fit has used.
+    notes : tuple of str
+        What else to tell.
     """
 
     table: pd.DataFrame
     percent: str
     inputs: Inputs | None = None
+    notes: tuple[str, ...] = ()
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -144,6 +152,7 @@ class LeaderboardText:
         if self.inputs is not None:
             lines = str(self.inputs).splitlines()
             notes += "".join(f"\n{printable(line)}" for line in lines)
+        notes += "".join(f"\n{printable(note)}" for note in self.notes)
         if left_out:
             notes += f"\nColumns left out: {', '.join(left_out)}"
         return notes

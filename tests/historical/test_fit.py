@@ -29,7 +29,11 @@ from skanchor.simulation import simulate_battles
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
 STAGES = Stages(
-    BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), RieszDebiaser(), "joint"
+    BTLRegressor(),
+    JudgeCalibrator(position_effect=False),
+    ArrivalScorer(),
+    RieszDebiaser(),
+    "joint",
 )
 
 
