@@ -23,7 +23,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Sample, check_weight
+from skanchor.sample import Sample, check_weight, warn_of_counts
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ComparisonEstimator"]
@@ -117,6 +117,12 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             self._validate_params()
             with WarningLog() as log:
                 sample = Sample.admit(X, y, sample_weight, groups)
+                # Estimators with errors of their own have it as a parameter.
+                weights = getattr(self, "weights", None)
+                if weights == "frequency":
+                    sample = sample.expanded()
+                elif weights == "importance":
+                    warn_of_counts(sample)
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)

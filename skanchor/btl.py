@@ -29,7 +29,7 @@ from skanchor.exceptions import (
     Remedy,
     SeparationWarning,
 )
-from skanchor.sample import Sample
+from skanchor.sample import WEIGHTS, Sample
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
@@ -63,6 +63,9 @@ class BTLRegressor(ComparisonEstimator):
         Tolerance on the gradient per unit weight.
     max_iter : int, default=100
         Most Newton steps.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is: with ``"frequency"`` a number of equal votes, for the
+        covariance of the table that lists them all. Scores are the same.
 
     Attributes
     ----------
@@ -113,6 +116,7 @@ class BTLRegressor(ComparisonEstimator):
         "disconnected": [StrOptions({"raise", "warn"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions(set(WEIGHTS))],
     }
 
     def __init__(
@@ -125,6 +129,7 @@ class BTLRegressor(ComparisonEstimator):
         unseen: str = "warn",
         tol: float = 1e-10,
         max_iter: int = 100,
+        weights: str = "importance",
     ):
         self.alpha = alpha
         self.score_bound = score_bound
@@ -133,6 +138,7 @@ class BTLRegressor(ComparisonEstimator):
         self.unseen = unseen
         self.tol = tol
         self.max_iter = max_iter
+        self.weights = weights
 
     def _fit(
         self,
