@@ -110,6 +110,7 @@ class Inference:
             np.median(plug_in, axis=0),
             stacked("largest").max(axis=0),
             self.check,
+            chain.btl,
         )
         return replace(result, diagnostics=diagnostics)
 

@@ -108,6 +108,7 @@ class BTLRegressor(ComparisonEstimator):
     {'x': 1060, 'y': 940}
     """
 
+    _has_errors = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "score_bound": [Interval(Real, 0, None, closed="neither")],

@@ -93,8 +93,8 @@ class Remedy(Enum):
     )
     ADD_NEW_MODELS = "Add them to new_models, or drop their rows."
     COUNT_ROWS = (
-        "Set weights='frequency' if a weight is a number of equal rows; else divide "
-        "the weights by their mean."
+        "Set weights='frequency', of the BTLRegressor where a method has it not, if a "
+        "weight is a number of equal rows; else divide the weights by their mean."
     )
     USE_COUNTS = (
         "If a row stands for so many, fit with weights='frequency' and "

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, read_battles
-from skanchor.baselines import DirectScore
+from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.comparisons import split_battles
 from skanchor.evaluation import leave_one_model_out
@@ -112,6 +112,16 @@ def test_btl_errors_are_those_of_the_votes():
     with pytest.warns(CountWarning, match="whole numbers, up to"):
         read = BTLRegressor().fit(X, y, sample_weight=n)
     assert (read.standard_errors_ > 1.2 * one_by_one.standard_errors_).all()
+
+
+def test_what_a_part_says_holds_for_the_whole():
+    X, y, n, copies = counted()
+    people = BTLRegressor(weights="frequency")
+    found = JointBTL(people).fit(X, y, sample_weight=n)
+    due = JointBTL().fit(X.iloc[copies], y[copies])
+    assert_allclose(found.standard_errors_, due.standard_errors_, rtol=1e-8)
+    with pytest.warns(CountWarning):
+        JointBTL().fit(X, y, sample_weight=n)
 
 
 def test_whole_numbers_read_as_importance_are_told_once():

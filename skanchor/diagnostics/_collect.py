@@ -12,10 +12,12 @@ from scipy.special import expit
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
+from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._thin import historical_table
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -42,6 +44,7 @@ def diagnose(
     plug_in: Array,
     largest: Array,
     check: ItemCheck,
+    btl: BTLRegressor,
 ) -> Diagnostics:
     """Collect the diagnostics of one fitted chain.
 
@@ -56,9 +59,12 @@ def diagnose(
     plug_in : ndarray of shape (n_models,)
         Scores before the correction.
     largest : ndarray of shape (n_models,)
-        Largest influence of a row on each score, in size.
+        Largest influence of a row on each score, in size; of a group, where there are
+        groups.
     check : ItemCheck
         Of the item effects, on the historical rows.
+    btl : BTLRegressor
+        The human scores, to which judges are calibrated.
 
     Returns
     -------
@@ -86,7 +92,14 @@ def diagnose(
             index=pd.Index(X.models, name="model"),
         )[X.is_new]
     models[largest[X.is_new] == 0] = np.nan
-    return Diagnostics(judges, models, _deviations(X, system), check.p_value)
+    return Diagnostics(
+        judges,
+        models,
+        _deviations(X, system),
+        check.p_value,
+        historical=historical_table(sample, btl),
+        grouped=sample.groups is not None,
+    )
 
 
 def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataFrame:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from skanchor.exceptions import DiagnosticWarning
@@ -23,7 +24,11 @@ SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
 
 LARGEST_INFLUENCE = 0.1
-"""Share of the variance that one row may carry."""
+"""Share of the variance that one row, or group, may carry."""
+
+HUMAN_ERROR, TIMES_MEDIAN = 0.4, 2.0
+"""Error of a historical model's human score, in logits and in that of the median model,
+above which it harms the scores of all new models."""
 
 CORRECTION = 3.0
 """Size of the correction in standard errors."""
@@ -57,7 +62,8 @@ class Diagnostics:
         when weighted towards the arrivals (warns below .1).
     models : DataFrame
         By new model. ``residual_share`` of the score's gradient (warns below .05);
-        ``largest_influence``, share of the variance from one row (warns above .1);
+        ``largest_influence``, share of the variance from one row, or from one group
+        where there are groups (warns above .1);
         ``correction_z``, correction over the standard error (warns above 3 in size);
         ``outside_scores``, distance beyond the historical scores as a share of their
         range (warns above .5); ``self_judged``, share of the verdicts on the model from
@@ -71,6 +77,12 @@ class Diagnostics:
         P-value of the item-effects check over all judges; small when judges like or
         dislike models in ways that score and features do not explain (warns below .01
         where the intervals leave this out).
+    historical : DataFrame
+        By historical model. ``votes`` of people, and ``human_error``, the standard
+        error of its human score, which judges are calibrated to as if it were exact
+        (warns above .4 logits, if it is also above twice that of the median model).
+    grouped : bool
+        Whether rows depend on each other by group.
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -84,6 +96,8 @@ class Diagnostics:
     models: pd.DataFrame
     deviations: pd.DataFrame
     item_p: float
+    historical: pd.DataFrame = field(default_factory=pd.DataFrame)
+    grouped: bool = False
     coverage: float | None = None
     covered: float | None = None
 
@@ -100,6 +114,7 @@ class Diagnostics:
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
         return [*self._about_item_effects(), *self._about_judges(),
+                *self._about_thin_models(),
                 *self._about_information(), *self._about_overlap(),
                 *self._about_new_models()]  # fmt: skip
 
@@ -117,6 +132,22 @@ class Diagnostics:
                 yield (
                     f"Judge {judge!r} tells models apart weakly: its sensitivity is "
                     f"{z:.2g} standard errors above zero."
+                )
+
+    def _about_thin_models(self) -> Iterator[str]:
+        if self.historical.empty:
+            return
+        errors = self.historical["human_error"]
+        median = errors.median()
+        for model, row in self.historical.iterrows():
+            error = row["human_error"]
+            if np.isfinite(error) and error > max(HUMAN_ERROR, TIMES_MEDIAN * median):
+                yield (
+                    f"Historical model {model!r} has {row['votes']:.0f} human votes: "
+                    f"the error of its human score is {error:.2f} logits, that of the "
+                    f"median model {median:.2f}. Judges are calibrated to this score, "
+                    "so that it moves those of all new models: add votes, take the "
+                    "model for a new one, or leave it out."
                 )
 
     def _about_information(self) -> Iterator[str]:
@@ -148,7 +179,8 @@ class Diagnostics:
         for model, row in self.models.iterrows():
             if row["largest_influence"] > LARGEST_INFLUENCE:
                 yield (
-                    f"One row carries {row['largest_influence']:.0%} of the variance "
+                    f"One {'group' if self.grouped else 'row'} carries "
+                    f"{row['largest_influence']:.0%} of the variance "
                     f"of new model {model!r}."
                 )
             if abs(row["correction_z"]) > CORRECTION:
