@@ -26,9 +26,10 @@ SENSITIVITY_Z = 3.0
 LARGEST_INFLUENCE = 0.1
 """Share of the variance that one row, or group, may carry."""
 
-HUMAN_ERROR, TIMES_MEDIAN = 0.4, 2.0
-"""Error of a historical model's human score, in logits and in that of the median model,
-above which it harms the scores of all new models."""
+SCORE_NOISE = 0.03
+"""Variance that the error of one human score brings into the score differences by which
+judges are calibrated, in their own: .002 where votes are plenty, .04 for one model of
+ten with a dozen, .06 for the worst of three such, which cost a third more error."""
 
 CORRECTION = 3.0
 """Size of the correction in standard errors."""
@@ -78,9 +79,9 @@ class Diagnostics:
         dislike models in ways that score and features do not explain (warns below .01
         where the intervals leave this out).
     historical : DataFrame
-        By historical model. ``votes`` of people, and ``human_error``, the standard
-        error of its human score, which judges are calibrated to as if it were exact
-        (warns above .4 logits, if it is also above twice that of the median model).
+        By historical model. ``votes`` of people; ``human_error``, standard error of its
+        human score; ``score_noise``, the variance that this error brings into the score
+        differences by which judges are calibrated, in their own (warns above .03).
     grouped : bool
         Whether rows depend on each other by group.
     coverage : float or None
@@ -135,19 +136,14 @@ class Diagnostics:
                 )
 
     def _about_thin_models(self) -> Iterator[str]:
-        if self.historical.empty:
-            return
-        errors = self.historical["human_error"]
-        median = errors.median()
         for model, row in self.historical.iterrows():
-            error = row["human_error"]
-            if np.isfinite(error) and error > max(HUMAN_ERROR, TIMES_MEDIAN * median):
+            if SCORE_NOISE < row["score_noise"] < np.inf:
                 yield (
                     f"Historical model {model!r} has {row['votes']:.0f} human votes: "
-                    f"the error of its human score is {error:.2f} logits, that of the "
-                    f"median model {median:.2f}. Judges are calibrated to this score, "
-                    "so that it moves those of all new models: add votes, take the "
-                    "model for a new one, or leave it out."
+                    f"the error of its human score is {row['human_error']:.2f} logits. "
+                    "Judges are calibrated to this score, so that it moves those of "
+                    "all new models: add votes, take the model for a new one, or leave "
+                    "it out."
                 )
 
     def _about_information(self) -> Iterator[str]:

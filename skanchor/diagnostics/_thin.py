@@ -25,12 +25,26 @@ def historical_table(sample: Sample, btl: BTLRegressor) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        By historical model, ``votes`` and ``human_error``.
+        By historical model, ``votes``, ``human_error`` and ``score_noise``.
     """
     X = sample.X
+    index = pd.Index(X.models, name="model")
     votes, _ = count_rows(X, sample.weight)
+    error = btl.standard_errors_.reindex(index)
+    rows = sample.counts & (X.judge >= 0) & ~X.involves_new
+    weight = sample.weight[rows]
+    verdicts = np.zeros(len(index))
+    for side in (X.left, X.right):
+        verdicts += np.bincount(side[rows], weight, minlength=len(index))
+    # Noise in a regressor makes its slope, the sensitivity, too small by this share.
+    spread = float(weight @ X.score_differences[rows] ** 2)
+    noise = verdicts * error**2 / spread if spread > 0 else np.nan
     table = pd.DataFrame(
-        {"votes": np.asarray(votes, dtype=float)},
-        index=pd.Index(X.models, name="model"),
-    )[~X.is_new]
-    return table.assign(human_error=btl.standard_errors_.reindex(table.index))
+        {
+            "votes": np.asarray(votes, dtype=float),
+            "human_error": error,
+            "score_noise": noise,
+        },
+        index=index,
+    )
+    return table[~X.is_new]

@@ -53,4 +53,12 @@ for title, where in (
 ):
     see(title, where)
 see("Fewer than thirty groups", "folds.test_source_kfold::test_few_groups_are_told")
+see(
+    "Few groups of people's rows, or of a judge's",
+    "diagnostics.test_thin::test_few_groups_of_a_source_are_told",
+)
+see(
+    "A group that carries much of the variance",
+    "diagnostics.test_thin::test_the_largest_influence_is_that_of_a_group",
+)
 see("Rows in another order", "test_invariance::test_names_and_row_order")
