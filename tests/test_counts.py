@@ -85,6 +85,7 @@ def test_counts_equal_the_rows_that_they_count(features, params):
         assert_allclose(anchor.item_covariance_, listed.item_covariance_, rtol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_copies_share_the_group_of_their_row():
     X, y, n, copies = counted(item_effects=0.0)
     groups = np.arange(len(X)) // 3

@@ -14,9 +14,9 @@ from skanchor.simulation import simulate_battles
 OPTIONS = {"cv": 3, "item_effects": "none", "random_state": 0}
 
 
-def thinned(model, votes, seed=1):
+def thinned(model, votes, seed=3):
     """A table in which one model has so many human votes."""
-    data = simulate_battles(tau=0.0, random_state=seed)
+    data = simulate_battles(tau=0.0, rho=0.0, random_state=seed)
     X, y = data.X, np.asarray(data.y)
     involved = ((X.model_a == model) | (X.model_b == model)) & (X.judge == "human")
     lost = np.random.default_rng(seed).permutation(np.flatnonzero(involved))[votes:]

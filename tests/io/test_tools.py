@@ -111,7 +111,7 @@ EXPECTED = {
     "wins": [
         ("owl", "elk", "human", "model_a"),
         ("owl", "elk", "human", "model_b"),
-        ("elk", "fox", "gpt", "tie"),
+        ("elk", "fox", "human", "tie"),
     ],
     "scores": [
         ("p1", "owl", "elk", "gpt", "model_a", None),
