@@ -2,8 +2,8 @@
 
 ``python benchmarks/baselines.py simulation [--replications 500]`` prints the error of
 every method; ``python benchmarks/baselines.py table BATTLES`` leaves each model of a
-battles table out in turn (``--drop-ties`` without its ties, ``--position-effect`` with
-one for the methods that have a calibrator). Run with ``OMP_NUM_THREADS=1``.
+battles table out in turn (``--drop-ties`` without its ties, ``--no-position-effect``
+without one for the methods that have a calibrator). Run with ``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def run_table(path: str, drop_ties: bool, position: bool, jobs: int) -> None:
     X, y = split_battles(table)
     rows = {}
     for name, method in methods().items():
-        if position and "calibrator" in method.get_params(deep=False):
-            method.set_params(calibrator=JudgeCalibrator(position_effect=True))
+        if not position and "calibrator" in method.get_params(deep=False):
+            method.set_params(calibrator=JudgeCalibrator(position_effect=False))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             left_out = leave_one_model_out(method, X, y, n_jobs=jobs)
@@ -155,7 +155,9 @@ def main() -> None:
     parser.add_argument("path", nargs="?")
     parser.add_argument("--replications", type=int, default=500)
     parser.add_argument("--drop-ties", action="store_true")
-    parser.add_argument("--position-effect", action="store_true")
+    parser.add_argument(
+        "--position-effect", action=argparse.BooleanOptionalAction, default=True
+    )
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what == "simulation":

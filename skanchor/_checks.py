@@ -1,4 +1,4 @@
-"""Checks of plain parameters: confidence levels and bounds."""
+"""Checks of what users give: confidence levels, bounds, arrays with a mask."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_bounds", "check_level"]
+__all__ = ["check_bounds", "check_level", "check_unmasked"]
 
 
 def check_level(level: float) -> float:
@@ -27,3 +27,19 @@ def check_bounds(name: str, bounds: Any) -> tuple[float, float]:
     if not low < high:
         raise ValueError(f"{name} must be (low, high) with low < high, got {bounds!r}.")
     return low, high
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuse an array with masked entries, whose mask would be lost.
+
+    Parameters
+    ----------
+    name : str
+        What the message calls it.
+    values : array-like
+        What a user gives.
+    """
+    if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
+        return
+    row = int(np.nonzero(np.ma.getmaskarray(values))[0][0])
+    raise ValueError(f"{name} has masked entries, the first in row {row}; drop them.")

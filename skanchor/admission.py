@@ -11,10 +11,17 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skanchor._numerics.graph import describe_connectivity
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, decide_roles, usable_features
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    Remedy,
+)
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
@@ -24,12 +31,16 @@ __all__ = [
     "check_weights_and_groups",
     "leave_out_judges",
     "leave_out_little_history",
+    "leave_out_one_sided",
     "leave_out_separated",
 ]
 
 
 FEW_GROUPS = 30
 """Groups below which a variance between groups is not trusted."""
+
+MANY_JUDGES = 5
+"""Judges left out beyond which one warning tells of all."""
 
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
@@ -69,13 +80,13 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
             f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
-            advice=Advice(Remedy.LABEL_HUMANS),
+            advice=[Advice(Remedy.LABEL_HUMANS), Advice(Remedy.SPLIT_BY_SOURCE)],
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
         raise BattlesError(
             f"There is no new model: every model has human rows{unjudged}.",
-            advice=Advice(Remedy.CHOOSE_NEW_MODELS),
+            advice=[Advice(Remedy.CHOOSE_NEW_MODELS), Advice(Remedy.SPLIT_BY_SOURCE)],
         )
     n_historical = len(X.models) - int(X.is_new.sum())
     if n_historical < 2:
@@ -128,8 +139,13 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     the other models, and no judge can be calibrated on their rows.
     """
     X = sample.X
-    with WarningLog() as log:
-        trial = clone(btl).fit_sample(sample)
+    try:
+        with WarningLog() as log:
+            trial = clone(btl).fit_sample(sample)
+    except DisconnectedError as error:
+        if len(X.judges):
+            error.advice += (Advice(Remedy.FIT_JOINTLY),)
+        raise
     graph = trial.connectivity_
     if not graph.is_separated or trial.alpha > 0.0:
         # The chain will find the same, and warn of it.
@@ -145,15 +161,61 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
             advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
         )
     kept = X.relabel(bounded, X.judges)
-    rows = int((X.is_usable & ~kept.is_usable & (sample.weight > 0)).sum())
+    advice = [Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})]
+    if len(X.judges):
+        advice.append(Advice(Remedy.FIT_JOINTLY))
+    _warn_of_lost_rows(sample, kept, lost, advice)
+    return sample.with_battles(kept)
+
+
+def leave_out_one_sided(sample: Sample) -> Sample:
+    """Leave out historical models that votes and verdicts bound on one side only.
+
+    Where judges help to place the historical models, a model that never won with people
+    is placed by its judges; one that never won with anybody by nobody.
+    """
+    X = sample.X
+    rows = sample.counts & ~X.involves_new
+    left, right, y = X.left[rows], X.right[rows], sample.y[rows]
+    wins = np.zeros((len(X.models),) * 2)
+    np.add.at(wins, (left, right), y)
+    np.add.at(wins, (right, left), 1.0 - y)
+    old = ~X.is_new
+    graph = describe_connectivity(wins[np.ix_(old, old)], X.models[old])
+    if not graph.is_separated:
+        return sample
+    largest = {
+        max((part for part in graph.strong_components if part[0] in whole), key=len)
+        for whole in map(set, graph.components)
+    }
+    held = {model for part in largest if len(part) > 1 for model in part}
+    lost = [model for model in X.models[old].tolist() if model not in held]
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    if len(held) < 2:
+        raise BattlesError(
+            "Votes and verdicts together bound the scores of all historical models on "
+            f"one side only: {graph.separation()}. No two of them lie on a common "
+            "scale.",
+            advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+        )
+    kept = X.relabel(bounded, X.judges)
+    advice = Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})
+    _warn_of_lost_rows(sample, kept, lost, [advice])
+    return sample.with_battles(kept)
+
+
+def _warn_of_lost_rows(
+    sample: Sample, kept: Comparisons, lost: list[Any], advice: list[Advice]
+) -> None:
+    """Warn of the rows of models whose scores have no limit."""
+    seen = sample.X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
-            f"The {rows} rows of models {lost[:5]}, whose scores have no limit, are "
-            "left out.",
-            advice=Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01}),
+            f"The {int(seen.sum())} rows of models {lost[:5]}, whose scores have no "
+            "limit, are left out.",
+            advice=advice,
         )
     )
-    return sample.with_battles(kept)
 
 
 def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
@@ -201,12 +263,26 @@ class _JudgeHistory:
         return [judge for judge, n in known if n < needed]
 
     def warn_of(self, left_out: list[Any], needed: int) -> None:
-        """Warn of the judges whose rows are left out."""
-        for judge, n, every in zip(
-            self.judges, self.historical, self.rows, strict=True
-        ):
-            if judge not in left_out:
-                continue
+        """Warn of the judges whose rows are left out: one by one if they are few."""
+        lost = set(left_out)
+        known = [
+            each
+            for each in zip(self.judges, self.historical, self.rows, strict=True)
+            if each[0] in lost
+        ]
+        if len(known) > MANY_JUDGES:
+            listed = ", ".join(repr(judge) for judge, _, _ in known[:MANY_JUDGES])
+            what = "no historical row" if needed == 1 else "fewer historical rows"
+            why = "" if needed == 1 else f" than the {needed} that features ask for"
+            warn(
+                DataWarning(
+                    f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
+                    f"and {len(known) - MANY_JUDGES} more; their "
+                    f"{sum(every for _, _, every in known)} rows are left out."
+                )
+            )
+            return
+        for judge, n, every in known:
             what = "no historical row" if n == 0 else f"{n} historical rows"
             why = f", fewer than the {needed} that its features ask for" if n else ""
             warn(

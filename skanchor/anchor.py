@@ -18,6 +18,7 @@ from skanchor.admission import (
     check_weights_and_groups,
     leave_out_judges,
     leave_out_little_history,
+    leave_out_one_sided,
     leave_out_separated,
 )
 from skanchor.arrivals import ArrivalScorer
@@ -29,7 +30,7 @@ from skanchor.comparisons import (
     decide_roles,
     warn_of_contradicting_judges,
 )
-from skanchor.diagnostics import item_effects_check, judge_table
+from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
 from skanchor.folds import make_plans
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
@@ -75,9 +76,16 @@ class AnchorPipeline(RankingEstimator):
         that is estimated on the historical rows; ``"conservative"`` keeps that
         covariance away from zero; an array of shape (n_judges, n_judges), in the order
         of ``judges_``, gives it in squared judge logits. ``"none"``, or None, leaves
-        them out, which is the interval of the paper. ``"auto"`` is ``"random"``
-        when a score test on the historical verdicts sees deviations, and ``"none"``
-        otherwise or with fewer than five historical models; ``results_`` has both.
+        them out, which is the interval of the paper. ``"auto"`` is ``"random"`` with
+        one or two judges, and with more when a score test on the historical verdicts
+        sees deviations at level .2; ``"none"`` otherwise or with fewer than five
+        historical models; ``results_`` has both.
+    historical_fit : {"joint", "two-step"}, default="two-step"
+        How the historical scores are fitted. ``"two-step"``, as in the paper, takes
+        them from human votes alone and calibrates the judges against them.
+        ``"joint"`` lets votes and verdicts decide scores and judges together: with few
+        votes it is far more accurate, and judges place models that votes alone leave
+        without a finite score or a common scale.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -120,7 +128,8 @@ class AnchorPipeline(RankingEstimator):
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
     btl_, calibrator_, arrival_, debiaser_ : estimators
-        The chain fitted on all rows.
+        The chain fitted on all rows. With a joint historical fit ``btl_`` has the
+        joint scores, but the errors of votes alone.
     comparisons_ : Comparisons
         The rows that were admitted, with all that this chain learned of them: plug-in
         scores, sensitivities, biases and, where they are reported, item effects.
@@ -130,7 +139,8 @@ class AnchorPipeline(RankingEstimator):
     BattlesError
         If there is no new model, or a new model has no usable row.
     DisconnectedError
-        If the human rows do not join the historical models.
+        If the human rows, or with a joint historical fit all historical rows together,
+        do not join the historical models.
 
     Notes
     -----
@@ -140,7 +150,8 @@ class AnchorPipeline(RankingEstimator):
     is something where item effects are estimated: there a weight is a number of votes.
 
     Historical models whose human score has no finite value (they never won, or never
-    lost) take no part: they keep an infinite error. Folds are assigned again where a
+    lost; with a joint historical fit, neither with people nor with judges) take no
+    part: they keep an infinite error. Folds are assigned again where a
     training set would lose what ties a model to the others. An
     ``InstabilityWarning`` names scores that one corrective step cannot reach; they
     keep the plug-in, with an infinite error.
@@ -180,6 +191,7 @@ class AnchorPipeline(RankingEstimator):
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         # What the names and the array must be is said where they are read.
         "item_effects": [str, "array-like", None],
+        "historical_fit": [StrOptions({"joint", "two-step"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -196,6 +208,7 @@ class AnchorPipeline(RankingEstimator):
         n_repeats: int = 1,
         new_models: Sequence[Any] | None = None,
         item_effects: Any = "auto",
+        historical_fit: str = "two-step",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -210,6 +223,7 @@ class AnchorPipeline(RankingEstimator):
         self.n_repeats = n_repeats
         self.new_models = new_models
         self.item_effects = item_effects
+        self.historical_fit = historical_fit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -224,9 +238,8 @@ class AnchorPipeline(RankingEstimator):
             self.cv, self.n_repeats, admitted, self.random_state
         )
         plugged = fit_stages(stages, admitted)
-        check = item_effects_check(
-            admitted.with_battles(plugged.X), plugged.btl, plugged.calibrator
-        )
+        check = self._check_items(admitted, plugged)
+        plugged = replace(plugged, two_step=None)
         treatments = choose_treatments(self.item_effects, admitted.X, check)
         self._inference = Inference(
             stages, everyone, admitted, plugged, check, treatments, self.fold_plan_,
@@ -245,6 +258,16 @@ class AnchorPipeline(RankingEstimator):
             admitted, scores.to_numpy(np.float64), self.calibrator_
         )
 
+    @staticmethod
+    def _check_items(sample: Sample, plugged: Chain) -> ItemCheck:
+        """Test for item effects at the two-step fit, as a joint one hides them."""
+        known = plugged.two_step if plugged.is_joint else plugged
+        if known is None:
+            return ItemCheck.untested(plugged.X)
+        return item_effects_check(
+            sample.with_battles(known.X), known.btl, known.calibrator
+        )
+
     def _admit(self, sample: Sample, btl: BTLRegressor) -> tuple[Sample, Sample]:
         """Rows in their roles, all of them and those that are fitted."""
         sample = check_weights_and_groups(
@@ -254,7 +277,10 @@ class AnchorPipeline(RankingEstimator):
         check_ranking(battles, self.new_models)
         warn_of_contradicting_judges(battles, sample.y, sample.weight)
         everyone = sample.with_battles(battles)
-        bounded = leave_out_separated(everyone, btl)
+        if self.historical_fit == "joint" and len(battles.judges):
+            bounded = leave_out_one_sided(everyone)
+        else:
+            bounded = leave_out_separated(everyone, btl)
         return everyone, leave_out_little_history(leave_out_judges(bounded))
 
     def _stages(self) -> Stages:
@@ -264,6 +290,7 @@ class AnchorPipeline(RankingEstimator):
             self._part("calibrator"),
             self._part("arrival"),
             None if passthrough else self._part("debiaser"),
+            self.historical_fit,
         )
 
     def _keep(self, chain: Chain) -> None:

@@ -11,7 +11,12 @@ from sklearn.base import clone
 
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import count_rows
-from skanchor.diagnostics import ItemCheck, diagnose
+from skanchor.diagnostics import (
+    ItemCheck,
+    check_arrivals,
+    diagnose,
+    historical_table,
+)
 from skanchor.engine import FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
@@ -73,7 +78,10 @@ class Inference:
         # Models that were left out are put on the board again.
         with WarningLog():
             # What it warns of, the admission has warned of.
-            human_fit = clone(self.stages.btl).fit_sample(everyone)
+            btl = clone(self.stages.btl)
+            if self.stages.fits_jointly(everyone.X):
+                btl.set_params(disconnected="warn")
+            human_fit = btl.fit_sample(everyone)
         counts = count_rows(everyone.X, everyone.weight)
         return result.extended(everyone.X, human_fit.scores_, *counts)
 
@@ -87,32 +95,40 @@ class Inference:
             return np.array([getattr(repeat, name) for repeat in found.repeats])
 
         plug_in = stacked("plug_in")
+        fitted = full.sample.with_battles(X)
+        arrivals = check_arrivals(fitted, full.sample.X.order, chain.calibrator)
+        # Where judges disagree about a new model, its error is scaled up.
+        scale = arrivals.models["scale"].to_numpy()
+        square = np.outer(scale, scale)
         result = AnchorResult(
             X.models,
             X.is_new,
             stacked("estimate"),
-            stacked("covariance"),
+            stacked("covariance") * square,
             stacked("undetermined").any(axis=0) | chain.unbounded,
             *count_rows(X, full.sample.weight),
-            None if items is None else stacked("item_part"),
+            None if items is None else stacked("item_part") * square,
             np.inf if items is None else items.df,
             rows=found.influence,
-            parts=stacked("parts"),
+            parts=stacked("parts") * scale**2,
             lower_bound=debiaser.system_.lower_bound(chain.scores),
             plug_in=plug_in,
             fold_plan=self.fold_plan,
             inputs=full.sample.inputs,
         )
         diagnostics = diagnose(
-            full.sample.with_battles(X),
+            fitted,
             debiaser.system_,
             result,
             np.median(plug_in, axis=0),
             stacked("largest").max(axis=0),
             self.check,
-            chain.btl,
+            arrivals,
         )
-        return replace(result, diagnostics=diagnostics)
+        historical = historical_table(
+            full.sample.with_battles(X), chain.btl, calibrated=not chain.is_joint
+        )
+        return replace(result, diagnostics=replace(diagnostics, historical=historical))
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)

@@ -22,7 +22,7 @@ from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample, check_weight, counts_rows, warn_of_counts
 from skanchor.warning_log import WarningLog
 
@@ -156,6 +156,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         self.classes_ = sample.outcomes.classes
         self.n_features_in_ = sample.X.shape[1]
         self._first_wins = sample.outcomes.first_wins
+        self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
         self._fit(sample, start, seed_offset)
         return self
@@ -301,7 +302,23 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        BattlesError
+            If the outcomes of ``fit`` had ties as labels: what decides between two
+            classes would be calibrated, or scored, against three.
         """
+        eta = self._decision(X)
+        if self._tied_labels:
+            raise BattlesError(
+                "There is no decision function after a fit to outcomes with ties: it "
+                f"would decide between {self.classes_.tolist()} alone.",
+                advice=Advice(Remedy.LEAVE_OUT_TIES),
+            )
+        return eta
+
+    def _decision(self, X: Any) -> Array:
         eta = self._logits(X)
         return eta if self._first_wins == 1 else -eta
 
@@ -318,7 +335,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, 2)
             Columns follow ``classes_``.
         """
-        eta = self.decision_function(X)
+        eta = self._decision(X)
         return np.column_stack([expit(-eta), expit(eta)])
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -333,7 +350,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        eta = self.decision_function(X)
+        eta = self._decision(X)
         labels: NDArray[Any] = self.classes_[(eta > 0).astype(int)]
         return labels
 

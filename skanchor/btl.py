@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.special import expit, ndtri
+from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from skanchor._checks import check_level
-from skanchor._numerics.btl import PairCounts, fit_scores, laplacian_inverse
+from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
+from skanchor._numerics.pair_counts import PairCounts
+from skanchor._numerics.standing import Standing, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, is_constant
@@ -24,19 +25,19 @@ from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     ConvergenceWarning,
-    DataWarning,
     DisconnectedError,
     Remedy,
     SeparationWarning,
 )
 from skanchor.sample import WEIGHTS, Sample
+from skanchor.score_errors import GroupedVotes, ScoreErrors
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
 
 
-LEAST_NOISE = 1e-26
-"""Variance of outcomes, in that of votes, below which it is rounding."""
+LEAST_WEIGHT = 1e-150
+"""Weight of a vote, in that of the heaviest, whose square is still a number."""
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -50,7 +51,10 @@ class BTLRegressor(ComparisonEstimator):
     alpha : float, default=0.0
         Ridge: half the squared norm of the scores beside the mean loss.
     score_bound : float, default=15.0
-        Bound on the absolute scores, in logits.
+        Bound on the absolute scores, in logits. Models without a finite score stand
+        between the others and the bound, in the order of the wins. Finite scores beyond
+        it stay as they are if all models that met are within twice the bound of each
+        other; else they are held on it, which moves no other score.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
         Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
         where they are given to ``fit``; ``"clustered"`` insists on them.
@@ -60,7 +64,7 @@ class BTLRegressor(ComparisonEstimator):
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model that ``fit`` has not scored.
     tol : float, default=1e-10
-        Tolerance on the gradient per unit weight.
+        Most by which the last Newton step may change the logit of a pair of models.
     max_iter : int, default=100
         Most Newton steps.
     weights : {"importance", "frequency"}, default="importance"
@@ -72,7 +76,8 @@ class BTLRegressor(ComparisonEstimator):
     models_ : ndarray of shape (n_models,)
         Models with votes.
     scores_ : Series
-        Scores in logits by model; they sum to zero.
+        Scores in logits by model. They sum to zero over the models that votes bound on
+        both sides, within each group that votes join.
     covariance_ : ndarray of shape (n_models, n_models)
         Covariance of the scores; infinite variance marks a score that the votes
         bound on one side only.
@@ -158,6 +163,12 @@ class BTLRegressor(ComparisonEstimator):
         # Squares of tiny or huge weights leave the range of floats.
         unit = share.max() if share.size else 1.0
         share = share / unit
+        lost = int((share < LEAST_WEIGHT).sum())
+        if lost:
+            raise ValueError(
+                f"sample_weight spans too much: {lost} rows weigh less than "
+                f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
+            )
         counts = PairCounts.from_rows(left, right, y, share, len(X.models))
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
@@ -168,33 +179,29 @@ class BTLRegressor(ComparisonEstimator):
         self.models_ = X.models[present]
         self.connectivity_ = describe_connectivity(counts.wins, self.models_)
         self._check_graph()
-        scores = self._fit_scores(counts, start)
-        meat = None
-        if self.covariance != "fisher" and groups is not None:
+        standing = self._fit_scores(counts, start)
+        errors = ScoreErrors.of(
+            counts, standing, self.models_, self.alpha * counts.weight.sum()
+        )
+        if self.covariance == "fisher":
+            covariance = errors.fisher() / unit
+        elif groups is None:
+            covariance = errors.sandwich()
+        else:
             place = np.full(len(X.models), -1)
             place[present] = np.arange(len(present))
-            meat = _clustered_meat(
-                place[left], place[right], y, share, groups[rows], scores
+            covariance = errors.clustered(
+                GroupedVotes(place[left], place[right], y, share, groups[rows])
             )
-        elif self.covariance == "sandwich":
-            meat = counts.meat(scores)
-        if meat is not None:
-            expected = counts.expected_meat(scores)
-            if np.trace(meat) <= LEAST_NOISE * np.trace(expected):
-                meat = expected
-                warn(
-                    DataWarning(
-                        "Human rows show no noise: every outcome is what the scores "
-                        "predict. The errors are those that independent votes would "
-                        "have."
-                    )
-                )
-        self.covariance_ = self._covariance(counts, scores, meat)
-        if meat is None:
-            self.covariance_ /= unit
+        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
+        covariance[self.unbounded_, self.unbounded_] = np.inf
+        self.covariance_ = covariance
 
-    def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Array:
-        """Fit ``scores_`` of the models of the counts, and flag those without limit."""
+    def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Standing:
+        """Fit ``scores_`` of the models of the counts, and flag those without limit.
+
+        The result holds those that lie beyond the bound as well.
+        """
         first = None
         if start is not None:
             first = start.scores_for(self.models_)
@@ -202,28 +209,54 @@ class BTLRegressor(ComparisonEstimator):
         scores, self.converged_, self.n_iter_ = fit_scores(
             counts.wins,
             alpha=self.alpha,
-            bound=self.score_bound,
             start=first,
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        if not self.converged_ and self.connectivity_.is_strongly_connected:
+        if not self.converged_:
             warn(
                 ConvergenceWarning(
                     f"BTL scores did not converge in {self.n_iter_} steps."
                 )
             )
-        scores = self._centre(scores)
-        self.scores_ = pd.Series(scores, index=self._index, name="score")
-        self.unbounded_ = self._flag_unbounded(scores)
-        if self.unbounded_.any() and self.connectivity_.is_strongly_connected:
+        if self.alpha:
+            scales = [self._place(part) for part in self.connectivity_.components]
+            standing = Standing(scores, scales, np.zeros(len(scores), dtype=np.intp))
+        else:
+            standing = find_standing(counts.wins, scores, self.score_bound)
+        far = self._beyond(counts.wins, standing)
+        if far.any():
             warn(
                 BoundWarning(
-                    f"Scores of {self.models_[self.unbounded_].tolist()} lie on the "
-                    f"bound of {self.score_bound} logits; their intervals fail."
+                    f"Scores of {self.models_[far].tolist()[:5]} lie beyond the bound "
+                    f"of {self.score_bound} logits and are held there; their intervals "
+                    "fail. The other scores are as without the bound."
                 )
             )
-        return scores
+        self.unbounded_ = far | ~np.isin(
+            np.arange(len(scores)), np.concatenate([[], *standing.scales])
+        )
+        self._side = np.where(far, np.sign(standing.scores), standing.side)
+        self.scores_ = pd.Series(
+            np.where(far, self._side * self.score_bound, standing.scores),
+            index=self._index,
+            name="score",
+        )
+        return standing
+
+    def _beyond(self, wins: Array, standing: Standing) -> NDArray[np.bool_]:
+        """Models beyond the bound, where votes do not lead there within its reach."""
+        scores = standing.scores
+        far = np.zeros(len(scores), dtype=bool)
+        for scale in standing.scales:
+            at = scores[scale]
+            if np.abs(at).max() <= self.score_bound:
+                continue
+            met = wins[np.ix_(scale, scale)] > 0
+            gaps = np.abs(at[:, None] - at[None, :]).max(where=met, initial=0.0)
+            if gaps > 2.0 * self.score_bound:
+                far[scale] = np.abs(at) > self.score_bound
+        return far
 
     def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
@@ -255,6 +288,7 @@ class BTLRegressor(ComparisonEstimator):
         self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
         self.covariance_ = np.zeros((0, 0))
         self.unbounded_ = np.zeros(0, dtype=bool)
+        self._side = np.zeros(0, dtype=np.intp)
         self.converged_, self.n_iter_ = True, 1
         warn(
             SeparationWarning(
@@ -290,73 +324,16 @@ class BTLRegressor(ComparisonEstimator):
             warn(
                 SeparationWarning(
                     "Human votes bound some scores on one side only: "
-                    f"{graph.separation()}. Their scores stop where the likelihood is "
-                    f"flat, at most {self.score_bound} logits out, and their standard "
-                    "errors are infinite.",
+                    f"{graph.separation()}. They stand in the order of the wins, at "
+                    f"most {self.score_bound} logits out, with infinite standard "
+                    "errors; the other scores are as without them.",
                     advice=Advice(Remedy.BOUND_SCORES),
                 )
             )
 
-    def _centre(self, scores: Array) -> Array:
-        result = scores.copy()
-        for part in self.connectivity_.components:
-            rows = np.isin(np.arange(len(scores)), self._place(part))
-            result[rows] -= result[rows].mean()
-        return result
-
     def _place(self, labels: Any) -> NDArray[np.intp]:
         place = {label: i for i, label in enumerate(self.models_.tolist())}
         return np.array([place[label] for label in labels], dtype=np.intp)
-
-    def _flag_unbounded(self, scores: Array) -> NDArray[np.bool_]:
-        flags = np.abs(scores) >= self.score_bound * (1.0 - 1e-9)
-        if self.alpha == 0.0 and not self.connectivity_.is_strongly_connected:
-            anchored: set[Any] = set()
-            for part in self.connectivity_.components:
-                inside = set(part)
-                # Strong components come largest first: the largest of a component
-                # carries its scale.
-                largest = next(
-                    strong
-                    for strong in self.connectivity_.strong_components
-                    if strong[0] in inside
-                )
-                # A single model among others carries no scale.
-                if len(largest) > 1 or len(part) == 1:
-                    anchored |= set(largest)
-            flags |= np.array([m not in anchored for m in self.models_.tolist()])
-        return flags
-
-    def _inverse(self, counts: PairCounts, scores: Array) -> Array:
-        """Inverse information of the scores that have a limit, zero for the others.
-
-        Between separate groups of models there is no information: each is centred on
-        its own.
-        """
-        free = np.flatnonzero(~self.unbounded_)
-        place = np.full(len(scores), -1)
-        place[free] = np.arange(len(free))
-        parts = [place[self._place(part)] for part in self.connectivity_.components]
-        inverse = np.zeros((len(scores), len(scores)))
-        # Games against unbounded models say nothing.
-        inverse[np.ix_(free, free)] = laplacian_inverse(
-            counts.among(free).information(scores[free]),
-            [part[part >= 0] for part in parts if (part >= 0).any()],
-            self.alpha * counts.weight.sum(),
-        )
-        return inverse
-
-    def _covariance(
-        self, counts: PairCounts, scores: Array, meat: Array | None
-    ) -> Array:
-        """Sandwich, or the inverse information without ``meat``.
-
-        Infinite where a score has no limit.
-        """
-        inverse = self._inverse(counts, scores)
-        covariance = inverse if meat is None else inverse @ meat @ inverse
-        covariance[self.unbounded_, self.unbounded_] = np.inf
-        return covariance
 
     @property
     def _index(self) -> pd.Index:
@@ -388,8 +365,8 @@ class BTLRegressor(ComparisonEstimator):
         low, high = self.scores_ - half, self.scores_ + half
         # Separation bounds a score on one side: the interval is half-open.
         shut = ~np.isfinite(half)
-        low = low.mask(shut & (self.scores_ > 0), self.scores_)
-        high = high.mask(shut & (self.scores_ < 0), self.scores_)
+        low = low.mask(shut & (self._side > 0), self.scores_)
+        high = high.mask(shut & (self._side < 0), self.scores_)
         return pd.DataFrame({"low": low, "high": high})
 
     def elo(
@@ -483,20 +460,3 @@ class BTLRegressor(ComparisonEstimator):
             check_consistent_length(self._encode(X), y, sample_weight)
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
-
-
-def _clustered_meat(
-    left: NDArray[np.intp],
-    right: NDArray[np.intp],
-    y: Array,
-    weight: Array,
-    groups: NDArray[np.intp],
-    scores: Array,
-) -> Array:
-    residual = weight * (y - expit(scores[left] - scores[right]))
-    rows = np.concatenate([groups, groups])
-    columns = np.concatenate([left, right])
-    values = np.concatenate([residual, -residual])
-    shape = (int(groups.max()) + 1, len(scores))
-    totals = coo_array((values, (rows, columns)), shape=shape).tocsr()
-    return np.asarray((totals.T @ totals).todense())

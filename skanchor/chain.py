@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._typing import Array
 from skanchor.arrivals import ArrivalScorer
+from skanchor.bias import LinearBias
 from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons
-from skanchor.exceptions import Advice, BattlesError, Remedy, SkanchorWarning
+from skanchor.comparisons import Comparisons, align
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    Remedy,
+    SkanchorWarning,
+    WeakJudgeWarning,
+)
+from skanchor.historical import EXACT, NEAR, fit_jointly
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
-from skanchor.warning_log import warn
+from skanchor.warning_log import WarningLog, warn
 
 __all__ = [
     "Chain",
@@ -32,34 +42,57 @@ __all__ = [
 ]
 
 
+ROUNDS = 2
+"""Times that a learner without a span is fitted again on jointly fitted scores."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Unfitted stages; without a debiaser the chain ends in the plug-in."""
+    """Unfitted stages; without a debiaser the chain ends in the plug-in.
+
+    ``historical_fit`` is ``"two-step"``, or ``"joint"`` where votes and verdicts decide
+    the historical scores together.
+    """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
     debiaser: RieszDebiaser | None
+    historical_fit: str = "two-step"
+
+    def fits_jointly(self, X: Comparisons) -> bool:
+        """Whether there are judges to fit jointly with people."""
+        return self.historical_fit == "joint" and len(X.judges) > 0
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Stages fitted on the historical rows, and rows with what they learned."""
+    """Stages fitted on the historical rows, and rows with what they learned.
+
+    Where the history is fitted jointly, in the fit of all rows ``two_step`` is the fit
+    that it started from, if votes alone gave every score a finite value.
+    """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     X: Comparisons
+    two_step: History | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Fitted stages, and the rows with all that they learned."""
+    """Fitted stages, and the rows with all that they learned.
+
+    ``is_joint`` and ``two_step`` are those of the :class:`History`.
+    """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
     X: Comparisons
     debiaser: RieszDebiaser | None = None
+    is_joint: bool = False
+    two_step: History | None = None
 
     @property
     def scores(self) -> Array:
@@ -78,7 +111,7 @@ class Chain:
 
     def without_rows(self) -> Chain:
         """The same chain without the rows that it was fitted on."""
-        return replace(self, X=self.X[:0])
+        return replace(self, X=self.X[:0], two_step=None)
 
     def annotate(self, X: Comparisons) -> Comparisons:
         """Other rows, in the roles of the fit, with all that this chain has learned."""
@@ -150,15 +183,13 @@ def fit_history(
     History
         The same whatever arrives, and whether it is there or not.
     """
-    btl = clone(stages.btl)
-    btl.fit_sample(sample, None if start is None else start.btl, seed_offset)
+    if not stages.fits_jointly(sample.X):
+        return _fit_in_two_steps(stages, sample, start, seed_offset)
     if start is not None:
-        _check_votes(btl, start.btl)
-    sample = sample.with_battles(btl.transform(sample.X))
-    calibrator = clone(stages.calibrator) if len(sample.X.judges) else NoJudges()
-    near = None if start is None else start.calibrator
-    calibrator.fit_sample(sample, near, seed_offset)
-    return History(btl, calibrator, calibrator.transform(sample.X))
+        return _fit_near(stages, sample, start, seed_offset)
+    first, is_finite = _start_jointly(stages, sample)
+    found = _fit_in_turns(stages, sample, first)
+    return replace(found, two_step=first if is_finite else None)
 
 
 def fit_arrivals(
@@ -189,8 +220,116 @@ def fit_arrivals(
     arrival = clone(stages.arrival)
     near = None if start is None else start.arrival
     arrival.fit_sample(sample.with_battles(history.X), near, seed_offset)
-    X = arrival.transform(history.X)
-    return Chain(history.btl, history.calibrator, arrival, X)
+    return Chain(
+        history.btl,
+        history.calibrator,
+        arrival,
+        arrival.transform(history.X),
+        is_joint=stages.fits_jointly(history.X),
+        two_step=history.two_step,
+    )
+
+
+def _fit_in_two_steps(
+    stages: Stages, sample: Sample, start: Chain | None, seed_offset: int
+) -> History:
+    """Scores by people's votes alone, then judges calibrated against them."""
+    near = None if start is None else start.btl
+    btl = clone(stages.btl).fit_sample(sample, near, seed_offset)
+    if start is not None:
+        _check_votes(btl, start.btl)
+    near = None if start is None else start.calibrator
+    return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
+
+
+def _start_jointly(stages: Stages, sample: Sample) -> tuple[History, bool]:
+    """The two-step fit, and whether it is one.
+
+    Where votes alone give no finite scores on one scale, those of a ridge stand in.
+    """
+    with WarningLog() as of_votes:
+        btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
+        is_finite = btl.connectivity_.is_connected and not btl.unbounded_.any()
+        if not is_finite:
+            votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
+            btl.set_params(alpha=1.0 / sample.weight[votes].sum())
+            btl.fit_sample(sample)
+    with WarningLog() as of_judges:
+        start = _calibrate(stages, sample, btl, btl.transform(sample.X))
+    told = [*of_votes.found, *of_judges.found]
+    if not is_finite:
+        # What votes alone leave open, the joint fit does not suffer from; and judges
+        # look bad beside scores that are none.
+        told = [w for w in of_judges.found if not isinstance(w, WeakJudgeWarning)]
+    for found in told:
+        warn(found)
+    return start, is_finite
+
+
+def _calibrate(
+    stages: Stages,
+    sample: Sample,
+    btl: BTLRegressor,
+    X: Comparisons,
+    near: JudgeCalibrator | None = None,
+    seed_offset: int = 0,
+) -> History:
+    """Calibrate the judges against the scores that the rows carry."""
+    calibrator = clone(stages.calibrator) if len(X.judges) else NoJudges()
+    calibrator.fit_sample(sample.with_battles(X), near, seed_offset)
+    return History(btl, calibrator, calibrator.transform(X))
+
+
+def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
+    """Fit scores and judges together, from a two-step fit.
+
+    A learner without a span sees only the scores that it is given: it is fitted again
+    on those of the joint fit, in turn with it.
+    """
+    found = _step_jointly(stages, sample, start)
+    learners = start.calibrator.biases_.values()
+    if all(hasattr(learner, "span") for learner in learners):
+        return found
+    for _ in range(ROUNDS):
+        with WarningLog():
+            again = _calibrate(stages, sample, start.btl, found.X, found.calibrator)
+        found = _step_jointly(stages, sample, again)
+    return found
+
+
+def _fit_near(
+    stages: Stages, sample: Sample, start: Chain, seed_offset: int
+) -> History:
+    """Fit scores and judges together, from the fit of nearly the same rows."""
+    btl, calibrator = start.btl, start.calibrator
+    X = calibrator.transform(btl.transform(sample.X))
+    X = X.with_columns(scores=np.where(X.is_new, np.nan, start.scores))
+    if all(map(_has_fixed_span, calibrator.biases_.values())):
+        # Nothing of the learners depends on the rows that they see.
+        known = History(btl, calibrator, X)
+    else:
+        known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
+    return _step_jointly(stages, sample, known, NEAR)
+
+
+def _has_fixed_span(learner: Any) -> bool:
+    """Whether a learner is linear in the features themselves."""
+    return isinstance(learner, LinearBias) and learner.feature_map is None
+
+
+def _step_jointly(
+    stages: Stages, sample: Sample, start: History, tol: float = EXACT
+) -> History:
+    """Minimise the joint loss from where a history stands."""
+    X, calibrator = fit_jointly(
+        sample.with_battles(start.X), start.calibrator, stages.btl.alpha, tol=tol
+    )
+    assert X.scores is not None
+    btl = copy(start.btl)
+    scores = align(X.scores, X.models, btl.models_)
+    btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
+    btl.unbounded_ = np.abs(scores) >= btl.score_bound
+    return History(btl, calibrator, X)
 
 
 def complete(
@@ -226,7 +365,11 @@ def complete(
     if items is not None:
         near = None if start is None else (start.X, start.calibrator)
         X, calibrator = fit_deviations(
-            sample.with_battles(X), calibrator, items.covariance, near
+            sample.with_battles(X),
+            calibrator,
+            items.covariance,
+            near,
+            joint=stages.fits_jointly(X),
         )
     debiaser = None
     if stages.debiaser is not None:

@@ -16,6 +16,8 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
+from skanchor._text import printable
+
 __all__ = [
     "Advice",
     "Advised",
@@ -87,6 +89,15 @@ class Remedy(Enum):
         "Say what they mean with read_battles(path, labels={{'left': 'model_a'}})."
     )
     CONVERT_OUTCOMES = "Convert them: y.astype(float)."
+    LEAVE_OUT_TIES = (
+        "Where scikit-learn takes ties for a class of their own, leave their rows out: "
+        "there is no probability of a tie. metrics.log_loss_scorer scores with ties, "
+        "and win_probability counts one as half a win."
+    )
+    SPLIT_BY_SOURCE = (
+        "In a cross-validation, split with SourceKFold, which keeps rows of every "
+        "source in training; learning_curve needs shuffle=True as well."
+    )
     CHOOSE_NEW_MODELS = (
         "Name the models to treat as new in new_models, or pass new_models=[] for the "
         "historical leaderboard."
@@ -104,6 +115,8 @@ class Remedy(Enum):
     JOIN_GROUPS = (
         "Add comparisons between the groups, drop one, or set disconnected='warn'."
     )
+    VOTE_BETWEEN_GROUPS = "Add human votes between the groups, or drop one."
+    FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
     BOUND_SCORES = "Add comparisons or set alpha > 0."
     ADD_VOTES = "Add votes, or set BTLRegressor(alpha={alpha})."
     PLACE_BY_JUDGES = (
@@ -120,13 +133,19 @@ class Remedy(Enum):
     )
     SHRINK_BIAS = "Set a ridge penalty, such as LinearBias(alpha={alpha})."
     SHRINK_OR_DROP_JUDGE = (
-        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge."
+        "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge: "
+        "split_battles(table, without=[{judge}])."
+    )
+    DROP_FEATURES = (
+        "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
+        "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."
     )
     SHOW_ORDER = (
         "If the columns are not in display order, add 'shown_first'; else drop the "
-        "judge, or set position_effect=True."
+        "judge, or set position_effect='auto'."
     )
     SWAP_SIDES = "Set position_effect=False, or add rows with the sides swapped."
+    FIT_POSITION = "Set position_effect='auto'."
 
 
 @dataclass(frozen=True)
@@ -174,10 +193,11 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     @property
     def statement(self) -> str:
         """What is wrong, and where, in the words of Python."""
-        return "".join(map(str, self.args))
+        return printable("".join(map(str, self.args)))
 
     def __str__(self) -> str:
-        return " ".join([self.statement, *map(str, self.advice)]).lstrip()
+        advice = [printable(str(each)) for each in self.advice]
+        return " ".join([self.statement, *advice]).lstrip()
 
     def locate(self, where: str) -> None:
         """Put before the statement where it holds.

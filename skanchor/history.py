@@ -273,6 +273,7 @@ def _keep_fold(
                 known.calibrator,
                 full.items.covariance,
                 (full.chain.X, full.chain.calibrator),
+                joint=full.stages.fits_jointly(known.X),
             )
             known = History(known.btl, calibrator, X)
         return KeptFold.of(full.stages, known, full.sample, training.weight, test)

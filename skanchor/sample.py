@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
+from skanchor._checks import check_unmasked
 from skanchor._numerics.memory import available_bytes
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
+from skanchor.comparisons.labels import exact_values, factorize
 from skanchor.comparisons.oddities import warn_of_odd_rows
 from skanchor.exceptions import (
     Advice,
@@ -200,10 +201,18 @@ def check_weight(sample_weight: Any, X: Comparisons) -> Array:
     """Validate row weights; None is one for each row."""
     if sample_weight is None:
         return constant(1.0, len(X))
-    # Array-API dispatch asks for an array here.
-    weight: Array = _check_sample_weight(
-        sample_weight, X.left, dtype=np.float64, ensure_non_negative=True
-    )
+    check_unmasked("sample_weight", sample_weight)
+    if getattr(getattr(sample_weight, "dtype", None), "kind", "f") in "mM":
+        raise TypeError("sample_weight must be numbers, got dates or times.")
+    try:
+        # Array-API dispatch asks for an array here.
+        weight: Array = _check_sample_weight(
+            sample_weight, X.left, dtype=np.float64, ensure_non_negative=True
+        )
+    except OverflowError:
+        raise ValueError(
+            "sample_weight has numbers too large for a float; rescale it."
+        ) from None
     if not weight.any():
         raise ValueError(
             "Sample weights must contain at least one non-zero number: every "
@@ -272,13 +281,14 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
                 f" names the column {groups!r}, which X lacks (columns: {known}).",
                 advice=Advice(Remedy.GIVE_GROUPS),
             )
-        groups = frame[groups].to_numpy()
+        groups = exact_values(frame[groups])
+    check_unmasked("groups", groups)
     groups = np.asarray(groups)
     if groups.shape != (n_rows,):
         raise BattlesError(
             f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."
         )
-    codes, _ = pd.factorize(groups)
+    codes, _ = factorize(groups, "groups")
     if (codes < 0).any():
         raise BattlesError(
             f"groups has missing values, the first in row {int(np.argmin(codes))}."

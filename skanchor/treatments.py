@@ -23,6 +23,9 @@ __all__ = ["Treatments", "choose_treatments", "leaves_items_out"]
 FEWEST_FREE = 2.0
 """Models' worth of deviations below which features have taken too many."""
 
+FEW_JUDGES = 2
+"""Judges up to which "auto" does not ask a test, which sees too little with so few."""
+
 NAMES = ("auto", "none", "random", "conservative")
 
 
@@ -119,7 +122,8 @@ def choose_treatments(
             )
         )
         return Treatments(("none",), "none")
-    return Treatments(("none", "random"), "random" if check.detected else "none")
+    deviating = len(X.judges) <= FEW_JUDGES or check.detected
+    return Treatments(("none", "random"), "random" if deviating else "none")
 
 
 def _warn_of(found: ItemCovariance, n_historical: int) -> None:

@@ -1,15 +1,16 @@
 """Rows of numbers as battles, so that scikit-learn's checks reach every stage.
 
-An array row becomes one battle by its content alone: the first column says who votes
-(a human, a judge on historical models, a judge on the new model), the second which
-model stands on the left, and all columns are the features of the left response. Labels
-and weights pass through; nothing is caught.
+The classes here are the package's own, and their own door reads and refuses what the
+checks give them: only *behind* it does a row of numbers become one battle, by its
+content alone. The first column says who votes (a human, a judge on historical models, a
+judge on the new model), the second which model stands on the left, and all columns are
+the features of the left response. Nothing here validates, and nothing is caught.
 """
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
 
+import skanchor.bootstrap
+from skanchor.baselines import BASELINES
 from skanchor.comparisons import Comparisons, EncodedRows
 
 MODELS = np.array(["new", "strong", "weak"], dtype=object)
@@ -21,11 +22,16 @@ LEARNED = {
 }
 
 
-def as_battles(values, learned=None, human=False):
-    """Map rows of an array to battles; ``human`` makes every row a human vote."""
-    # 47 = 3k + 2 takes whole numbers to all three roles, too.
-    role = np.floor(np.abs(values[:, 0]) * 47).astype(np.int64) % 3
-    turned = values[:, min(1, values.shape[1] - 1)] > 0
+def as_battles(read, learned=None, human=False):
+    """Turn the rows that the door has read of an array into battles.
+
+    ``learned`` are columns of earlier stages; ``human`` makes every row a human vote.
+    """
+    ids = np.column_stack([read.models[read.left], read.models[read.right]])
+    values = np.hstack([ids.astype(np.float64), read.features_left])
+    # Takes whole numbers to all three roles, too, and multiples of three.
+    role = np.floor(np.abs(values[:, 0]) * 47.32).astype(np.int64) % 3
+    turned = values[:, 1] > 0
     upper = np.where(role == 1, NEW, STRONG)
     lower = np.full(len(values), WEAK)
     rows = EncodedRows(
@@ -43,67 +49,48 @@ def as_battles(values, learned=None, human=False):
     return Comparisons(rows).with_columns(**(learned or {}))
 
 
-class RowAdapter(ClassifierMixin, BaseEstimator):
-    """Let an estimator of battles read arrays of numbers.
+class Rows:
+    """Put before an estimator of battles, let it learn from arrays of numbers."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Reads battles.
-    learned : bool, default=False
-        Whether the battles carry the constants of earlier stages.
-    human : bool, default=False
-        Whether all rows are human votes.
-    """
+    learned = None
+    human = False
 
-    def __init__(self, estimator, learned=False, human=False):
-        self.estimator = estimator
-        self.learned = learned
-        self.human = human
-
-    def _battles(self, X, **options):
-        values = validate_data(self, X, dtype=np.float64, **options)
-        learned = LEARNED if self.learned else None
-        return as_battles(values, learned, self.human)
-
-    def _inner(self):
-        return clone(self.estimator)
-
-    def fit(self, X, y, sample_weight=None):
-        battles = self._battles(X)
-        self.estimator_ = self._inner().fit(battles, y, sample_weight)
-        self.classes_ = self.estimator_.classes_
+    def fit_sample(self, sample, start=None, seed_offset=0):
+        battles = as_battles(sample.X, self.learned, self.human)
+        super().fit_sample(sample.with_battles(battles), start, seed_offset)
+        # The columns that the door has counted: the ids are features here as well.
+        self.n_features_in_ = sample.X.shape[1]
         return self
 
-    def predict(self, X):
-        check_is_fitted(self)
-        return self.estimator_.predict(self._battles(X, reset=False))
-
-    def predict_proba(self, X):
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(self._battles(X, reset=False))
-
-    def decision_function(self, X):
-        check_is_fitted(self)
-        return self.estimator_.decision_function(self._battles(X, reset=False))
-
-    def score(self, X, y, sample_weight=None):
-        check_is_fitted(self)
-        battles = self._battles(X, reset=False)
-        return self.estimator_.score(battles, y, sample_weight)
+    def _encode(self, X):
+        read = super()._encode(X)
+        if isinstance(X, Comparisons):
+            return read
+        return as_battles(read, self.learned, self.human)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        # The ids are numbers here: rounded to labels they would hold few battles.
+        tags.input_tags.categorical = False
         return tags
 
 
-class FoldedRowAdapter(RowAdapter):
-    """The same for an estimator with folds, which stay a parameter named ``cv``."""
+def _of_rows(kind, **how):
+    """Subclass under the same name, in this module so that it can be pickled."""
+    made = type(kind.__name__, (Rows, kind), {"__module__": __name__, **how})
+    globals()[kind.__name__] = made
+    return made
 
-    def __init__(self, estimator, learned=False, human=False, cv=2):
-        super().__init__(estimator, learned, human)
-        self.cv = cv
 
-    def _inner(self):
-        return super()._inner().set_params(cv=self.cv)
+OF_ROWS = {
+    **{
+        name: _of_rows(method, human=name == "HumanOnly")
+        for name, method in BASELINES.items()
+    },
+    "Bootstrapped": _of_rows(skanchor.bootstrap.Bootstrapped),
+    "JudgeCalibrator": _of_rows(skanchor.JudgeCalibrator, learned=LEARNED),
+    "ArrivalScorer": _of_rows(skanchor.ArrivalScorer, learned=LEARNED),
+    "RieszDebiaser": _of_rows(skanchor.RieszDebiaser, learned=LEARNED),
+    "AnchorPipeline": _of_rows(skanchor.AnchorPipeline),
+}
+"""Classes that read rows of numbers, by the name they share with the package's."""

@@ -3,12 +3,13 @@
 import copy
 import pickle
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from learners import Wrapped
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import Dense
 from scipy.special import expit
 from sklearn.base import clone
@@ -27,7 +28,7 @@ from skanchor import (
 )
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.comparisons import FeaturePairs
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles
 
 
@@ -129,7 +130,9 @@ def test_cross_fit_equals_the_dense_reference(position, n_new_models):
 
 def test_lower_bound_is_the_formula():
     data = small()
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    calibrator = JudgeCalibrator(position_effect=False)
+    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
+    anchor.fit(data.X, data.y)
     X = plugged(data)
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models)
     v = dense.two_step(np.ones(len(data.y)))
@@ -172,10 +175,12 @@ def flip(X, y, rows):
 
 def test_swapping_sides_changes_nothing(rng):
     data = small()
-    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    calibrator = JudgeCalibrator(position_effect=False)
+    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
+    anchor.fit(data.X, data.y)
     rows = np.flatnonzero(rng.random(len(data.y)) < 0.4)
     X, y = flip(data.X, data.y, rows)
-    again = AnchorPipeline(cv=anchor.fold_plan_).fit(X, y)
+    again = AnchorPipeline(calibrator=calibrator, cv=anchor.fold_plan_).fit(X, y)
     assert_allclose(again.result_.estimates, anchor.result_.estimates, atol=1e-8)
     assert_allclose(again.result_.covariances, anchor.result_.covariances, atol=1e-9)
 
@@ -527,3 +532,25 @@ def test_peak_memory_is_a_small_multiple_of_the_table(item_effects, limit):
     finally:
         tracemalloc.stop()
     assert peak < limit * X.memory_usage(deep=True).sum()
+
+
+@pytest.mark.parametrize("item_effects", ["none", "random"])
+def test_a_position_effect_that_is_left_out_is_no_parameter(item_effects):
+    data = simulate_battles(n_models=6, n_judges=2, n_historical=900, random_state=2)
+    X, hit = data.X, data.X["judge"] == "judge-1"
+    named = np.where(X["model_a"] < X["model_b"], "model_a", "model_b")
+    told = X.assign(shown_first=np.where(hit, named, "model_a"))
+    unknown = X.assign(shown_first=np.where(hit, None, "model_a"))
+    make = partial(
+        AnchorPipeline,
+        calibrator=JudgeCalibrator(position_effect="auto"),
+        item_effects=item_effects,
+        random_state=0,
+        cv=3,
+    )
+    with pytest.warns(DataWarning, match="'judge-1' is left out"):
+        one = make().fit(told, data.y)
+    other = make().fit(unknown, data.y)
+    assert_array_equal(one.result_.estimates, other.result_.estimates)
+    assert_array_equal(one.result_.covariances, other.result_.covariances)
+    assert np.isfinite(one.standard_errors_).all()

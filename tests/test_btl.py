@@ -420,7 +420,9 @@ def test_labels_and_numbers_give_one_model():
     assert b.classes_.tolist() == ["model_a", "model_b"]
     assert_allclose(a.predict_proba(X), np.column_stack([1 - p, p]))
     assert_allclose(b.predict_proba(X), np.column_stack([p, 1 - p]))
-    assert_allclose(a.decision_function(X), -b.decision_function(X))
+    assert_allclose(expit(a.decision_function(X)), p)
+    with pytest.raises(BattlesError, match=r"no decision function .* with ties"):
+        b.decision_function(X)
     assert (a.predict(X) == (p > 0.5)).all()
     assert (b.predict(X) == np.where(p >= 0.5, "model_a", "model_b")).all()
     assert_allclose(a.score(X, y), b.score(X, words))

@@ -32,15 +32,17 @@ SETTINGS = {
     "ridge": {"bias": LinearBias(alpha=0.02)},
     "knots": {"bias": LinearBias(feature_map=KNOTS, alpha=0.01)},
     "position": {"position_effect": True},
+    "joint": {"historical_fit": "joint", "position_effect": True},
 }
 
 
-def stages_of(bias="linear", **settings):
+def stages_of(bias="linear", historical_fit="two-step", **settings):
     return Stages(
         BTLRegressor(),
         JudgeCalibrator(bias, **settings),
         ArrivalScorer(),
         RieszDebiaser("calibrator"),
+        historical_fit,
     )
 
 
@@ -114,6 +116,8 @@ def ranked(X, found):
         ("knots", True, True, False),
         ("position", False, True, True),
         ("position", True, False, True),
+        ("joint", False, True, True),
+        ("joint", True, True, True),
     ],
 )
 def test_kept_sums_and_arrivals_are_the_cross_fit_of_all_rows(

@@ -1,9 +1,11 @@
 """Calibration against the dense plug-in, its warnings and its refusals."""
 
+import re
+
 import numpy as np
 import pytest
 from learners import Wrapped
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import Dense
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
@@ -16,7 +18,16 @@ from sklearn.preprocessing import (
 
 from skanchor import BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.exceptions import BattlesError, SeparationWarning, WeakJudgeWarning
+from skanchor.bias.fitting import FitTask
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DiagnosticWarning,
+    SeparationWarning,
+    WeakJudgeWarning,
+)
+from skanchor.judges import favour_of_a_side
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 FEATURES = [f"x{i}_{side}" for i in (1, 2, 3) for side in "ab"]
@@ -154,7 +165,7 @@ def test_position_effect_not_identified():
     battles = scored(X.assign(shown_first=order), y)
     with pytest.raises(BattlesError, match="every arrival row has the same order"):
         JudgeCalibrator(position_effect=True).fit(battles, y)
-    JudgeCalibrator().fit(battles, y)
+    JudgeCalibrator(position_effect=False).fit(battles, y)
     # Rows that count for nothing do not count here.
     arrival = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
     arrival = np.concatenate(
@@ -187,6 +198,13 @@ def test_separation_by_a_feature_is_told():
     with pytest.warns(WeakJudgeWarning, match="'judge-2'"):
         ridge = JudgeCalibrator(learners).fit(battles, y)
     assert ridge.biases_["judge-2"].converged_
+    # Rows without weight do not hide it.
+    weight, wrong = np.ones(len(y)), np.flatnonzero(hit)[:5]
+    weight[wrong] = 0.0
+    turned = y.astype(float)
+    turned[wrong] = 1.0 - turned[wrong]
+    with pytest.warns(SeparationWarning, match="'judge-2' are separated by feature"):
+        JudgeCalibrator().fit(battles, turned, weight)
 
 
 # --------------------------------------------------------------------------- learners
@@ -346,3 +364,100 @@ def test_needs_scores():
     X, y = make_data(12)
     with pytest.raises(BattlesError, match="carry no scores"):
         JudgeCalibrator().fit(Comparisons.from_battles(X), y)
+
+
+def by_name(X):
+    return np.where(X["model_a"] < X["model_b"], "model_a", "model_b").astype(object)
+
+
+@pytest.mark.parametrize("cycle", [False, True])
+def test_auto_fits_position_effects_where_no_ranking_explains_the_display(cycle):
+    X, y = make_data(4)
+    order = by_name(X)
+    if cycle:
+        # One pair the other way round closes a circle.
+        chosen = (X[["model_a", "model_b"]].isin(["model-01", "model-03"])).all(axis=1)
+        order[chosen] = np.where(order[chosen] == "model_a", "model_b", "model_a")
+    battles = scored(X.assign(shown_first=order), y)
+    auto = JudgeCalibrator(position_effect="auto")
+    if cycle:
+        fit = auto.fit(battles, y)
+    else:
+        with pytest.warns(DataWarning, match="'judge-[12]' is left out") as found:
+            fit = auto.fit(battles, y)
+        assert len(found) == 2
+    assert (fit.has_position_effect_ == cycle).all()
+    same = JudgeCalibrator(position_effect=cycle).fit(battles, y)
+    assert_array_equal(fit.sensitivities_, same.sensitivities_)
+    assert_array_equal(fit.position_effects_, same.position_effects_)
+    assert (fit.transform(battles).position_effects is None) != cycle
+
+
+def test_auto_says_nothing_of_an_order_that_no_column_tells():
+    X, y = make_data(4)
+    turned = X["model_a"] > X["model_b"]
+    names = ["model_a", "model_b"]
+    X.loc[turned, names] = X.loc[turned, names[::-1]].to_numpy()
+    y = np.where(turned, 1 - y, y)
+    fit = JudgeCalibrator(position_effect="auto").fit(scored(X, y), y)
+    assert not fit.has_position_effect_.any()
+
+
+def test_auto_decides_judge_by_judge():
+    X, y = make_data(4)
+    order = np.where(X["judge"] == "judge-1", by_name(X), "model_a")
+    battles = scored(X.assign(shown_first=order), y)
+    with pytest.warns(DataWarning, match="'judge-1' is left out"):
+        fit = JudgeCalibrator(position_effect="auto").fit(battles, y)
+    assert fit.has_position_effect_.to_dict() == {"judge-1": False, "judge-2": True}
+    neither = JudgeCalibrator(position_effect=False).fit(battles, y)
+    both = JudgeCalibrator(position_effect=True).fit(scored(X, y), y)
+    for judge, same in (("judge-1", neither), ("judge-2", both)):
+        assert fit.sensitivities_[judge] == same.sensitivities_[judge]
+        assert fit.position_effects_[judge] == same.position_effects_[judge]
+    # What follows knows nothing of an order that was not modelled.
+    known = fit.transform(battles)
+    hit = known.judge == battles.judges.tolist().index("judge-1")
+    assert not known.order[hit].any()
+    assert_array_equal(known.order[~hit], battles.order[~hit])
+    # A training set decides as all rows do.
+    again = JudgeCalibrator(position_effect="auto")
+    again.fit_sample(Sample.admit(battles, y), start=fit)
+    assert_array_equal(again.has_position_effect_, fit.has_position_effect_)
+
+
+def test_a_favour_that_is_left_out_is_told():
+    X, y = make_data(4)
+    rng = np.random.default_rng(0)
+    lucky = (X["judge"] == "judge-2").to_numpy() & (rng.random(len(X)) < 0.2)
+    y = np.where(lucky, 0.0, y)
+    battles = scored(X, y)
+    words = "'judge-2' favours the side shown second by about ([.0-9]+) logits"
+    with pytest.warns(DiagnosticWarning, match=words) as found:
+        JudgeCalibrator(position_effect=False).fit(battles, y)
+    assert len(found) == 1
+    told = float(re.search(words, str(found[0].message))[1])
+    fit = JudgeCalibrator().fit(battles, y)
+    assert_allclose(told, -fit.position_effects_["judge-2"], atol=0.06)
+
+
+def test_size_of_the_test_for_a_favour():
+    p_values = []
+    for seed in range(60):
+        X, y = make_data(seed, n_historical=600)
+        battles = scored(X, y)
+        fit = JudgeCalibrator(position_effect=False).fit(battles, y)
+        for m, judge in enumerate(fit.judges_):
+            cut = battles.by_judge(m)
+            used = ~battles.involves_new[cut.rows]
+            task = FitTask(
+                cut.pairs,
+                y[cut.rows],
+                used.astype(float),
+                np.where(used, battles.score_differences[cut.rows], 0.0)[:, None],
+            )
+            _, p = favour_of_a_side(fit.biases_[judge], task, cut.order)
+            p_values.append(p)
+    # Of 120 a twentieth is 6, with a standard deviation of 2.4.
+    assert 0 < np.sum(np.array(p_values) < 0.05) < 16
+    assert 0.4 < np.mean(p_values) < 0.6

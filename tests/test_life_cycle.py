@@ -137,9 +137,10 @@ def test_features_are_read_by_name(data, anchor):
 
 
 def test_a_second_fit_leaves_nothing_of_the_first(data, anchor):
+    anchor = clone(anchor).set_params(item_effects=None).fit(data.X, data.y)
     other = clone(anchor).set_params(item_effects="random").fit(data.X, data.y)
     before = set(vars(other))
-    other.set_params(item_effects=None).fit(data.X, data.y)
+    other.set_params(item_effects=anchor.item_effects).fit(data.X, data.y)
     assert_same(other, anchor)
     assert other.comparisons_.deviations is None and set(vars(other)) == before
     # A bare array records its columns; a table afterwards does not keep them.

@@ -18,7 +18,7 @@ from skanchor.treatments import choose_treatments, leaves_items_out
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 @pytest.mark.parametrize(("item_sd", "chosen"), [(0.0, "none"), (0.5, "random")])
 def test_the_check_decides_and_both_are_there(item_sd, chosen):
-    data = small(seed=1, n_models=10, n_historical=5000, item_sd=item_sd)
+    data = small(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=item_sd)
     anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
     assert anchor.item_effects_ == chosen
     assert set(anchor.results_) == {"none", "random"}
@@ -70,7 +70,8 @@ def plugged(n_models=6, **kwargs):
         ("none", ALARMED, ["none"], "none"),
         ("random", CALM, ["random"], "random"),
         ("conservative", CALM, ["conservative"], "conservative"),
-        ("auto", CALM, ["none", "random"], "none"),
+        # With so few judges no test is asked.
+        ("auto", CALM, ["none", "random"], "random"),
         ("auto", ALARMED, ["none", "random"], "random"),
         (np.eye(2), CALM, ["given"], "given"),
         ([[0.1, 0.0], [0.0, 0.0]], ALARMED, ["given"], "given"),
@@ -92,6 +93,12 @@ def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
         elif items is not None:
             assert items.covariance.shape == (2, 2) and items.inflation > 1.0
             assert items.df < np.inf
+
+
+@pytest.mark.parametrize(("check", "reported"), [(CALM, "none"), (ALARMED, "random")])
+def test_with_three_judges_the_check_decides(check, reported):
+    sample, _ = plugged(n_judges=3)
+    assert choose_treatments("auto", sample.X, check).reported == reported
 
 
 def test_the_conservative_covariance_is_the_larger_one():

@@ -1,34 +1,23 @@
-"""Bradley-Terry-Luce scores from counts by pair of models (eq:human-estimation-v2)."""
+"""Bradley-Terry-Luce scores of most likelihood from wins (eq:human-estimation-v2)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
-from skanchor._numerics.linalg import SymmetricSolver, solve_zero_sum
+from skanchor._numerics.graph import strong_components
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._typing import Array
 
-__all__ = [
-    "PairCounts",
-    "fit_scores",
-    "laplacian",
-    "laplacian_inverse",
-    "pair_sums",
-]
+__all__ = ["fit_scores", "laplacian", "pair_sums"]
 
-# Length of a Newton step, in logits, beyond which it says separation, not distance.
 _LONGEST_STEP = 20.0
-
-# Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
-# in all, so that it is exact.
-_PACKED, _MOST = 2.0**26, 1 << 25
+"""Most by which a Newton step may change the logit of a pair."""
 
 
 def pair_sums(
@@ -56,198 +45,10 @@ def laplacian(pair_weight: Array) -> Array:
     return result
 
 
-def laplacian_inverse(
-    information: Array, parts: Sequence[NDArray[np.intp]], ridge: float = 0.0
-) -> Array:
-    """Inverse of a Laplacian on the vectors that sum to zero in each part.
-
-    Models that hang on the others by little weight keep their accuracy: a Laplacian
-    without the row of its heaviest model has small entries only where it has a small
-    diagonal.
-
-    Parameters
-    ----------
-    information : ndarray of shape (n_models, n_models)
-        The Laplacian.
-    parts : sequence of ndarrays
-        Models of each connected part.
-    ridge : float
-        Added to the diagonal.
-
-    Returns
-    -------
-    ndarray of shape (n_models, n_models)
-    """
-    result = np.zeros_like(information)
-    for part in parts:
-        inner = information[np.ix_(part, part)]
-        inner = inner + ridge * np.eye(len(part))
-        kept = np.arange(len(part))
-        if not ridge:
-            kept = np.delete(kept, np.argmax(inner.diagonal()))
-        inverse = np.zeros_like(inner)
-        box = np.ix_(kept, kept)
-        inverse[box] = SymmetricSolver.factorise(inner[box]).inverse()
-        centre = np.eye(len(part)) - 1.0 / len(part)
-        result[np.ix_(part, part)] = centre @ inverse @ centre
-    return result
-
-
-@dataclass(frozen=True, slots=True)
-class PairCounts:
-    """All that BTL and its covariance need of the rows, by ordered pair of models.
-
-    Attributes
-    ----------
-    weight, first : ndarray of shape (n_models, n_models)
-        Sum of weights, and of weights times outcomes, of rows (a, b).
-    squared : ndarray of shape (n_models, n_models)
-        Sum of squared weights w.
-    mean : ndarray of shape (n_models, n_models)
-        Mean outcome m of each pair, by squared weight.
-    spread : ndarray of shape (n_models, n_models)
-        Sum of ``w^2 (y - m)^2``. About its own mean, so that a sandwich of outcomes
-        that lie close to their probabilities is not lost in rounding.
-    """
-
-    weight: Array
-    first: Array
-    squared: Array
-    mean: Array
-    spread: Array
-
-    @classmethod
-    def from_rows(
-        cls,
-        left: NDArray[np.intp],
-        right: NDArray[np.intp],
-        y: Array,
-        weight: Array,
-        size: int,
-    ) -> PairCounts:
-        """Aggregate rows; those of a model against itself count for nothing.
-
-        A weight of size one holds for every row.
-        """
-        equal = weight.size == 1
-        totals, exact = np.zeros((3 if equal else 5, size * size)), True
-        for start in range(0, len(left), _MOST):
-            part = slice(start, start + _MOST)
-            if equal:
-                sums, halves = _count(left[part], right[part], y[part], size)
-            else:
-                sums, halves = _weigh(
-                    left[part], right[part], y[part], weight[part], size
-                )
-            totals += sums
-            exact = exact and halves
-        if equal:
-            unit = float(weight[0])
-            totals = np.vstack([unit * totals[:2], unit**2 * totals])
-        total, first, squared, won, won_squared = totals
-        mean = np.divide(won, squared, out=np.zeros_like(won), where=squared > 0)
-        if exact:
-            spread = np.maximum(won_squared - mean * won, 0.0)
-        else:
-            spread = np.zeros(size * size)
-            for rows in _steps(len(left), size):
-                pair = left[rows] * size + right[rows]
-                w = weight if equal else weight[rows]
-                rest = w * (y[rows] - mean.take(pair))
-                spread += np.bincount(pair, rest * rest, size * size)
-        tables = [
-            table.reshape(size, size) for table in (total, first, squared, mean, spread)
-        ]
-        diagonal = np.arange(size)
-        for table in tables:
-            table[diagonal, diagonal] = 0.0
-        return cls(*tables)
-
-    @property
-    def wins(self) -> Array:
-        """(Half) wins of the row model over the column model."""
-        return self.first + (self.weight - self.first).T
-
-    def among(self, models: NDArray[np.intp]) -> PairCounts:
-        """Counts between some of the models."""
-        box = np.ix_(models, models)
-        return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
-
-    def probabilities(self, scores: Array) -> Array:
-        """P(row model beats column model)."""
-        return sigmoid(scores[:, None] - scores[None, :])
-
-    def information(self, scores: Array) -> Array:
-        """Fisher information of the scores, a Laplacian of shape (K, K)."""
-        p = self.probabilities(scores)
-        return laplacian(self.weight * p * (1.0 - p))
-
-    def meat(self, scores: Array) -> Array:
-        """Sum of outer products of the weighted score vectors of the rows."""
-        gap = self.mean - self.probabilities(scores)
-        return laplacian(self.spread + self.squared * gap**2)
-
-    def expected_meat(self, scores: Array) -> Array:
-        """The same sum as independent votes would have it."""
-        p = self.probabilities(scores)
-        return laplacian(self.squared * p * (1.0 - p))
-
-
-def _steps(n_rows: int, size: int) -> Iterator[slice]:
-    """Rows that stay in the cache, yet outweigh a table of pairs."""
-    step = max(1 << 16, size * size)
-    return (slice(start, start + step) for start in range(0, n_rows, step))
-
-
-def _count(
-    left: NDArray[np.intp], right: NDArray[np.intp], y: Array, size: int
-) -> tuple[Array, bool]:
-    """Sums of 1, y and y squared by pair, and whether they are exact."""
-    tied, both, exact = np.zeros((3, size * size)), np.zeros(size * size), True
-    for rows in _steps(len(left), size):
-        pair, won = left[rows] * size, y[rows]
-        pair += right[rows]
-        between = (won > 0.0) & (won < 1.0)
-        if between.any():
-            exact = exact and bool((won[between] == 0.5).all())
-            for total, term in zip(tied, (None, won, won * won), strict=True):
-                total += np.bincount(pair, term, size * size)
-        else:
-            # Wins in the high bits, rows in the low ones.
-            packed = won * _PACKED
-            packed += 1.0
-            both += np.bincount(pair, packed, size * size)
-    wins = np.floor(both / _PACKED)
-    return tied + np.array([both - _PACKED * wins, wins, wins]), exact
-
-
-def _weigh(
-    left: NDArray[np.intp],
-    right: NDArray[np.intp],
-    y: Array,
-    weight: Array,
-    size: int,
-) -> tuple[Array, bool]:
-    """Sums by pair of w, w y, and of squared w times 1, y and y squared.
-
-    And whether outcomes are wins, losses and ties alone, of which no sum is the worse.
-    """
-    totals, exact = np.zeros((5, size * size)), True
-    for rows in _steps(len(left), size):
-        pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
-        square = w * w
-        exact = exact and bool((2.0 * won % 1.0 == 0.0).all())
-        terms = (w, w * won, square, square * won, square * won * won)
-        for total, term in zip(totals, terms, strict=True):
-            total += np.bincount(pair, term, size * size)
-    return totals, exact
-
-
 def fit_scores(
     wins: Array,
     *,
     alpha: float = 0.0,
-    bound: float = np.inf,
     start: Array | None = None,
     tol: float = 1e-10,
     max_iter: int = 100,
@@ -255,7 +56,9 @@ def fit_scores(
     """Zero-sum scores that maximise the BTL likelihood of a win matrix.
 
     Solves eq:human-estimation-v2 by Newton's method on the zero-sum vectors, with step
-    halving; where the maximum lies beyond the bound, a bounded solver takes over.
+    halving. Without a ridge the maximum is finite within a strong component of the
+    wins alone (Ford's condition); between them it lies at infinity, where their games
+    say nothing more, so that each component is fitted on its own.
 
     Parameters
     ----------
@@ -263,31 +66,38 @@ def fit_scores(
         (Half) wins of the row model over the column model.
     alpha : float
         Ridge: half the squared norm of the scores beside the mean loss.
-    bound : float
-        Bound on the absolute scores in logits.
     start : ndarray of shape (n_models,), optional
         First scores.
     tol : float
-        Tolerance on the gradient per unit weight.
+        Most by which the last step may change the logit of a pair.
     max_iter : int
         Most Newton steps.
 
     Returns
     -------
     scores : ndarray of shape (n_models,)
+        They sum to zero in each strong component, with a ridge over all models.
     converged : bool
     n_iter : int
     """
     size = len(wins)
-    if wins.sum() == 0 or size < 2:
-        return np.zeros(size), True, 0
-    problem = _BTLLoss.of(wins, alpha, bound)
-    first = np.zeros(size) if start is None else start - start.mean()
-    found = minimise(problem, first, Tolerance(gradient=tol), max_iter=max_iter)
-    scores, converged = found.coef, found.converged
-    if np.abs(scores).max() > bound:
-        scores, converged = _fit_within(problem)
-    return scores, converged, found.n_iter
+    scores, converged, n_iter = np.zeros(size), True, 1
+    parts = [np.arange(size)] if alpha else strong_components(wins)
+    for part in parts:
+        inner = wins[np.ix_(part, part)]
+        if not inner.any():
+            continue
+        first = np.zeros(len(part)) if start is None else start[part]
+        found = minimise(
+            _BTLLoss.of(inner, alpha),
+            first - first.mean(),
+            Tolerance(change=tol),
+            max_iter=max_iter,
+        )
+        scores[part] = found.coef - found.coef.mean()
+        converged = converged and found.converged
+        n_iter = max(n_iter, found.n_iter)
+    return scores, converged, n_iter
 
 
 @dataclass(slots=True)
@@ -299,7 +109,8 @@ class _ScorePoint:
     change: float
     is_cut: ClassVar[bool] = False
     _loss: float | None = None
-    _means: tuple[Array, Array] | None = None
+    _means: Array | None = None
+    _surplus: Array | None = None
 
     def loss(self) -> float:
         """Loss."""
@@ -313,75 +124,65 @@ class _ScorePoint:
 
     def gradient(self) -> Array:
         """Gradient."""
-        scores, problem = self.coef, self.problem
-        p = sigmoid(scores[:, None] - scores[None, :])
-        expected = problem.games * p
-        self._means = p, expected
-        slope: Array = expected.sum(axis=1) - problem.won
-        slope += problem.alpha * scores
-        return slope
+        return np.asarray(self.surplus().sum(axis=1) + self.problem.alpha * self.coef)
+
+    def surplus(self) -> Array:
+        """Expected wins of each model over each other one, less those that it has."""
+        if self._surplus is None:
+            scores, wins = self.coef, self.problem.wins
+            p = sigmoid(scores[:, None] - scores[None, :])
+            self._means = p
+            self._surplus = wins.T * p - wins * p.T
+        return self._surplus
 
     def hessian(self) -> Array:
         """Second derivative; takes the means that the gradient has left."""
-        assert self._means is not None
-        p, expected = self._means
+        p, problem = self._means, self.problem
+        assert p is not None
         self._means = None
-        second = laplacian(expected * (1.0 - p) / 2.0)
-        second.flat[:: len(second) + 1] += self.problem.alpha
+        second = laplacian(problem.wins * (p * p.T))
+        second.flat[:: len(second) + 1] += problem.alpha
         return second
 
 
 @dataclass(frozen=True, slots=True)
 class _BTLLoss:
-    """Mean loss of eq:human-estimation-v2 from a win matrix, with a ridge.
-
-    ``wins`` and ``games`` are shares of all games by pair, ``won`` of each model.
-    """
+    """Mean loss of eq:human-estimation-v2 from shares of wins, with a ridge."""
 
     wins: Array
-    games: Array
-    won: Array
     alpha: float
-    bound: float
 
     @classmethod
-    def of(cls, wins: Array, alpha: float, bound: float) -> _BTLLoss:
-        wins = wins / wins.sum()
-        return cls(wins, wins + wins.T, wins.sum(axis=1), alpha, bound)
+    def of(cls, wins: Array, alpha: float) -> _BTLLoss:
+        return cls(wins / wins.sum(), alpha)
 
     def at(self, coef: Array, since: _ScorePoint | None = None) -> _ScorePoint:
         """Point at these scores."""
-        change = 0.0 if since is None else float(np.ptp(coef - since.coef))
+        change = 0.0 if since is None else self._longest(coef - since.coef)
         return _ScorePoint(self, coef, change)
 
     def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
         """Zero-sum step."""
-        step = -solve_zero_sum(curvature.hessian, gradient)
-        longest = np.abs(step).max()
+        weight = -curvature.hessian
+        np.fill_diagonal(weight, 0.0)
+        weight = grounded(weight, self.alpha)
+        flow = point.surplus()
+        if self.alpha:
+            flow = np.pad(flow, (0, 1))
+            flow[:-1, -1] = self.alpha * point.coef
+            flow[-1] = -flow[:, -1]
+        tree = SpanningTree.of(weight)
+        gaps = solve_gaps(tree.gap_matrix(weight), tree.gap_slopes(flow))
+        step = -tree.potentials(gaps)[: len(gradient)]
+        step -= step.mean()
+        longest = self._longest(step)
         return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
 
     def diverges(self, point: _ScorePoint, decrement: float) -> bool:
-        """Whether the scores are so far beyond the bound that they stay there."""
-        return bool(np.abs(point.coef).max() > 2.0 * self.bound)
+        """Whether the minimum lies at infinity: never."""
+        return False
 
-
-def _fit_within(problem: _BTLLoss) -> tuple[Array, bool]:
-    """Scores of least loss within the bound, by a general solver."""
-    size, bound = len(problem.won), problem.bound
-
-    def loss(scores: Array) -> float:
-        return problem.at(scores).loss()
-
-    def gradient(scores: Array) -> Array:
-        return problem.at(scores).gradient()
-
-    result = minimize(
-        loss,
-        np.zeros(size),
-        jac=gradient,
-        method="SLSQP",
-        bounds=[(-bound, bound)] * size,
-        constraints={"type": "eq", "fun": np.sum, "jac": np.ones_like},
-        options={"maxiter": 500, "ftol": 1e-13},
-    )
-    return np.clip(result.x, -bound, bound), bool(result.success)
+    def _longest(self, step: Array) -> float:
+        """Largest change of the logit of a pair that has met."""
+        changes = np.abs(step[:, None] - step[None, :])
+        return float(changes.max(where=self.wins > 0, initial=0.0))

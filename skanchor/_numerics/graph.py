@@ -12,7 +12,12 @@ from scipy.sparse.csgraph import connected_components
 
 from skanchor._typing import Array
 
-__all__ = ["Connectivity", "count_components", "describe_connectivity"]
+__all__ = [
+    "Connectivity",
+    "count_components",
+    "describe_connectivity",
+    "strong_components",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,17 @@ def describe_connectivity(wins: Array, labels: NDArray[Any]) -> Connectivity:
         tuple(labels[wins.sum(axis=1) == 0].tolist()),
         tuple(labels[wins.sum(axis=0) == 0].tolist()),
     )
+
+
+def strong_components(wins: Array) -> list[NDArray[np.intp]]:
+    """Models of each strong component of ``wins``, largest first."""
+    _, membership = connected_components(
+        csr_array((wins > 0).astype(np.int8)), connection="strong"
+    )
+    order = np.argsort(membership, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
+    # Among equals the one that holds the first model.
+    return sorted(parts, key=lambda part: (-len(part), part[0]))
 
 
 def count_components(wins: NDArray[np.number]) -> tuple[int, int]:

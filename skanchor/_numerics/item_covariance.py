@@ -274,10 +274,16 @@ def inflation(
     slopes = sensitivities[seen]
     if n_judges == 1 or n_free < 1 or not np.any(slopes):
         return 1.0, n_free
+    # Judges in an order of their own, so that the draws do not go by their names.
+    order = np.lexsort((covariance.diagonal(), sensitivities))
+    covariance = covariance[np.ix_(order, order)]
+    slopes, seen = sensitivities[order][seen[order]], seen[order]
     # The same draws for every fit, so that the answer depends on the data alone.
     n_draws = round(n_free)
     normal = np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_draws))
-    draws = covariance_factor(covariance) @ normal
+    # Eigenvectors of a covariance of judges that are alike are anything.
+    root = np.linalg.cholesky(covariance + FLOOR * np.eye(n_judges))
+    draws = root @ normal
     moments = draws @ draws.transpose(0, 2, 1) / n_draws
     moments += FLOOR * np.eye(n_judges)
     estimates = shrink(moments, shrinkage)[:, seen][:, :, seen]

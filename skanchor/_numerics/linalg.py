@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from skanchor._typing import Array
@@ -15,7 +14,6 @@ __all__ = [
     "SymmetricSolver",
     "covariance_factor",
     "mix_judges",
-    "solve_zero_sum",
     "zero_sum_basis",
 ]
 
@@ -126,27 +124,6 @@ def _full_rank_root(unit: Array) -> Array | None:
     # of the inverse.
     certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
     return root if certain else None
-
-
-def solve_zero_sum(matrix: Array, right: Array) -> Array:
-    """Zero-sum solution of a semi-definite system whose null space holds the ones.
-
-    Any of them where the null space is larger.
-    """
-    size = len(matrix)
-    # A positive weight on the ones fills the null space and moves no solution.
-    filled = matrix + matrix.diagonal().mean() / size
-    scale = np.sqrt(filled.diagonal())
-    if (scale > 0).all():
-        try:
-            factor = np.linalg.cholesky(filled / np.outer(scale, scale))
-        except np.linalg.LinAlgError:
-            factor = np.zeros((1, 1))
-        if factor.diagonal().min() > 1e-3:
-            return cho_solve((factor, True), right / scale) / scale
-    basis = zero_sum_basis(size)
-    solver = SymmetricSolver.factorise(basis.T @ matrix @ basis)
-    return basis @ solver.solve(basis.T @ right)
 
 
 def covariance_factor(covariance: Array) -> Array:

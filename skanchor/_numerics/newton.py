@@ -29,6 +29,9 @@ _ARMIJO = 1e-4
 """Share of the fall that the gradient promises, which a step must keep."""
 
 
+_SLOW = 0.1
+"""Ratio of two decrements above which a kept Hessian has served its time."""
+
 _MOST_HALVES = 27
 """Lengths of a step that are tried, each half of the one before."""
 
@@ -113,8 +116,8 @@ class Tolerance:
 
     Attributes
     ----------
-    gradient : float
-        Largest slope at which a point is the minimum.
+    change : float
+        Largest change of a logit by a whole step at which it was the last one.
     decrement : float
         Squared Newton decrement (the gradient times the step) at which a step is the
         last one, without a look at where it leads.
@@ -125,7 +128,7 @@ class Tolerance:
         Change of the logits up to which a Hessian is kept.
     """
 
-    gradient: float = 0.0
+    change: float = 0.0
     decrement: float = 0.0
     error: float = 0.0
     drift: float = 0.0
@@ -191,13 +194,15 @@ def minimise(
     while n_iter < max_iter and not converged:
         n_iter += 1
         gradient = point.gradient()
-        if tolerance.gradient and np.abs(gradient).max() <= tolerance.gradient:
-            converged = True
-            break
         if curvature is None or curvature.drift > tolerance.drift:
             curvature = Curvature(point.hessian())
-        step = problem.step(point, gradient, curvature)
+        before, step = decrement, problem.step(point, gradient, curvature)
         decrement = -float(gradient @ step)
+        if curvature.drift and decrement > max(_SLOW * before, tolerance.decrement):
+            # Where the loss is nearly flat one way, a little drift turns that way.
+            curvature = Curvature(point.hessian())
+            step = problem.step(point, gradient, curvature)
+            decrement = -float(gradient @ step)
         if decrement <= tolerance.decrement:
             coef, converged = coef + step, True
             break
@@ -208,6 +213,9 @@ def minimise(
             continue
         point, coef = trial, trial.coef
         curvature.age(point.change)
+        if is_whole and point.change <= tolerance.change:
+            converged = True
+            break
         if point.change > _SHORT_MOVE:
             if problem.diverges(point, decrement):
                 break

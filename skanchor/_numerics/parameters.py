@@ -64,8 +64,8 @@ class Parameters:
         Selector of each item's score among the free scores.
     n_judges : int
         Judges, each with a sensitivity.
-    has_position : bool
-        Whether each judge has a position effect.
+    positions : tuple of bool
+        Whether each judge has a position effect; empty where none has.
     widths : tuple of int
         Bias coefficients of each judge; empty where the biases are profiled out.
     has_deviations : bool
@@ -74,7 +74,7 @@ class Parameters:
 
     items: Array
     n_judges: int
-    has_position: bool = False
+    positions: tuple[bool, ...] = ()
     widths: tuple[int, ...] = ()
     has_deviations: bool = False
 
@@ -83,13 +83,18 @@ class Parameters:
         """Number of items."""
         return len(self.items)
 
+    @property
+    def has_positions(self) -> bool:
+        """Whether any judge has a position effect."""
+        return any(self.positions)
+
     @cached_property
     def at(self) -> dict[str, slice]:
         """Slice of each kind of parameter: scores, sensitivity, position and so on."""
         lengths = (
             self.items.shape[1],
             self.n_judges,
-            self.n_judges * self.has_position,
+            sum(self.positions),
             sum(self.widths),
             self.n_judges * self.n_items * self.has_deviations,
         )
@@ -126,8 +131,9 @@ class Parameters:
         found = {PEOPLE: place[:0]}
         for m in range(self.n_judges):
             own = [place[self.at["sensitivity"]][m : m + 1]]
-            if self.has_position:
-                own.append(place[self.at["position"]][m : m + 1])
+            if self._has_position(m):
+                before = sum(self.positions[:m])
+                own.append(place[self.at["position"]][before : before + 1])
             if self.widths:
                 own.append(place[self.bias[m]])
             found[m] = np.concatenate(own)
@@ -143,26 +149,33 @@ class Parameters:
         if m == PEOPLE:
             return np.arange(0)
         own = np.arange(self.n_items, n_columns)
-        return own if self.has_position else np.delete(own, 1)
+        return own if self._has_position(m) else np.delete(own, 1)
+
+    def _has_position(self, m: int) -> bool:
+        return bool(self.positions) and self.positions[m]
 
     def _deviates(self, m: int) -> bool:
         return self.has_deviations and m != PEOPLE
 
     # ------------------------------------------------------------------ sums by item
-    def empty(self, n_dimensions: int) -> Array:
-        """Zeros by item: a gradient (one dimension) or an information (two)."""
-        return np.zeros((self.size + self._shift,) * n_dimensions)
+    def no_gradient(self, *shape: int) -> Array:
+        """Zeros by item, of one gradient or of several side by side."""
+        return np.zeros((self.size + self._shift, *shape))
+
+    def no_information(self) -> Array:
+        """Zeros by item, of an information."""
+        return np.zeros((self.size + self._shift,) * 2)
 
     def add_gradient(self, total: Array, m: int, local: Array, slope: float) -> None:
         """Add sums over the rows of a source by local column to a gradient by item.
 
         Parameters
         ----------
-        total : ndarray of shape (n,)
+        total : ndarray of shape (n,) or (n, k)
             Changed in place.
         m : int
             The judge, or ``PEOPLE``.
-        local : ndarray of shape (n_items + 2 + n_span,)
+        local : ndarray of shape (n_items + 2 + n_span,) or (n_items + 2 + n_span, k)
             Sums by item, delta, order and span.
         slope : float
             Its sensitivity; one for people.
@@ -202,28 +215,43 @@ class Parameters:
             total[at, own] += cross
             total[own, at] += gram[used, :n]
 
-    def reduce(self, total: Array, factor: Array | None) -> Array:
-        """Sums by item as sums by parameter.
+    def reduce_gradient(self, total: Array, factor: Array | None) -> Array:
+        """A gradient by item, or several side by side, as one by parameter.
 
         Parameters
         ----------
-        total : ndarray of shape (n,) or (n, n)
-            A gradient or an information by item.
+        total : ndarray of shape (n,) or (n, k)
+            Sums by item.
         factor : ndarray of shape (n_judges, n_judges) or None
             L, where there are deviations.
 
         Returns
         -------
-        ndarray of shape (size,) or (size, size)
+        ndarray of shape (size,) or (size, k)
         """
         n = self.n_items
-        if total.ndim == 1:
-            reduced = np.concatenate([self.items.T @ total[:n], total[n:]])
-            if factor is not None:
-                by_judge = reduced[self.at["deviation"]].reshape(self.n_judges, n)
-                reduced[self.at["deviation"]] = (factor.T @ by_judge).ravel()
-            return reduced
-        n_scores = self.items.shape[1]
+        reduced = np.concatenate([self.items.T @ total[:n], total[n:]])
+        if factor is not None:
+            tail = reduced[self.at["deviation"]]
+            mixed = factor.T @ tail.reshape(self.n_judges, -1)
+            reduced[self.at["deviation"]] = mixed.reshape(tail.shape)
+        return reduced
+
+    def reduce_information(self, total: Array, factor: Array | None) -> Array:
+        """An information by item as one by parameter.
+
+        Parameters
+        ----------
+        total : ndarray of shape (n, n)
+            Sums by item.
+        factor : ndarray of shape (n_judges, n_judges) or None
+            L, where there are deviations.
+
+        Returns
+        -------
+        ndarray of shape (size, size)
+        """
+        n, n_scores = self.n_items, self.items.shape[1]
         reduced = np.empty((self.size, self.size))
         head = self.items.T @ total[:n]
         reduced[:n_scores, :n_scores] = head[:, :n] @ self.items

@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from skanchor._typing import Array
 
-__all__ = ["separating_columns"]
+__all__ = ["Separation", "separation_of"]
 
 
 _LP_ROWS = 20_000
 _TOLERANCE = 1e-7
 
 
-def separating_columns(design: Array, y: Array) -> tuple[NDArray[np.intp], bool]:
-    """Columns along which the likelihood rises without end.
+@dataclass(frozen=True, slots=True)
+class Separation:
+    """Columns along which a likelihood rises without end.
+
+    Attributes
+    ----------
+    columns : ndarray
+        The columns that each separate alone; without any such, the columns of a
+        separating direction; empty where there is none.
+    alone : bool
+        Whether each of them separates alone.
+    n_rows : int
+        Rows that the columns are not zero in, whose outcomes they settle.
+    """
+
+    columns: NDArray[np.intp]
+    alone: bool
+    n_rows: int
+
+
+def separation_of(design: Array, y: Array) -> Separation:
+    """Find columns along which the likelihood rises without end.
 
     A direction b separates where ``x'b`` is never negative for rows won, never positive
     for rows lost, zero for ties, and not zero throughout. Ties on the boundary
@@ -31,11 +53,7 @@ def separating_columns(design: Array, y: Array) -> tuple[NDArray[np.intp], bool]
 
     Returns
     -------
-    columns : ndarray
-        The columns that each separate alone; without any such, the columns of a
-        separating direction; empty where there is none.
-    alone : bool
-        Whether each of them separates alone.
+    Separation
     """
     unit = np.abs(design).max(axis=0, initial=0.0)
     design = design / np.where(unit > 0, unit, 1.0)
@@ -54,7 +72,8 @@ def separating_columns(design: Array, y: Array) -> tuple[NDArray[np.intp], bool]
     eye = np.eye(design.shape[1])
     alone = np.flatnonzero(separates(eye) | separates(-eye))
     if len(alone) or not len(signed):
-        return alone, True
+        settled = (np.abs(signed[:, alone]) > _TOLERANCE).any(axis=1)
+        return Separation(alone, True, int(settled.sum()))
     # What separates all rows separates some of them: the rest is for checking.
     some, ties = (part[:: max(1, -(-len(part) // _LP_ROWS))] for part in (signed, tied))
     found = linprog(
@@ -66,5 +85,7 @@ def separating_columns(design: Array, y: Array) -> tuple[NDArray[np.intp], bool]
         bounds=(-1.0, 1.0),
     )
     if found.x is None or not separates(found.x[:, None])[0]:
-        return np.empty(0, dtype=np.intp), False
-    return np.flatnonzero(np.abs(found.x) > 1e-6), False
+        return Separation(np.empty(0, dtype=np.intp), False, 0)
+    settled = np.abs(signed @ found.x) > _TOLERANCE
+    columns = np.flatnonzero(np.abs(found.x) > 1e-6)
+    return Separation(columns, False, int(settled.sum()))

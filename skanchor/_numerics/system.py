@@ -55,9 +55,9 @@ class RieszProblem:
         RieszSystem
         """
         layout = self.layout
-        total, identity = layout.empty(2), None
+        total, identity = layout.no_information(), None
         layout.add_information(total, PEOPLE, self.people, 1.0)
-        human = layout.reduce(total, self.factor)
+        human = layout.reduce_information(total, self.factor)
         projections: list[Projection | None] = []
         for m, block in enumerate(blocks):
             projections.append(None if block is None else block.projection)
@@ -90,7 +90,7 @@ class RieszProblem:
         )
 
     def _with_prior(self, total: Array) -> Array:
-        joint = self.layout.reduce(total, self.factor)
+        joint = self.layout.reduce_information(total, self.factor)
         if self.factor is not None:
             # The prior of the item effects is one more observation each.
             tail = np.arange(self.layout.size)[self.layout.at["deviation"]]

@@ -43,7 +43,8 @@ class JointLikelihood(TwoStages, RankingEstimator):
         judges = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = layout.cut(m, arrivals=True)
-            blocks = [cut.order[:, None]] if self.calibrator_.position_effect else []
+            displayed = self.calibrator_.has_position_effect_[judge]
+            blocks = [cut.order[:, None]] if displayed else []
             weight, ridge = columns_of(fits.weights, cut.rows), None
             if self.uses_features:
                 learner: Any = self.calibrator_.biases_[judge]
@@ -59,12 +60,15 @@ class JointLikelihood(TwoStages, RankingEstimator):
             judges.append(
                 LinearRows(cut.incidence, own, weight, first, ridge, layout.work)
             )
-        has_position = self.calibrator_.position_effect
+        displayed = self.calibrator_.has_position_effect_[X.judges].tolist()
         parameters = Parameters(
             selectors(X.is_new, zero_sum_basis(len(fits.historical))),
             len(judges),
-            has_position=has_position,
-            widths=tuple(rows.own.shape[1] - has_position for rows in judges),
+            positions=tuple(displayed),
+            widths=tuple(
+                rows.own.shape[1] - has
+                for rows, has in zip(judges, displayed, strict=True)
+            ),
         )
         return JointModel(parameters, human, judges, unit_scale=not self._human)
 
@@ -136,12 +140,12 @@ class JointLikelihood(TwoStages, RankingEstimator):
         fitted = self.calibrator_
         for judge, part in zip(fitted.biases_, model.parts(), strict=True):
             own = self._values[part]
-            n_parametric = 1 + int(fitted.position_effect)
+            n_parametric = 1 + int(fitted.has_position_effect_[judge])
             learner: Any = fitted.biases_[judge]
             learner.parametric_coef_ = own[:n_parametric]
             learner.coef_ = own[n_parametric:]
             fitted.sensitivities_[judge] = own[0]
-            if fitted.position_effect:
+            if n_parametric > 1:
                 fitted.position_effects_[judge] = own[1]
 
     def _sandwich(

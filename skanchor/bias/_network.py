@@ -81,7 +81,9 @@ class NetworkBias(ContrastMixin, BaseEstimator):
         Where the body is trained, such as ``"cuda"``; predictions run on the CPU.
     random_state : int, RandomState or None, default=0
         Seed of the first weights and of the batches. Fits are reproducible unless it
-        is None; torch's global generator is left alone.
+        is None, in threads as well; torch's global generator is left alone. Fits with a
+        ``module``, ``optimizer`` or ``callbacks`` of your own, which may draw from that
+        generator, borrow it one at a time.
     loss : {"logistic", "squared"}, default="logistic"
         Loss of the contrasts.
     **kwargs : dict

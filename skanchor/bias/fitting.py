@@ -49,7 +49,7 @@ def fit_all(
         derive_seeds(learner, seed_offset)
     waiting = list(range(len(learners)))
     while waiting:
-        together = _fitted_together(learners, waiting)
+        together = _fitted_together(learners, tasks, waiting)
         waiting = [i for i in waiting if i not in together]
         try:
             _fit_group([learners[i] for i in together], [tasks[i] for i in together])
@@ -64,13 +64,21 @@ def fit_all(
             raise
 
 
-def _fitted_together(learners: Sequence[Any], waiting: Sequence[int]) -> list[int]:
+def _fitted_together(
+    learners: Sequence[Any], tasks: Sequence[FitTask], waiting: Sequence[int]
+) -> list[int]:
     """Numbers of the learners that are fitted with the first of those waiting."""
     first = learners[waiting[0]]
     if not hasattr(first, "fit_many"):
         return [waiting[0]]
     unshared = getattr(first, "unshared_params", ())
-    return [i for i in waiting if same_settings(first, learners[i], unshared)]
+    width = np.shape(tasks[waiting[0]].parametric)[1:]
+    return [
+        i
+        for i in waiting
+        if np.shape(tasks[i].parametric)[1:] == width
+        and same_settings(first, learners[i], unshared)
+    ]
 
 
 def _fit_group(learners: Sequence[Any], tasks: Sequence[FitTask]) -> None:

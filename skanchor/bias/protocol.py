@@ -21,6 +21,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import FeaturePairs
 
 __all__ = [
+    "HOW_TO_WRAP",
     "BiasLearner",
     "ContrastMixin",
     "LastStage",
@@ -120,6 +121,13 @@ class ContrastMixin:
         return self.psi(pairs.left) - self.psi(pairs.right)
 
 
+HOW_TO_WRAP = (
+    "BoostedBias(regressor) makes a learner of a regressor, LinearBias(transformer) "
+    "one of a transformer."
+)
+"""What to do with estimators that are no learners themselves."""
+
+
 def named_learner(bias: Any, known: Mapping[str, type]) -> BiasLearner:
     """Turn a name into a learner with default parameters; check any other learner.
 
@@ -142,7 +150,9 @@ def named_learner(bias: Any, known: Mapping[str, type]) -> BiasLearner:
         return known[bias]()  # type: ignore[no-any-return]
     missing = [m for m in ("fit", "contrast", "set_params") if not hasattr(bias, m)]
     if missing:
-        raise TypeError(f"bias learner {bias!r} lacks {', '.join(missing)}().")
+        raise TypeError(
+            f"bias learner {bias!r} lacks {', '.join(missing)}(). {HOW_TO_WRAP}"
+        )
     return bias  # type: ignore[no-any-return]
 
 

@@ -11,16 +11,24 @@ from typing import Any
 from sklearn.utils._param_validation import HasMethods
 
 from skanchor.bias._auto import CANDIDATES, AutoBias
-from skanchor.bias.protocol import BiasLearner, named_learner
+from skanchor.bias.protocol import HOW_TO_WRAP, BiasLearner, named_learner
 
 __all__ = ["LEARNER_CONSTRAINT", "learner_for", "make_learner"]
 
 LEARNERS: dict[str, type] = {**CANDIDATES, "auto": AutoBias}
 
+
+class _LearnerMethods(HasMethods):
+    """The methods of a learner, and how other estimators become one."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} ({HOW_TO_WRAP.rstrip('.')})"
+
+
 # Names are checked by make_learner, the one place that knows them.
 LEARNER_CONSTRAINT: list[Any] = [
     str,
-    HasMethods(["fit", "contrast", "set_params"]),
+    _LearnerMethods(["fit", "contrast", "set_params"]),
     dict,
 ]
 

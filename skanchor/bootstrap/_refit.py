@@ -19,6 +19,7 @@ from skanchor._typing import Array
 from skanchor.bootstrap._checkpoint import Checkpoint
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
+from skanchor.bootstrap._run_key import run_key
 from skanchor.comparisons import decide_roles
 from skanchor.exceptions import DataWarning
 from skanchor.folds import stream_plan
@@ -93,7 +94,9 @@ def bootstrap(
         Shows a progress bar when positive.
     checkpoint : path, optional
         File that keeps the finished blocks. If it exists, and was written for the same
-        data and settings, the run goes on from there.
+        data, roles, methods, settings, seed and versions, the run goes on from there,
+        also for more resamples; the file of another run, or a damaged one, is an error.
+        Functions among the settings count by their names.
 
     Returns
     -------
@@ -135,9 +138,9 @@ def bootstrap(
     roles = decide_roles(sample.X, sample.weight, new_models)
     order = _side_by_side(sample.with_battles(roles))
     rows = sample[order]
-    checkpoints = Checkpoint.open(
-        checkpoint, random_state, sample, (dict(methods), n_inner, tol)
-    )
+    options = {"n_inner": int(n_inner), "tol": tol, "batched": bool(batched)}
+    key = {} if checkpoint is None else run_key(sample, methods, fitted, **options)
+    checkpoints = Checkpoint.open(checkpoint, random_state, key)
     resampler = Resampler(rows.with_battles(roles[order]), checkpoints.seed)
     task = _RefitTask(
         rows.with_battles(rows.X.as_preferences()),
@@ -148,10 +151,7 @@ def bootstrap(
         tol,
         batched,
     )
-    sizes = {
-        number: min(resampler.block, int(n_resamples) - begin)
-        for number, begin in enumerate(range(0, int(n_resamples), resampler.block))
-    }
+    sizes = _block_sizes(int(n_resamples), resampler.block)
     # The last block of a shorter run may hold too few.
     done, first = checkpoints.blocks, next(iter(fitted))
     todo = [b for b in sizes if b not in done or len(done[b][first][0]) < sizes[b]]
@@ -170,6 +170,12 @@ def bootstrap(
         )
         for name in fitted
     }
+
+
+def _block_sizes(n: int, block: int) -> dict[int, int]:
+    """Resamples of each block by its number."""
+    begins = range(0, n, block)
+    return {number: min(block, n - begin) for number, begin in enumerate(begins)}
 
 
 def _check_counts(n_resamples: Any, n_inner: Any) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.command import BadInputError, Command
-from skanchor.cli.streams import print_result
+from skanchor.cli.output import add_force, check_file
+from skanchor.cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
         "without it only say what they are",
     )
+    add_force(parser)
     parser.add_argument(
         "--texts",
         action="store_true",
@@ -58,7 +60,8 @@ def _fetch(options: argparse.Namespace) -> None:
     from skanchor.io import write_atomically
 
     suffix = Path(options.output).suffix.lower()
-    write_atomically(options.output, _content(found.frame, suffix))
+    content = _content(found.frame, suffix)
+    write_atomically(options.output, content, overwrite=options.force)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -66,14 +69,14 @@ def _check(options: argparse.Namespace) -> None:
     if options.texts and options.name not in _TEXTS:
         raise BadInputError(f"--texts: {options.name} comes without texts")
     if options.output is None:
+        check_stdout()
         return
     path = Path(options.output)
     if path.suffix.lower() not in _SUFFIXES:
         raise BadInputError(
             f"--output {path}: unknown format; known are {', '.join(_SUFFIXES)}"
         )
-    if not path.parent.is_dir():
-        raise BadInputError(f"{path}: there is no directory {path.parent}")
+    check_file(options)
 
 
 def _content(battles: pd.DataFrame, suffix: str) -> str | bytes:
@@ -81,8 +84,9 @@ def _content(battles: pd.DataFrame, suffix: str) -> str | bytes:
         return battles.to_parquet(index=False)
     if suffix == ".jsonl":
         return battles.to_json(orient="records", lines=True, force_ascii=False)
-    separator = "\t" if suffix == ".tsv" else ","
-    return battles.to_csv(index=False, sep=separator, lineterminator="\n")
+    from skanchor.io.spreadsheet import separated
+
+    return separated(battles, "\t" if suffix == ".tsv" else ",")
 
 
 FETCH = Command(

@@ -1,4 +1,4 @@
-"""Where a result goes, and in which form: ``--json`` and ``--output``."""
+"""Where a result goes, and in which form: ``--json``, ``--output`` and ``--force``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor.cli.command import BadInputError
-from skanchor.cli.streams import print_result
+from skanchor.cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor.anchor import AnchorPipeline
 
-__all__ = ["add_output", "check_output", "deliver"]
+__all__ = ["add_force", "add_output", "check_file", "check_output", "deliver"]
 
 # What is written under a suffix.
 _OUTPUTS = {
@@ -41,11 +41,20 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         help="write to FILE, not to the screen: JSON where FILE ends in .json, the "
         "leaderboard as a table in .csv, .tsv or .parquet, text in .txt or no suffix",
     )
+    add_force(parser)
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add the flag without which a file that exists is not written over."""
+    parser.add_argument(
+        "--force", action="store_true", help="let --output write over a file"
+    )
 
 
 def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
     """Refuse a file that could not be written once the work is done, or is read."""
     if options.output is None:
+        check_stdout()
         return
     suffix = _suffix(options)
     if suffix not in _OUTPUTS:
@@ -58,17 +67,28 @@ def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> Non
             f"--json does not go with --output {options.output}; drop one, or "
             "choose a name that ends in .json"
         )
-    folder = Path(options.output).parent
-    if os.path.isdir(options.output):
-        raise BadInputError(f"{options.output}: is a directory")
-    if not folder.is_dir():
-        raise BadInputError(f"{options.output}: there is no directory {folder}")
     for path in inputs:
         if os.path.exists(path) and os.path.exists(options.output):
             if os.path.samefile(path, options.output):
                 raise BadInputError(
                     f"--output {options.output} is a file of battles that is read"
                 )
+    check_file(options)
+
+
+def check_file(options: argparse.Namespace) -> None:
+    """Refuse a file that could not be written, or exists, without ``--force``."""
+    from skanchor.io.atomic import check_writable
+
+    path = Path(options.output)
+    if not path.parent.is_dir():
+        raise BadInputError(f"{path}: there is no directory {path.parent}")
+    try:
+        check_writable(options.output, overwrite=options.force)
+    except FileExistsError:
+        raise BadInputError(
+            f"{options.output}: exists; write over it with --force"
+        ) from None
 
 
 def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
@@ -85,7 +105,7 @@ def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
     if options.output is not None:
         from skanchor.io import write_atomically
 
-        write_atomically(options.output, content)
+        write_atomically(options.output, content, overwrite=options.force)
     else:
         assert isinstance(content, str)
         print_result(content)
@@ -101,11 +121,12 @@ def _json(pipeline: AnchorPipeline, level: float) -> str:
 
 
 def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
-    board = board.rename_axis("model")
+    from skanchor.io.spreadsheet import separated
+
+    board = board.rename_axis("model").reset_index()
     if suffix == ".parquet":
-        return board.reset_index().to_parquet(index=False)
-    separator = "\t" if suffix == ".tsv" else ","
-    return board.to_csv(sep=separator, lineterminator="\n")
+        return board.to_parquet(index=False)
+    return separated(board, "\t" if suffix == ".tsv" else ",")
 
 
 def _text(
@@ -113,7 +134,10 @@ def _text(
 ) -> str:
     from skanchor.reports import leaderboard_text, render
 
-    text = leaderboard_text(board, options.level, pipeline.result_.inputs)
+    result = pipeline.result_
+    found = result.diagnostics
+    notes = [] if found is None else found.disagreements()
+    text = leaderboard_text(board, options.level, result.inputs, notes)
     if options.output is not None or not sys.stdout.isatty():
         return render(text)
     from rich.console import Console

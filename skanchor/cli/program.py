@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn
 
 from skanchor.cli.command import BadInputError, Parser
 from skanchor.cli.fetch import FETCH
 from skanchor.cli.rank import RANK
-from skanchor.cli.streams import drop_stdout, print_error, show_own_warnings
+from skanchor.cli.signals import exit_code, raised_as_interrupts
+from skanchor.cli.streams import (
+    drop_stdout,
+    print_error,
+    print_line,
+    print_result,
+    show_own_warnings,
+)
 
 __all__ = ["COMMANDS", "main"]
 
@@ -19,22 +26,22 @@ COMMANDS = (RANK, FETCH)
 """Every command."""
 
 _BAD_INPUT = 2
-_INTERRUPTED = 130  # as a shell reports a program that SIGINT ended
-_BROKEN_PIPE = 141  # and SIGPIPE
+_BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit code: 0, or 2 on bad input."""
     try:
-        cause = _run(argv)
+        with raised_as_interrupts():
+            cause = _run(argv)
         if cause is not None:
             print_error(cause)
         return 0 if cause is None else _BAD_INPUT
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
-    except KeyboardInterrupt:
-        print("skanchor: interrupted", file=sys.stderr)
-        return _INTERRUPTED
+    except KeyboardInterrupt as interrupt:
+        print_line("interrupted")
+        return exit_code(interrupt)
     except BrokenPipeError:
         drop_stdout()
         return _BROKEN_PIPE
@@ -60,6 +67,10 @@ def _run(argv: Sequence[str] | None) -> str | None:
         from skanchor.cli.wording import worded
 
         return worded(error) or type(error).__name__
+    except BrokenProcessPool:
+        return (
+            "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
+        )
     except Exception as error:
         # Of pyarrow's errors not all are ValueErrors; its import is too slow for above.
         if type(error).__module__.partition(".")[0] != "pyarrow":
@@ -96,5 +107,5 @@ class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
         from importlib.metadata import version
 
-        print(f"skanchor {version('skanchor')}")
+        print_result(f"skanchor {version('skanchor')}\n")
         parser.exit()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.output import add_output, check_output, deliver
+from skanchor.cli.streams import is_watched
 from skanchor.cli.table import (
     add_table,
     check_table,
@@ -54,8 +54,10 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--position-effect",
-        action="store_true",
-        help="let each judge favour the side shown first",
+        action=argparse.BooleanOptionalAction,
+        default="auto",
+        help="whether each judge may favour the side shown first (default: wherever "
+        "its rows can show that)",
     )
     parser.add_argument(
         "--item-effects",
@@ -64,6 +66,14 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         help="whether judges deviate from models beyond score and features: auto lets "
         "a test decide, random takes such deviations into account, conservative even "
         "more of them, none leaves them out (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--historical-fit",
+        choices=["joint", "two-step"],
+        default="two-step",
+        help="what decides the scores of models with votes: two-step takes votes "
+        "alone, joint votes and verdicts together, which needs far fewer votes "
+        "(default: %(default)s)",
     )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
@@ -83,9 +93,10 @@ def _rank(options: argparse.Namespace) -> None:
         cv=options.folds,
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
+        historical_fit=options.historical_fit,
         n_jobs=options.jobs,
         random_state=options.seed,
-        verbose=int(sys.stderr.isatty()),
+        verbose=int(is_watched()),
         weights=meaning,
     )
     pipeline.fit(X, y, sample_weight=weight, groups=groups_of(X, options))

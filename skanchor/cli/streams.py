@@ -1,4 +1,7 @@
-"""What is printed: results on stdout, errors and warnings in one line on stderr."""
+"""What is printed: results on stdout, errors and warnings in one line on stderr.
+
+Both streams may be closed, which makes them None, or break while they are written.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,34 @@ import sys
 import warnings
 from typing import Any
 
-__all__ = ["drop_stdout", "print_error", "print_result", "show_own_warnings"]
+from skanchor._text import printable
+from skanchor.cli.command import BadInputError
+
+__all__ = [
+    "check_stdout",
+    "drop_stdout",
+    "is_watched",
+    "print_error",
+    "print_line",
+    "print_result",
+    "show_own_warnings",
+]
+
+
+def is_watched() -> bool:
+    """Whether somebody may be looking at stderr, so that a bar is of use."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def check_stdout() -> None:
+    """Refuse a stdout that is closed, before any work is done for it."""
+    if sys.stdout is None:
+        raise BadInputError("standard output is closed")
 
 
 def print_result(text: str) -> None:
     """Print on stdout what its encoding can hold."""
+    check_stdout()
     encoding = sys.stdout.encoding or "utf-8"
     # A terminal that lacks a letter must not break on a model's name.
     if "\u2500".encode(encoding, "ignore") == b"":
@@ -32,13 +58,26 @@ def drop_stdout() -> None:
     try:
         stdout = sys.stdout.fileno()
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
-    except (OSError, ValueError):
+    except (AttributeError, OSError, ValueError):
         pass
 
 
 def print_error(message: str) -> None:
     """Print in one line on stderr what is wrong."""
-    print(f"skanchor: error: {_line(message)}", file=sys.stderr)
+    print_line(f"error: {message}")
+
+
+def print_line(message: str) -> None:
+    """Print one line on stderr, if there is anything that takes it."""
+    # Without a stream, `print` would take stdout.
+    if sys.stderr is None:
+        return
+    line = printable(" ".join(message.split()))
+    try:
+        print(f"skanchor: {line}", file=sys.stderr, flush=True)
+    except OSError:
+        # Nobody listens; the exit code tells.
+        pass
 
 
 def show_own_warnings() -> None:
@@ -49,13 +88,9 @@ def show_own_warnings() -> None:
     from skanchor.exceptions import SkanchorWarning
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
-        print(f"skanchor: warning: {_line(worded(message))}", file=sys.stderr)
+        print_line(f"warning: {worded(message)}")
 
     warnings.simplefilter("ignore")
     for category in (SkanchorWarning, ConvergenceWarning):
         warnings.simplefilter("always", category)
     warnings.showwarning = show
-
-
-def _line(message: str) -> str:
-    return " ".join(message.split())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from skanchor.cli.command import BadInputError
+from skanchor.cli.streams import is_watched
 
 __all__ = ["add_table", "check_table", "groups_of", "load_battles", "weights_of"]
 
@@ -216,7 +216,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             tie_margin=options.tie_margin,
             drop_invalid=options.drop_invalid,
             ids=_group_names(options),
-            verbose=int(sys.stderr.isatty()),
+            verbose=int(is_watched()),
         )
         counted = COUNTED in table.attrs["formats"].values()
 

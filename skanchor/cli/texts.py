@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from skanchor.cli.command import BadInputError
+from skanchor.cli.streams import is_watched
 
 __all__ = ["with_text_features"]
 
@@ -38,5 +38,5 @@ def with_text_features(table: Any, given: str | None) -> Any:
 
     names = [column_called(table.columns, name) or name for name in names]
     pairs = list(zip(names[::2], names[1::2], strict=True))
-    features = ResponseFeatures(columns=pairs, verbose=int(sys.stderr.isatty()))
+    features = ResponseFeatures(columns=pairs, verbose=int(is_watched()))
     return features.fit_transform(table)

@@ -34,6 +34,8 @@ ADVICE = {
     "'model_a' or 'model_b'.",
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
+    Remedy.LEAVE_OUT_TIES: None,
+    Remedy.SPLIT_BY_SOURCE: None,
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
@@ -42,6 +44,8 @@ ADVICE = {
     Remedy.USE_COUNTS: "If a row stands for so many, give --weights frequency.",
     Remedy.GIVE_GROUPS: None,
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
+    Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",
+    Remedy.FIT_JOINTLY: "--historical-fit joint can place them by judge rows.",
     Remedy.BOUND_SCORES: "Add comparisons.",
     Remedy.ADD_VOTES: "Add votes.",
     Remedy.PLACE_BY_JUDGES: "Name them with --new to place them with the judges' help, "
@@ -50,11 +54,13 @@ ADVICE = {
     "with --new, so that judge rows place them, too.",
     Remedy.STEADY_CORRECTION: "Add rows or use fewer folds.",
     Remedy.SHRINK_BIAS: None,
-    Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge or the feature.",
+    Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
+    Remedy.DROP_FEATURES: "Drop the feature with --drop-features, or the judge with "
+    "--drop-judges.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "
-    "else drop the judge, or give --position-effect.",
-    Remedy.SWAP_SIDES: "Leave out --position-effect, or add rows with the sides "
-    "swapped.",
+    "else drop the judge, or leave out --no-position-effect.",
+    Remedy.SWAP_SIDES: "Give --no-position-effect, or add rows with the sides swapped.",
+    Remedy.FIT_POSITION: "Leave out --no-position-effect.",
 }
 """Every kind of advice; None where the command line has no flag for it."""
 

@@ -6,15 +6,16 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._checks import check_unmasked
 from skanchor._typing import Array
 from skanchor.comparisons.features import as_float, feature_blocks, feature_stems
 from skanchor.comparisons.labels import (
     argsort_labels,
     code_labels,
     constant,
+    factorize,
     merge_labels,
     to_numpy,
 )
@@ -106,6 +107,7 @@ def _judges(frame: nw.DataFrame[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def _from_array(table: Any) -> EncodedRows:
     from sklearn.utils import check_array
 
+    check_unmasked("X", table)
     values = check_array(table, dtype=None, ensure_all_finite=False)
     if values.shape[1] < 2:
         raise BattlesError(
@@ -145,8 +147,9 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
 
 def _display_order(shown: NDArray[Any]) -> Array:
     shown = shown.astype(object)
-    missing = pd.isna(shown)
-    unknown = [value for value in pd.unique(shown[~missing]) if value not in _SIDES]
+    codes, values = factorize(shown, "Column 'shown_first'")
+    missing = codes < 0
+    unknown = [value for value in values if value not in _SIDES]
     if unknown:
         raise BattlesError(
             f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' or "

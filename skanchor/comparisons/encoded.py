@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skanchor._typing import Array
 from skanchor.comparisons.door import read_rows
 from skanchor.comparisons.judge_rows import JudgeRows
-from skanchor.comparisons.labels import align, label_list, same_labels
+from skanchor.comparisons.labels import align, is_in, label_list, same_labels
 from skanchor.comparisons.rows import EncodedRows
 from skanchor.exceptions import BattlesError
 
@@ -151,7 +151,8 @@ class Comparisons:
         """Refuse: rows of models, judges and learned columns are no array."""
         raise TypeError(
             "Comparisons cannot become one array; its columns are arrays, such as "
-            "left, right, judge and features_left."
+            "left, right, judge and features_left. A transformer of features belongs "
+            "into LinearBias(feature_map=transformer)."
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -376,6 +377,13 @@ class Comparisons:
         if names == self.feature_names:
             return self
         return replace(self, rows=self.rows.with_features(names))
+
+    def without_order(self, judges: NDArray[Any]) -> Comparisons:
+        """Return the rows, the display order of these judges' rows unknown."""
+        hit = np.append(is_in(self.judges, judges), [False, False])[self.judge]
+        if not self.order[hit].any():
+            return self
+        return self.with_rows(order=np.where(hit, 0.0, self.order))
 
     def without_features(self) -> Comparisons:
         """Return the rows without their features, so that slicing is cheap."""

@@ -18,6 +18,9 @@ from skanchor.warning_log import warn
 
 __all__ = ["as_float", "feature_blocks", "feature_kind", "feature_stems", "stems_of"]
 
+LARGEST = 1e100
+"""Largest absolute value of a feature, whose products are floats, too."""
+
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 
 
@@ -63,7 +66,8 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         if set(kinds) == {"text", "number"}:
             types = ", ".join(str(column.dtype) for column in columns)
             raise BattlesError(
-                f"Columns {stem}_a and {stem}_b differ in type: {types}."
+                f"Columns {stem}_a and {stem}_b differ in type: {types}"
+                f"{_first_word(columns[kinds.index('text')])}."
             )
         if kinds == ["number", "number"]:
             (suspects if feature_label(stem) is None else kept).append(stem)
@@ -111,6 +115,14 @@ def feature_kind(column: nw.Series[Any]) -> str:
     return "other"
 
 
+def _first_word(column: nw.Series[Any]) -> str:
+    """Say where a column of text holds something other than a number, if it does."""
+    for row, text in enumerate(column.cast(nw.String).to_list()):
+        if text is not None and not is_number(text):
+            return f"; row {row} of {column.name} holds {text!r:.60}"
+    return ""
+
+
 def _reads_as_numbers(column: nw.Series[Any]) -> bool:
     """Whether the first few texts of a column are numbers."""
     head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
@@ -139,6 +151,9 @@ def as_float(values: NDArray[Any], name: str) -> Array:
         raise BattlesError(f"Complex data not supported: feature {name!r}.")
     try:
         result = np.asarray(values, dtype=np.float64)
+    except OverflowError:
+        # An integer of hundreds of digits.
+        result = np.array([_float(value) for value in values])
     except (TypeError, ValueError) as error:
         example = next(
             (value for value in values if not isinstance(value, (int, float))), None
@@ -148,9 +163,23 @@ def as_float(values: NDArray[Any], name: str) -> Array:
             f"Feature {name!r} must be numeric: argument must be a string or a real "
             f"number, got {example!r}."
         ) from None
-    if np.isinf(result).any():
+    largest = np.abs(result).max(initial=0.0, where=~np.isnan(result))
+    if np.isinf(largest):
         raise BattlesError(
             f"Feature {name!r} contains infinity, first in row "
             f"{int(np.argmax(np.isinf(result)))}."
         )
+    if largest > LARGEST:
+        row = int(np.argmax(np.abs(result) > LARGEST))
+        raise BattlesError(
+            f"Feature {name!r} is too large to compute with: row {row} holds "
+            f"{result[row]:.3g}. Rescale it, or drop the row."
+        )
     return result
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor.comparisons.labels import to_numpy
+from skanchor.comparisons.labels import exact_values, factorize
 from skanchor.comparisons.table import as_frame
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
@@ -62,7 +62,7 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     n_rows, n_nodes = len(frame), len(frame)
     rows, nodes = [], []
     for name in columns:
-        codes, values = pd.factorize(to_numpy(frame[name]))
+        codes, values = factorize(exact_values(frame[name]), f"Column {name!r}")
         linked = np.flatnonzero(codes >= 0)
         rows.append(linked)
         nodes.append(n_nodes + codes[linked])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -18,6 +18,7 @@ __all__ = [
     "argsort_labels",
     "code_labels",
     "constant",
+    "exact_values",
     "factorize",
     "is_constant",
     "is_in",
@@ -35,13 +36,35 @@ __all__ = [
 # of a step that stays in the cache.
 _MANY, _STEP = 10_000, 1 << 16
 
+# Whole numbers up to this one are floats, too.
+_EXACT_FLOATS = 1 << 53
+
 # Python places no two objects closer together, in bytes.
 _ALIGNMENT = 16
 
 
 def to_numpy(column: nw.Series[Any]) -> NDArray[Any]:
-    """Values of a column as an array."""
+    """Values of a column as an array; integers of 128 bits as objects."""
+    if column.dtype in (nw.Int128, nw.UInt128):
+        # A type that numpy lacks.
+        return _objects(column)
     return np.asarray(column.to_numpy())
+
+
+def exact_values(column: nw.Series[Any]) -> NDArray[Any]:
+    """Values of a column of labels as an array that tells all of them apart.
+
+    Integers beside nulls do not become floats, which merge large ones.
+    """
+    if column.dtype.is_integer() and column.is_null().any():
+        return _objects(column)
+    return to_numpy(column)
+
+
+def _objects(column: nw.Series[Any]) -> NDArray[Any]:
+    result = np.empty(len(column), dtype=object)
+    result[:] = column.to_list()
+    return result
 
 
 def code_labels(
@@ -57,13 +80,16 @@ def code_labels(
                 f"row {int(np.argmax(missing))}."
             )
         return codes, labels
-    values = to_numpy(column) if isinstance(column, nw.Series) else column
+    values = exact_values(column) if isinstance(column, nw.Series) else column
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: id column {name!r}.")
     if values.dtype.kind in "iu":
         return _integer_codes(values)
     if values.dtype.kind == "U":
         values = values.astype(object)
+    elif values.dtype == np.float16:
+        # pandas has no index of them.
+        values = values.astype(np.float64)
     if values.dtype.kind == "O":
         for value in values[:1]:
             known = isinstance(value, (str, int, float, np.generic))
@@ -72,7 +98,7 @@ def code_labels(
                     f"Ids in column {name!r} must be strings or numbers: argument must "
                     f"be a string or a real number, got {type(value).__name__}."
                 )
-    codes, labels = factorize(values)
+    codes, labels = factorize(values, f"Column {name!r}")
     missing = codes < 0
     if missing.any():
         raise BattlesError(
@@ -88,7 +114,13 @@ def label_list(name: str, labels: Iterable[Any]) -> list[Any]:
     """List the labels of a parameter; refuse a text, whose letters it would list."""
     if isinstance(labels, str):
         raise TypeError(f"{name} must be a list of labels, got the text {labels!r}.")
-    return list(labels)
+    labels = list(labels)
+    for label in labels:
+        if not isinstance(label, Hashable):
+            raise TypeError(
+                f"{name} must be a list of labels, got one that holds {label!r}."
+            )
+    return labels
 
 
 def constant(value: float, size: int) -> NDArray[Any]:
@@ -124,7 +156,7 @@ def text_codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
 
 def _integer_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     low, high = value_range(values)
-    if high - low >= len(values):
+    if high - low >= len(values) or high > np.iinfo(np.intp).max:
         codes, labels = pd.factorize(values)
         return codes.astype(np.intp), labels
     # Numbers of a narrow range need no table of hashes.
@@ -156,8 +188,24 @@ def _drop_unused(
     return place.take(codes), labels[used[:-1]]
 
 
-def factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes, -1 where missing, and labels of a column of any kind."""
+def factorize(values: NDArray[Any], what: str) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes, -1 where missing, and labels of a column of any kind.
+
+    What the column is called is for an error to name it.
+    """
+    try:
+        return _factorize(values)
+    except TypeError:
+        odd = [value for value in values.tolist() if not isinstance(value, Hashable)]
+        if not odd:
+            raise
+        raise BattlesError(
+            f"{what} holds {odd[0]!r:.40}, a {type(odd[0]).__name__}; give text or "
+            "numbers."
+        ) from None
+
+
+def _factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if values.dtype.kind == "O" and len(values) > _MANY:
         # Equal strings of a column that was read from a file mostly are one object,
         # and addresses are told apart much faster than texts.
@@ -208,7 +256,7 @@ def merge_labels(
     columns: Sequence[tuple[NDArray[np.intp], NDArray[Any]]],
 ) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
     """Bring coded columns to one sorted vocabulary."""
-    stacked = np.concatenate([labels for _, labels in columns])
+    stacked = _stacked([labels for _, labels in columns])
     codes, labels = pd.factorize(stacked)
     rank = argsort_labels(labels, "model_a and model_b")
     place = np.empty(len(labels), dtype=np.intp)
@@ -221,6 +269,20 @@ def merge_labels(
         result.append(column_codes if same else moved.take(column_codes))
         start = stop
     return np.asarray(labels)[rank], result
+
+
+def _stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Labels of several columns in one array, of a type that merges none of them."""
+    kinds = {part.dtype.kind for part in parts}
+    if not kinds <= set("iuf") or len(kinds) == 1 or not kinds & set("iu"):
+        return np.concatenate(parts)
+    whole = [part for part in parts if part.dtype.kind in "iu" and len(part)]
+    largest = max(
+        (abs(int(end)) for part in whole for end in value_range(part)), default=0
+    )
+    kind, limit = ("f8", _EXACT_FLOATS) if "f" in kinds else ("i8", 2**63 - 1)
+    exact = kind if largest <= limit else "O"
+    return np.concatenate([part.astype(exact) for part in parts])
 
 
 def argsort_labels(labels: NDArray[Any], name: str) -> NDArray[np.intp]:

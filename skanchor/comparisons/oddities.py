@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
-from skanchor.comparisons.labels import constant, to_numpy
+from skanchor.comparisons.labels import constant, exact_values, factorize
 from skanchor.comparisons.people import HUMAN
-from skanchor.comparisons.spellings import spelt_differently
+from skanchor.comparisons.spellings import appearance, spelt_differently
 from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
@@ -32,8 +32,8 @@ def warn_of_odd_rows(
 ) -> None:
     """Warn of rows and labels that a reader would not expect to be there.
 
-    That is a table whose judges are in a column of another name, labels that differ in
-    blanks or case alone, models that judges and people seem to spell differently,
+    That is a table whose judges are in a column of another name, labels that look
+    alike, models that judges and people seem to spell differently,
     self-comparisons, and copies of a battle where ``prompt_id`` tells battles apart.
 
     Parameters
@@ -88,7 +88,7 @@ def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> 
 
 
 def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
-    """Warn of models and judges whose names differ in blanks or case alone."""
+    """Warn of models and judges whose names can hardly be told apart by eye."""
     if not (_look_alike(X.models) or _look_alike([HUMAN, *X.judges])):
         return
     used = weight > 0
@@ -98,12 +98,20 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
         for alike in _look_alike(labels):
             warn(
                 DataWarning(
-                    f"The {kind}s {alike} differ in blanks or case alone, and each "
-                    f"counts as a {kind} of its own"
+                    f"The {kind}s {_difference(alike)}, and each counts as a {kind} of "
+                    "its own"
                     + (f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else "")
                     + ". Give them one name if they are one."
                 )
             )
+
+
+def _difference(alike: list[str]) -> str:
+    """Name labels that look alike, and say in what they differ."""
+    if len({label.strip().casefold() for label in alike}) == 1:
+        return f"{alike} differ in blanks or case alone"
+    escaped = "" if ascii(alike) == str(alike) else f" ({alike!a})"
+    return f"{alike} look alike but hold different characters{escaped}"
 
 
 def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
@@ -130,11 +138,11 @@ def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
 
 
 def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
-    """Texts that are equal but for case and blanks around them, side by side."""
+    """Texts that look alike, side by side."""
     alike: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
-            alike.setdefault(label.strip().casefold(), []).append(label)
+            alike.setdefault(appearance(label), []).append(label)
     return [same for same in alike.values() if len(same) > 1]
 
 
@@ -161,7 +169,8 @@ def _copies(
     ]
     for name in ("prompt_id", "rater", "turn"):
         if name in frame.columns:
-            columns.append(pd.factorize(to_numpy(frame[name]))[0])
+            values = exact_values(frame[name])
+            columns.append(factorize(values, f"Column {name!r}")[0])
     # Null prompts are not one prompt.
     rows = rows & (columns[5] >= 0)
     key = np.zeros(len(X), dtype=np.intp)

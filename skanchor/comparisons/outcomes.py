@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from skanchor._checks import check_unmasked
 from skanchor._typing import Array
-from skanchor.comparisons.labels import factorize, is_text, text_codes, value_range
+from skanchor.comparisons.labels import (
+    factorize,
+    is_text,
+    text_codes,
+    to_numpy,
+    value_range,
+)
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
 __all__ = ["WINNER_VALUES", "Outcomes", "is_number"]
@@ -47,6 +54,11 @@ class Outcomes:
     classes: NDArray[Any]
     first_wins: int
 
+    @property
+    def tied_labels(self) -> bool:
+        """Whether ties came as labels, beside the two of ``classes``."""
+        return self.classes.dtype.kind in "OUST" and bool((self.values == 0.5).any())
+
     @classmethod
     def encode(
         cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
@@ -57,10 +69,11 @@ class Outcomes:
         """
         if issparse(y):
             raise TypeError("y is sparse; give a dense array of outcomes.")
+        check_unmasked("y", y)
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and is_text(column):
             return cls._of_labels(*text_codes(column), models)
-        values = np.asarray(y)
+        values = np.asarray(y if not isinstance(column, nw.Series) else _array(column))
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
 
@@ -79,12 +92,18 @@ class Outcomes:
     @classmethod
     def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
         if y.dtype.kind in "OUST":
-            codes, labels = factorize(y.astype(object, copy=False))
+            codes, labels = factorize(y.astype(object, copy=False), "y")
             if all(isinstance(label, str) for label in labels):
                 return cls._of_labels(codes, labels, models)
             _refuse_missing_outcomes(codes)
         try:
+            if y.dtype.kind in "mMc":
+                raise TypeError
             values = y.astype(np.float64, copy=False)
+        except OverflowError:
+            raise BattlesError(
+                "Outcomes must be in [0, 1]; there are numbers too large for a float."
+            ) from None
         except (TypeError, ValueError):
             raise BattlesError(
                 "Outcomes must be all labels or all numbers in [0, 1], got "
@@ -94,10 +113,14 @@ class Outcomes:
         low, high = value_range(values)
         if len(values) and not (low >= 0.0 and high <= 1.0):
             bad = ~((values >= 0) & (values <= 1))
+            # The codes that scikit-learn's tools give to three labels.
+            encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
                 f"{float(values[np.argmax(bad)])!r}.",
-                advice=Advice(Remedy.RELABEL_OUTCOMES),
+                advice=Advice(
+                    Remedy.LEAVE_OUT_TIES if encoded else Remedy.RELABEL_OUTCOMES
+                ),
             )
         classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
         return cls(values, classes, 1)
@@ -141,6 +164,12 @@ class Outcomes:
                 f"{classes[0]!r}; both sides must win at least once."
             )
         return cls(codes.astype(np.float64), classes, 1)
+
+
+def _array(column: nw.Series[Any]) -> Any:
+    """What numpy reads of a column: itself, unless numpy lacks its type."""
+    wide = column.dtype in (nw.Int128, nw.UInt128)
+    return to_numpy(column) if wide else column.to_native()
 
 
 def _how_to_recode(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons.encoded import Comparisons
-from skanchor.comparisons.labels import is_in
+from skanchor.comparisons.labels import is_in, label_list
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
 
 __all__ = ["count_rows", "decide_roles", "usable_features"]
@@ -56,13 +56,14 @@ def decide_roles(
     if new_models is None:
         new = tuple(without_votes)
     else:
-        new = tuple(new_models)
+        new = tuple(label_list("new_models", new_models))
         absent = [model for model in new if not is_in(present, [model]).any()]
         if absent:
             raise BattlesError(
                 Term.NEW_MODELS,
                 f" names {absent}, which no battle of positive weight "
                 f"involves; known models are {present[:10].tolist()}.",
+                advice=Advice(Remedy.SPLIT_BY_SOURCE),
             )
         forgotten = without_votes[~is_in(without_votes, new)]
         if len(forgotten):

@@ -1,14 +1,30 @@
 """Names that are probably one model's, spelt in two ways by two files."""
 
+# ruff: noqa: RUF001 (letters that look alike are the matter)
+
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-__all__ = ["spelt_differently"]
+__all__ = ["appearance", "spelt_differently"]
+
+# Letters that are drawn as a Latin one: Cyrillic, Greek; and dashes.
+_TWINS = {
+    ord(twin): latin
+    for twins, latins in (
+        ("АВЕЅІЈКМНОРСТУХ", "ABESIJKMHOPCTYX"),
+        ("аеісјорѕухһԁԛԝӏ", "aeicjopsyxhdqwl"),
+        ("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEZHIKMNOPTYX"),
+        ("αικνορυ", "aikvopu"),
+        ("‐‑‒–—―−", "-------"),
+    )
+    for twin, latin in zip(twins, latins, strict=True)
+}
 
 _BLANK = r"[\s\-_./:]+"
 _DATE = re.compile(rf"{_BLANK}(20\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:[0-2]\d|3[01]))$")
@@ -16,6 +32,37 @@ _WORDS = re.compile(r"[^\W\d_]+|\d+|[^\w\s\-./:]")
 _NEAR = 0.9
 # In a shorter word another letter is as a rule another model: 4 and 4o, it and i.
 _LONG_WORD = 5
+# A longer one is no name, and would take all memory.
+_LONGEST_WORD = 50
+
+
+def appearance(label: str) -> str:
+    """Reduce a name to what can be seen of it.
+
+    Blanks around it and case do not count, nor do letters that no eye sees, the ways in
+    which Unicode composes a letter, and the script that a letter is taken from.
+
+    Parameters
+    ----------
+    label : str
+        The name.
+
+    Returns
+    -------
+    str
+        Equal for names that look alike.
+
+    Examples
+    --------
+    >>> from skanchor.comparisons.spellings import appearance
+    >>> appearance("\uff27PT\u200b-4 ") == appearance("gpt\u20114")
+    True
+    """
+    if not label.isascii():
+        plain = unicodedata.normalize("NFKC", label)
+        seen = (char for char in plain if unicodedata.category(char) != "Cf")
+        label = "".join(seen).translate(_TWINS)
+    return label.strip().casefold()
 
 
 class _Name(NamedTuple):
@@ -27,7 +74,7 @@ class _Name(NamedTuple):
 
     @classmethod
     def of(cls, label: str) -> _Name:
-        vendor, _, rest = label.strip().casefold().rpartition("/")
+        vendor, _, rest = appearance(label).rpartition("/")
         dated = _DATE.search(rest)
         date = re.sub(r"\D", "", dated[1]) if dated else ""
         return cls(_joined(_words(vendor)), _words(_DATE.sub("", rest)), date)
@@ -110,7 +157,7 @@ def _slips(words: tuple[str, ...]) -> set[str]:
     """The name as it is, and with one letter of a long word left out."""
     slips = {" ".join(words)}
     for at, word in enumerate(words):
-        if len(word) >= _LONG_WORD and word.isalpha():
+        if _LONG_WORD <= len(word) <= _LONGEST_WORD and word.isalpha():
             for k in range(len(word)):
                 shorter = word[:k] + word[k + 1 :]
                 slips.add(" ".join((*words[:at], shorter, *words[at + 1 :])))

@@ -1,5 +1,6 @@
 """Signs that an interval should not be trusted, read off a fitted chain."""
 
+from skanchor.diagnostics._arrivals import ArrivalCheck, check_arrivals
 from skanchor.diagnostics._collect import diagnose
 from skanchor.diagnostics._item_check import (
     DETECTED,
@@ -10,13 +11,17 @@ from skanchor.diagnostics._item_check import (
 )
 from skanchor.diagnostics._judges import judge_table
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
     "DETECTED",
+    "ArrivalCheck",
     "Diagnostics",
     "ItemCheck",
     "ModelSums",
+    "check_arrivals",
     "diagnose",
+    "historical_table",
     "item_effects_check",
     "judge_table",
     "score_test",

@@ -12,12 +12,11 @@ from scipy.special import expit
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
-from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
+from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
-from skanchor.diagnostics._thin import historical_table
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -44,7 +43,7 @@ def diagnose(
     plug_in: Array,
     largest: Array,
     check: ItemCheck,
-    btl: BTLRegressor,
+    arrivals: ArrivalCheck,
 ) -> Diagnostics:
     """Collect the diagnostics of one fitted chain.
 
@@ -63,8 +62,8 @@ def diagnose(
         groups.
     check : ItemCheck
         Of the item effects, on the historical rows.
-    btl : BTLRegressor
-        The human scores, to which judges are calibrated.
+    arrivals : ArrivalCheck
+        Of what judges make of the new models.
 
     Returns
     -------
@@ -97,9 +96,27 @@ def diagnose(
         models,
         _deviations(X, system),
         check.p_value,
-        historical=historical_table(sample, btl),
+        arrivals,
+        scale_z=_scale_z(X, system),
         grouped=sample.groups is not None,
     )
+
+
+def _scale_z(X: Comparisons, system: RieszSystem) -> float:
+    """One over the standard error of the log scale of the historical scores.
+
+    ``(l' J^-1 l)^(-1/2)`` for ``l = theta / |theta|^2``, the gradient of the log scale.
+    """
+    assert X.scores is not None
+    direction = np.zeros(len(system.weights))
+    theta = np.where(X.is_new, 0.0, X.scores)
+    square = float(theta @ theta)
+    if not square > 0:
+        return np.nan
+    layout = system.layout
+    direction[layout.at["scores"]] = layout.items.T @ theta / square
+    error = float(np.sum((direction @ system.solver.root) ** 2))
+    return error**-0.5 if error > 0 else np.nan
 
 
 def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataFrame:

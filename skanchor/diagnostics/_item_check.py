@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-DETECTED = 0.05
+DETECTED = 0.2
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
 
 
@@ -46,7 +46,8 @@ class ItemCheck:
         ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
         explains every verdict exactly, as with one that only ties.
     p_value : float
-        Of the test over all judges that can be tested, one if there is none.
+        Of the test over all judges that can be tested, one if there is none; NaN where
+        there are no human scores to test against.
     """
 
     judges: pd.DataFrame
@@ -54,8 +55,13 @@ class ItemCheck:
 
     @property
     def detected(self) -> bool:
-        """Whether ``"auto"`` takes item effects as random."""
-        return self.p_value < DETECTED
+        """Whether ``"auto"`` takes item effects as random: also without a test."""
+        return not self.p_value >= DETECTED
+
+    @classmethod
+    def untested(cls, X: Comparisons) -> ItemCheck:
+        """No test, for votes that alone give the models no scores."""
+        return cls(_table({judge: {} for judge in X.judges.tolist()}), np.nan)
 
 
 def item_effects_check(
@@ -104,10 +110,14 @@ def item_effects_check(
         found.append(by_model)
         rows[judge] = residuals.pearson(by_model.dispersion, slope**2 * error, n_fitted)
         rows[judge] |= by_model.chi_square(error)
+    return ItemCheck(_table(rows), score_test(found, error) if found else 1.0)
+
+
+def _table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
+    """Test of each judge, NaN where there is none."""
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
-    table = table.rename_axis("judge").astype(float)
-    return ItemCheck(table, score_test(found, error) if found else 1.0)
+    return table.rename_axis("judge").astype(float)
 
 
 def _score_error(btl: BTLRegressor, models: NDArray[Any]) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.warning_log import warn
 
@@ -19,6 +20,12 @@ are warned of."""
 
 RESIDUAL_SHARE = 0.05
 """Share of a gradient that the bias functions must leave."""
+
+SCALE_Z = 3.0
+"""Scale of the scores over its standard error: below, the interval is no longer
+symmetric, and covered .89 in a simulation."""
+CHANGED = 0.01
+"""P-value, among all judges, of a change on the rows of new models."""
 
 SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
@@ -78,6 +85,14 @@ class Diagnostics:
         P-value of the item-effects check over all judges; small when judges like or
         dislike models in ways that score and features do not explain (warns below .01
         where the intervals leave this out).
+    scale_z : float
+        One over the standard error of the logarithm of the scale of the historical
+        scores (warns below 3). People alone fix that scale, and it grows with the root
+        of the number of their votes: it says how many are needed.
+    arrivals : ArrivalCheck
+        Whether judges treat new models as they treat old ones, ``arrivals.changes``
+        (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
+        below .01, and widens the interval). The attributes of each are columns.
     historical : DataFrame
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
@@ -97,6 +112,8 @@ class Diagnostics:
     models: pd.DataFrame
     deviations: pd.DataFrame
     item_p: float
+    arrivals: ArrivalCheck
+    scale_z: float = np.nan
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
     coverage: float | None = None
@@ -114,10 +131,12 @@ class Diagnostics:
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
-        return [*self._about_item_effects(), *self._about_judges(),
+        return [*self._about_item_effects(), *self._about_scale(),
+                *self._about_judges(),
                 *self._about_thin_models(),
                 *self._about_information(), *self._about_overlap(),
-                *self._about_new_models()]  # fmt: skip
+                *self._about_new_models(), *self._about_changes(),
+                *self.disagreements()]  # fmt: skip
 
     def _about_item_effects(self) -> Iterator[str]:
         if self.item_p < OVERLOOKED and self.deviations.empty:
@@ -125,6 +144,16 @@ class Diagnostics:
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
                 "they are likely too short."
+            )
+
+    def _about_scale(self) -> Iterator[str]:
+        if self.scale_z < SCALE_Z:
+            needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
+            yield (
+                "The human votes hardly tell the scale of the scores: it is "
+                f"{self.scale_z:.2g} standard errors from zero, and intervals may be "
+                "too short"
+                + (f"; {needed:.2g} times as many would do." if needed < 1e3 else ".")
             )
 
     def _about_judges(self) -> Iterator[str]:
@@ -142,8 +171,8 @@ class Diagnostics:
                     f"Historical model {model!r} has {row['votes']:.0f} human votes: "
                     f"the error of its human score is {row['human_error']:.2f} logits. "
                     "Judges are calibrated to this score, so that it moves those of "
-                    "all new models: add votes, take the model for a new one, or leave "
-                    "it out."
+                    "all new models: fit people and judges jointly, add votes, or take "
+                    "the model for a new one."
                 )
 
     def _about_information(self) -> Iterator[str]:
@@ -197,6 +226,46 @@ class Diagnostics:
                     "verdicts on itself: that it may favour its own answers is not in "
                     "its interval. Leave these rows out where other judges see it."
                 )
+
+    def _about_changes(self) -> Iterator[str]:
+        table = self.arrivals.changes
+        table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
+        table = table.reset_index()
+        # What all share need not be said of each, nor the other way round.
+        shared = table["judge"] == TOGETHER
+        table = table[:1] if shared[:1].any() else table[~shared]
+        for _, row in table.iterrows():
+            judge, change = row["judge"], row["change"]
+            who = "The judges together" if judge == TOGETHER else f"Judge {judge!r}"
+            verb = "" if judge == TOGETHER else "s"
+            what = (
+                f"tell{verb} models apart {row['value']:.2f} times as sharply"
+                if change == "sensitivity"
+                else f"favour{verb} the side shown first by {row['value']:+.2f} logits"
+            )
+            than = "as in" if change == "sensitivity" else "against"
+            yield (
+                f"{who} {what} on the rows of new models {than} history (p = "
+                f"{row['p_adjusted']:.1g}), as if version or prompt had changed: taken "
+                f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
+            )
+
+    def disagreements(self) -> list[str]:
+        """Say about which new models the judges disagree, and what was done."""
+        table = self.arrivals.models
+        new = table.index.isin(self.models.index)
+        most = (table["chi2"] / table["df"])[~new].max()
+        said = []
+        for model, row in table[new & (table["p_value"] < DISAGREE)].iterrows():
+            above = row["chi2"] / row["df"] > most
+            than = "about any old model" if above else "chance allows"
+            said.append(
+                f"Judges disagree about {model!r} more than {than}: they place it "
+                f"from {row['lowest']:.1f} to {row['highest']:.1f} "
+                f"(p = {row['p_value']:.1g}). Its error is scaled up by "
+                f"{row['scale']:.1f}."
+            )
+        return said
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""

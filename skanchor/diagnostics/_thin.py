@@ -12,7 +12,9 @@ from skanchor.sample import Sample
 __all__ = ["historical_table"]
 
 
-def historical_table(sample: Sample, btl: BTLRegressor) -> pd.DataFrame:
+def historical_table(
+    sample: Sample, btl: BTLRegressor, *, calibrated: bool
+) -> pd.DataFrame:
     """Human votes of each historical model, and the error of its human score.
 
     Parameters
@@ -21,6 +23,8 @@ def historical_table(sample: Sample, btl: BTLRegressor) -> pd.DataFrame:
         Rows in their roles.
     btl : BTLRegressor
         Fitted to the human rows.
+    calibrated : bool
+        Whether judges are calibrated to its scores, taken for exact.
 
     Returns
     -------
@@ -38,7 +42,8 @@ def historical_table(sample: Sample, btl: BTLRegressor) -> pd.DataFrame:
         verdicts += np.bincount(side[rows], weight, minlength=len(index))
     # Noise in a regressor makes its slope, the sensitivity, too small by this share.
     spread = float(weight @ X.score_differences[rows] ** 2)
-    noise = verdicts * error**2 / spread if spread > 0 else np.nan
+    exact = calibrated and spread > 0
+    noise = verdicts * error**2 / spread if exact else np.nan
     table = pd.DataFrame(
         {
             "votes": np.asarray(votes, dtype=float),

@@ -13,11 +13,15 @@ from skanchor.io._encoding import encoding_of, require_encoding
 from skanchor.io._format import Format, to_pandas
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._source import Source
+from skanchor.io.spreadsheet import unmarked
 
 if TYPE_CHECKING:
     from pyarrow import csv
 
 __all__ = ["CSV", "TSV"]
+
+# Bytes that are parsed at once, which must hold a row; the next if they do not.
+_BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 
 _DELIMITERS = ",\t;|"
 _FAULT = "have not a cell a column"
@@ -54,6 +58,28 @@ def _parsed(
     source: Source, encoding: str | None, usual: str, *, lenient: bool
 ) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
     """Everything as text; bad lines, if they are not to end it all."""
+    head = source.head()
+    encoding = encoding_of(head, encoding)
+    if lenient:
+        # The handler of bad lines cannot refuse those in another encoding.
+        with source.open() as file:
+            require_encoding(file, encoding)
+    separator = _delimiter(head.decode(encoding, "ignore"), usual)
+    # pyarrow drops the mark of UTF-8 itself.
+    name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
+    for size in _BLOCKS[:-1]:
+        try:
+            return _read_blocks(source, separator, name, size, lenient=lenient)
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error):
+                raise
+    return _read_blocks(source, separator, name, _BLOCKS[-1], lenient=lenient)
+
+
+def _read_blocks(
+    source: Source, separator: str, encoding: str, block_size: int, *, lenient: bool
+) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
+    """The table, and its bad lines, from blocks that hold whole rows."""
     from pyarrow import csv
 
     bad: list[csv.InvalidRow] = []
@@ -62,21 +88,15 @@ def _parsed(
         bad.append(row)
         return "skip"
 
-    head = source.head()
-    encoding = encoding_of(head, encoding)
-    if lenient:
-        # The handler of bad lines cannot refuse those in another encoding.
-        with source.open() as file:
-            require_encoding(file, encoding)
     parse = csv.ParseOptions(
-        delimiter=_delimiter(head.decode(encoding, "ignore"), usual),
+        delimiter=separator,
         newlines_in_values=True,
         invalid_row_handler=skip if lenient else None,
     )
-    # pyarrow drops the mark of UTF-8 itself.
-    name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     # Only one thread knows the numbers of bad rows.
-    read = csv.ReadOptions(encoding=name, use_threads=not lenient)
+    read = csv.ReadOptions(
+        encoding=encoding, use_threads=not lenient, block_size=block_size
+    )
     # As text: pyarrow guesses types from the first block of the file.
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
@@ -86,7 +106,9 @@ def _parsed(
     # The first rows have been looked at for the names alone.
     bad.clear()
     with source.open() as file:
-        return to_pandas(csv.read_csv(file, read, parse, text)), bad
+        raw = csv.read_csv(file, read, parse, text)
+    columns = [unmarked(column) for column in raw.columns]
+    return to_pandas(pa.Table.from_arrays(columns, names)), bad
 
 
 def _delimiter(head: str, usual: str) -> str:

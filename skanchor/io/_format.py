@@ -10,7 +10,10 @@ import pyarrow as pa
 
 from skanchor.io._source import Source
 
-__all__ = ["Format", "to_pandas"]
+__all__ = ["EXACT_FLOATS", "Format", "to_pandas"]
+
+EXACT_FLOATS = 1 << 53
+"""Whole numbers up to this one are floats, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,20 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     DataFrame
         The same columns.
     """
-    columns = [column.to_pandas() for column in table.columns]
+    # Integers beside nulls would become floats, which merges large ones.
+    columns = [
+        column.to_pandas(integer_object_nulls=_has_large(column))
+        for column in table.columns
+    ]
     frame = pd.concat(columns, axis=1) if columns else pd.DataFrame()
     return frame.set_axis(table.column_names, axis=1)
+
+
+def _has_large(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds, beside nulls, integers that floats cannot tell apart."""
+    if not pa.types.is_integer(column.type) or not column.null_count:
+        return False
+    from pyarrow import compute
+
+    ends = compute.min_max(column).as_py()
+    return any(abs(end or 0) > EXACT_FLOATS for end in ends.values())

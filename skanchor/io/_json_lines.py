@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from skanchor.io._encoding import decoded
-from skanchor.io._format import Format
+from skanchor.io._format import EXACT_FLOATS, Format
 from skanchor.io._lost_lines import BadLinesError, warn_of_lost_lines
 from skanchor.io._source import Source
 
@@ -31,11 +32,15 @@ def _read_objects(
     with source.open() as file:
         text = decoded(file.read(), encoding)
     start = text.lstrip()[:1]
-    if start == "[":
-        records = json.loads(text)
-    else:
-        records, bad = _lines(text, start, drop_invalid)
-        warn_of_lost_lines(source.label, bad, len(records), _FAULT)
+    bad: list[int] = []
+    try:
+        if start == "[":
+            records = json.loads(text)
+        else:
+            records, bad = _lines(text, start, drop_invalid)
+    except RecursionError:
+        raise ValueError("it is nested too deeply.") from None
+    warn_of_lost_lines(source.label, bad, len(records), _FAULT)
     if len(records) == 1:
         records = _opened(records[0])
     for number, record in enumerate(records, start=1):
@@ -47,7 +52,17 @@ def _read_objects(
         isinstance(value, (dict, list)) for value in records[0].values()
     ):
         raise ValueError(f"its one object holds a table by columns. {_DUE}")
-    return pd.DataFrame.from_records(records)
+    return _exact(pd.DataFrame.from_records(records), records)
+
+
+def _exact(table: pd.DataFrame, records: list[dict[str, Any]]) -> pd.DataFrame:
+    """Give back to large integers beside nulls the digits that floats lack."""
+    for name in table.columns[table.dtypes == np.float64]:
+        if (table[name].abs() >= EXACT_FLOATS).any():
+            values = [record.get(name) for record in records]
+            if all(value is None or isinstance(value, int) for value in values):
+                table[name] = pd.Series(values, index=table.index, dtype=object)
+    return table
 
 
 def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]:

@@ -32,7 +32,7 @@ def with_bar(source: Source, verbose: int) -> Iterator[Source]:
     Source
         The same, to be read from.
     """
-    if not verbose or source.is_stdin or os.path.getsize(source.path) < LARGE:
+    if not verbose or source.is_stream or os.path.getsize(source.path) < LARGE:
         yield source
         return
     from rich.console import Console

@@ -1,9 +1,14 @@
-"""Where the bytes of a table come from: a file, packed or not, or standard input."""
+"""Where the bytes of a table come from: a file, packed or not, or a stream.
+
+A stream is standard input or a pipe: it has no end before it is closed, and cannot be
+wound back, so all of it is read once and kept.
+"""
 
 from __future__ import annotations
 
 import io
 import os
+import stat
 import sys
 import zipfile
 from collections.abc import Callable
@@ -47,7 +52,13 @@ class Source:
     def of(cls, path: str | os.PathLike[str]) -> Source:
         """Source of a path; refuse in the words of the system what is not there."""
         source = cls(os.fspath(path))
-        if not source.is_stdin:
+        if source.is_stdin:
+            return source
+        mode = os.stat(source.path).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            # It may have no end, as /dev/zero.
+            raise ValueError(f"{source.path}: is a device, not a file.")
+        if not stat.S_ISFIFO(mode):
             with open(source.path, "rb"):
                 pass
         return source
@@ -57,6 +68,16 @@ class Source:
         """Whether the bytes come from standard input."""
         return self.path == STDIN
 
+    @cached_property
+    def is_stream(self) -> bool:
+        """Whether the bytes come from standard input or a pipe."""
+        return self.is_stdin or stat.S_ISFIFO(os.stat(self.path).st_mode)
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether no name tells the format, as of standard input and ``<(...)``."""
+        return self.is_stream and not Path(self.path).suffix
+
     @property
     def label(self) -> str:
         """What messages call it."""
@@ -64,8 +85,8 @@ class Source:
 
     @property
     def packing(self) -> str | None:
-        """How the file is packed, by its name or, for standard input, its bytes."""
-        if self.is_stdin:
+        """How the file is packed, by its name or, if it has none, its bytes."""
+        if self.is_nameless:
             starts = (kind for magic, kind in _MAGIC.items() if self._is(magic))
             return next(starts, None)
         return PACKED.get(Path(self.path).suffix.lower())
@@ -90,8 +111,8 @@ class Source:
 
         packing = self.packing
         raw: Any = self.path
-        if self.is_stdin:
-            raw = io.BytesIO(self._stdin)
+        if self.is_stream:
+            raw = io.BytesIO(self._bytes)
         elif self.opener is not None:
             raw = self.opener(self.path)
         if packing == "zip":
@@ -106,12 +127,16 @@ class Source:
             return file.read(size)
 
     @cached_property
-    def _stdin(self) -> bytes:
-        # Read once and kept: it cannot be wound back.
+    def _bytes(self) -> bytes:
+        if not self.is_stdin:
+            with open(self.path, "rb") as pipe:
+                return pipe.read()
+        if sys.stdin is None:
+            raise OSError("standard input is closed")
         return sys.stdin.buffer.read()
 
     def _is(self, magic: bytes) -> bool:
-        return self._stdin.startswith(magic)
+        return self._bytes.startswith(magic)
 
 
 def _only_member(raw: Any) -> IO[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
@@ -120,7 +121,13 @@ def _as_numbers(column: pd.Series) -> pd.Series | None:
 def _as_text(column: pd.Series) -> pd.Series:
     if column.dtype == "str":
         return column
-    codes, labels = pd.factorize(column)
+    try:
+        codes, labels = pd.factorize(column)
+    except TypeError:
+        odd = next(label for label in column if not isinstance(label, Hashable))
+        raise ValueError(
+            f"column {column.name!r} holds {odd!r:.40}, a {type(odd).__name__}"
+        ) from None
     names = [_label_text(label) for label in labels.tolist()]
     # Nulls have code -1, which is no row of the labels.
     return pd.Series(names, dtype="str").reindex(codes).set_axis(column.index)

@@ -282,7 +282,7 @@ def _check_judge(judges: pd.Series, given: str, where: str) -> None:
 
 def _judge_of(source: Source, judge: str | None) -> str:
     """Name of the judge of a file that names none."""
-    if judge is None and source.is_stdin:
+    if judge is None and source.is_nameless:
         raise BattlesError(f"{source.label} has no column 'judge': name the judge.")
     return judge if judge is not None else source.stem
 

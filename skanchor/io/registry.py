@@ -22,7 +22,7 @@ _MAGIC = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"{": JSON_LINES, b"[": JSON_LIN
 
 
 def format_of(source: Source, told: str | None = None) -> Format:
-    """Tell the format of a source by its suffix; of standard input by its start.
+    """Tell the format of a source by its suffix; else by how it begins.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def format_of(source: Source, told: str | None = None) -> Format:
             keys = [each.key for each in FORMATS]
             raise BattlesError(f"Unknown file format {told!r}; known are {keys}.")
         return known
-    if source.is_stdin:
+    if source.is_nameless:
         head = source.head(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
         starts = (each for magic, each in _MAGIC.items() if head.startswith(magic))
         return next(starts, CSV)

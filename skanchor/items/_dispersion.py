@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
+from skanchor.comparisons import JudgeRows
 from skanchor.items._likelihood import differences
 from skanchor.sample import Sample
 
@@ -56,15 +58,38 @@ def dispersions(sample: Sample, *, deviating: bool) -> Array:
             sums = pair_sums(cut.left, cut.right, w * v, len(X.models))
             solver = SymmetricSolver.factorise(laplacian(sums))
             r -= w * v * differences(solver.solve(cut.net(r)), cut)
-            inverse = solver.inverse()
-            size = np.diag(inverse)
-            squared = pair_sums(cut.left, cut.right, (w * v) ** 2, len(X.models))
-            taken = float(np.sum(squared * (size[:, None] + size - 2.0 * inverse)))
+            taken = _taken(cut, w * v, solver.inverse(), groups)
         squares = float(r @ r)
         if groups is not None:
-            # What is taken counts once in a group, a lone row at both of its models.
-            counted = groups[cut.rows[w * v > 0]]
-            taken *= len(counted) / len(np.unique(counted))
             squares = 0.5 * float(np.sum(cut.group_sums(r, groups) ** 2))
         found[m] = squares / max(total - taken, 0.5 * total)
     return found
+
+
+def _taken(
+    cut: JudgeRows,
+    information: Array,
+    inverse: Array,
+    groups: NDArray[np.intp] | None,
+) -> float:
+    """What taking out the deviations takes of the expected squares of the residuals.
+
+    Rows of one pair in one group count as one, so that copies change nothing.
+    """
+    used = np.flatnonzero(information > 0)
+    left, right = cut.left[used], cut.right[used]
+    if groups is None:
+        known = information[used]
+        per_group = 1.0
+    else:
+        group = groups[cut.rows[used]]
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        cell = (group * cut.n_models + low) * cut.n_models + high
+        _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
+        known = np.bincount(cell, information[used]).astype(np.float64)
+        left, right = left[first], right[first]
+        # What is taken counts once in a group, a lone row at both of its models.
+        per_group = len(first) / len(np.unique(group))
+    size = np.diag(inverse)
+    spread = size[left] + size[right] - 2.0 * inverse[left, right]
+    return float(per_group * np.sum(known**2 * spread))

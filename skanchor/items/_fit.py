@@ -25,12 +25,15 @@ def fit_deviations(
     calibrator: JudgeCalibrator,
     covariance: Array,
     near: tuple[Comparisons, JudgeCalibrator] | None = None,
+    *,
+    joint: bool = False,
 ) -> tuple[Comparisons, JudgeCalibrator]:
     """Fit the deviations, and with them the judges and the new scores.
 
     Historical rows decide the judges and the deviations of historical models, with the
-    scores fixed; arrival rows then decide the new scores and their deviations. Without
-    historical rows, what the others carry stays as it is.
+    scores fixed unless the history is fitted jointly; arrival rows then decide the new
+    scores and their deviations. Without historical rows, what the others carry stays
+    as it is.
 
     Parameters
     ----------
@@ -43,6 +46,8 @@ def fit_deviations(
         Sigma_u.
     near : tuple of (Comparisons, JudgeCalibrator), optional
         What this function returned on nearly the same rows: where to start.
+    joint : bool
+        Whether votes and verdicts decide the scores of historical models together.
 
     Returns
     -------
@@ -53,7 +58,7 @@ def fit_deviations(
     """
     model = ItemLikelihood(sample, calibrator)
     factor = covariance_factor(covariance)
-    historical, arrival = model.masks()
+    historical, arrival = model.masks(joint=joint)
     cells = model.X
     old = ~cells.involves_new & cells.is_usable
     parameters, settled = model.start(factor, near), True

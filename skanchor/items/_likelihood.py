@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.linalg import Columns, zero_sum_basis
+from skanchor._numerics.linalg import Columns, SymmetricSolver, zero_sum_basis
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
-from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._numerics.newton import Curvature, SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
@@ -33,12 +33,14 @@ class ItemLikelihood:
     """The joint likelihood of scores, judges and deviations, by aggregated blocks.
 
     The parameter vector holds scores s, sensitivities c, position effects p, bias
-    coefficients b and standardised deviations v with ``u = L v``. Judge m sees it
-    through the local columns (items, delta, order, span), for which one pass over its
-    rows gives the gradient and the Gram matrix.
+    coefficients b and standardised deviations v with ``u = L v``, unless it is not
+    ``deviating``. Judge m sees it through the local columns (items, delta, order,
+    span), for which one pass over its rows gives the gradient and the Gram matrix.
     """
 
-    def __init__(self, sample: Sample, calibrator: JudgeCalibrator):
+    def __init__(
+        self, sample: Sample, calibrator: JudgeCalibrator, *, deviating: bool = True
+    ):
         X, weight = sample.X, sample.weight
         self.X, self.y, self.weight = _merge_alike(sample)
         self.n_items, self.n_judges = len(X.models), len(X.judges)
@@ -63,9 +65,9 @@ class ItemLikelihood:
         self.layout = Parameters(
             self.items,
             self.n_judges,
-            has_position=X.position_effects is not None,
+            positions=(X.position_effects is not None,) * self.n_judges,
             widths=tuple(map(len, self.coef)),
-            has_deviations=True,
+            has_deviations=deviating,
         )
         self.at, self.size = self.layout.at, self.layout.size
         self.ridge = np.zeros(self.size)
@@ -120,6 +122,8 @@ class ItemLikelihood:
 
     def deviations(self, parameters: Array, factor: Array) -> Array:
         """Deviations u of shape (n_judges, n_items)."""
+        if not self.layout.has_deviations:
+            return np.zeros((self.n_judges, self.n_items))
         v = parameters[self.at["deviation"]].reshape(self.n_judges, self.n_items)
         return np.asarray(factor @ v)
 
@@ -132,14 +136,17 @@ class ItemLikelihood:
         ):
             if span is not None:
                 biases[X.by_judge(m).rows] = span @ parameters[where] + self.rests[m]
+        u = None
+        if self.layout.has_deviations:
+            u = self.deviations(parameters, factor)
         return X.with_columns(
             scores=self.items @ parameters[self.at["scores"]],
             sensitivities=parameters[self.at["sensitivity"]].copy(),
             position_effects=parameters[self.at["position"]].copy()
-            if self.layout.has_position
+            if self.layout.has_positions
             else None,
             biases=biases,
-            deviations=self.deviations(parameters, factor),
+            deviations=u,
         )
 
     def calibrated(
@@ -151,7 +158,7 @@ class ItemLikelihood:
         updated.sensitivities_ = pd.Series(
             parameters[self.at["sensitivity"]], index=judges, name="sensitivity"
         )
-        if self.layout.has_position:
+        if self.layout.has_positions:
             updated.position_effects_ = pd.Series(
                 parameters[self.at["position"]], index=judges, name="position"
             )
@@ -187,7 +194,8 @@ class ItemLikelihood:
         The Hessian, most of the work, is None unless ``curved``.
         """
         X, n, layout = self.X, self.n_items, self.layout
-        gradient, hessian = layout.empty(1), layout.empty(2) if curved else None
+        gradient = layout.no_gradient()
+        hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
         # What each model adds to the logits of each judge.
@@ -216,7 +224,7 @@ class ItemLikelihood:
                 blocks.append(span)
             extra = Columns(*blocks)
             own = np.zeros(extra.shape[1])
-            if layout.has_position:
+            if layout.has_positions:
                 own[1] = parameters[self.at["position"]][m]
             own[2:] = parameters[layout.bias[m]]
             logits = differences(by_item[m], cut) + extra.dot(own)
@@ -227,10 +235,11 @@ class ItemLikelihood:
             if hessian is not None and curvature.any():
                 gram = local_gram(cut, extra, curvature)
                 layout.add_information(hessian, m, gram, slopes[m])
-        slope = layout.reduce(gradient, factor)
+        mixed = factor if self.layout.has_deviations else None
+        slope = layout.reduce_gradient(gradient, mixed)
         if hessian is None:
             return eta, slope, None
-        return eta, slope, layout.reduce(hessian, factor)
+        return eta, slope, layout.reduce_information(hessian, mixed)
 
     def newton(
         self,
@@ -243,6 +252,29 @@ class ItemLikelihood:
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
+        found = self.minimum(parameters, factor, rows, free, tol=tol, max_iter=max_iter)
+        parameters = parameters.copy()
+        parameters[free] = found.coef
+        return parameters, found.converged
+
+    def minimum(
+        self,
+        parameters: Array,
+        factor: Array,
+        rows: NDArray[np.bool_],
+        free: NDArray[np.bool_],
+        *,
+        tol: float,
+        bounds: tuple[Array, Array] | None = None,
+        max_iter: int = 50,
+    ) -> SolverResult:
+        """What :meth:`newton` finds, with the Hessian by the free parameters.
+
+        Bounds are those of all parameters.
+        """
+        if bounds is None:
+            bounds = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        low, high = (bound[free] for bound in bounds)
         problem = _FreeParameters(
             self,
             parameters,
@@ -250,15 +282,13 @@ class ItemLikelihood:
             np.where(rows, self.weight, 0.0),
             self.prior(factor),
             np.flatnonzero(free),
+            low,
+            high,
         )
-        found = minimise(
-            problem,
-            parameters[free],
-            # A tenth of a standard error at most, which the last step squares.
-            Tolerance(decrement=tol, drift=_STALE_MOVE),
-            max_iter=max_iter,
-        )
-        return problem.parameters(found.coef), found.converged
+        # By default a tenth of a standard error at most, which the last step squares.
+        tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE)
+        found = minimise(problem, parameters[free], tolerance, max_iter=max_iter)
+        return replace(found, coef=np.clip(found.coef, low, high))
 
     def rescale(self, parameters: Array, factor: Array) -> None:
         """Multiply the deviations of each item by a factor, in place."""
@@ -266,15 +296,23 @@ class ItemLikelihood:
         by_judge = parameters[tail].reshape(self.n_judges, self.n_items)
         parameters[tail] = (factor @ by_judge).ravel()
 
-    def masks(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which parameters the historical and the arrival rows decide."""
+    def masks(
+        self, *, joint: bool = False
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which parameters the historical and the arrival rows decide.
+
+        Where the history is fitted jointly, its scores are among the former.
+        """
         historical, arrival = (np.zeros(self.size, dtype=bool) for _ in range(2))
         for name in ("sensitivity", "position", "bias"):
             historical[self.at[name]] = True
-        new = np.tile(self.X.is_new, self.n_judges)
-        historical[self.at["deviation"]] = ~new
-        arrival[self.at["deviation"]] = new
-        arrival[: int(self.X.is_new.sum())] = True
+        n_new = int(self.X.is_new.sum())
+        historical[n_new : self.at["scores"].stop] = joint
+        arrival[:n_new] = True
+        if self.layout.has_deviations:
+            new = np.tile(self.X.is_new, self.n_judges)
+            historical[self.at["deviation"]] = ~new
+            arrival[self.at["deviation"]] = new
         return historical, arrival
 
 
@@ -286,6 +324,8 @@ class _FreeParameters:
     ----------
     fixed : ndarray
         All parameters; the free ones, ``where``, are replaced.
+    lower, upper : ndarray
+        Bounds of the free ones.
     """
 
     model: ItemLikelihood
@@ -294,6 +334,8 @@ class _FreeParameters:
     weight: Array
     prior: Array
     where: NDArray[np.intp]
+    lower: Array
+    upper: Array
 
     def parameters(self, coef: Array) -> Array:
         """All parameters, with these free ones."""
@@ -302,7 +344,9 @@ class _FreeParameters:
         return parameters
 
     def at(self, coef: Array, since: _FreePoint | None = None) -> _FreePoint:
-        """Point at the free parameters."""
+        """Point at the free parameters, moved back to the bounds they have left."""
+        inside = np.clip(coef, self.lower, self.upper)
+        is_cut, coef = bool((inside != coef).any()), inside
         parameters = self.parameters(coef)
         # The first step needs a Hessian, most others do without.
         eta, gradient, hessian = self.model.derivatives(
@@ -310,13 +354,21 @@ class _FreeParameters:
         )
         slope = (gradient + self.prior * parameters)[self.where]
         if since is None:
-            return _FreePoint(self, coef, eta, slope, 0.0, hessian)
+            return _FreePoint(self, coef, eta, slope, 0.0, hessian, is_cut)
         change = np.abs(eta - since.eta).max(initial=0.0)
-        return _FreePoint(self, coef, eta, slope, change, None)
+        return _FreePoint(self, coef, eta, slope, change, None, is_cut)
 
     def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
-        """Newton step."""
-        return -curvature.solver.solve(gradient)
+        """Newton step; a parameter on its bound moves only inwards."""
+        held = (point.coef <= self.lower) & (gradient > 0)
+        held |= (point.coef >= self.upper) & (gradient < 0)
+        if not held.any():
+            return -curvature.solver.solve(gradient)
+        free = ~held
+        inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
+        step = np.zeros(len(gradient))
+        step[free] = -inner.solve(gradient[free])
+        return step
 
     def diverges(self, point: _FreePoint, decrement: float) -> bool:
         """Never: what rows leave open, the prior decides."""
@@ -333,7 +385,7 @@ class _FreePoint:
     slope: Array
     change: float
     second: Array | None
-    is_cut: ClassVar[bool] = False
+    is_cut: bool
     _loss: float | None = None
 
     def gradient(self) -> Array:

@@ -1,6 +1,7 @@
 """Calibration of each judge against the human scores."""
 
 from skanchor.judges._calibrator import POSITION_BOUND, JudgeCalibrator, NoJudges
+from skanchor.judges._display import favour_of_a_side
 from skanchor.judges._warnings import WEAK_SENSITIVITY, JudgeWarnings
 
 __all__ = [
@@ -9,4 +10,5 @@ __all__ = [
     "JudgeCalibrator",
     "JudgeWarnings",
     "NoJudges",
+    "favour_of_a_side",
 ]

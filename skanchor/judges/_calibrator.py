@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
 
 from skanchor._checks import check_bounds
 from skanchor._typing import Array
@@ -23,16 +24,15 @@ from skanchor.comparisons import (
     align,
     usable_features,
 )
-from skanchor.exceptions import (
-    Advice,
-    BattlesError,
-    LearnerError,
-    Remedy,
-)
+from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.judges._display import Display
 from skanchor.judges._warnings import JudgeWarnings
 from skanchor.sample import Sample
 
 __all__ = ["JudgeCalibrator", "NoJudges"]
+
+FAVOUR = 0.01
+"""P-value, among all judges, of a favour for one side that is warned of."""
 
 POSITION_BOUND = 20.0
 """Bound on the absolute position effect, in judge logits."""
@@ -50,8 +50,11 @@ class JudgeCalibrator(ComparisonEstimator):
         Learner of the bias function psi: a name, a learner, or a dict judge -> name or
         learner. ``"auto"`` picks for each judge by inner cross-validated log loss
         (:class:`skanchor.bias.AutoBias`).
-    position_effect : bool, default=False
+    position_effect : {"auto"} or bool, default="auto"
         Whether each judge gets an intercept p that belongs to the side shown first.
+        ``"auto"`` fits it wherever a judge's historical rows show pairs in both orders,
+        and leaves it out for the other judges; True refuses a judge whose rows do not
+        identify it. False leaves it out, and a judge that favours a side is warned of.
     sensitivity_bounds : tuple of (low, high), default=(-20, 20)
         Bounds of the sensitivity, in judge logits per unit of score.
     unseen : {"warn", "raise"}, default="warn"
@@ -68,6 +71,8 @@ class JudgeCalibrator(ComparisonEstimator):
         Sensitivity c by judge; 1 means as sharp as humans.
     position_effects_ : Series
         Position effect p by judge in judge logits, zero where not fitted.
+    has_position_effect_ : Series
+        Whether the position effect was fitted, by judge.
     biases_ : dict
         Fitted learner by judge; the pick where the choice was automatic.
     coefficients_ : DataFrame
@@ -107,7 +112,7 @@ class JudgeCalibrator(ComparisonEstimator):
     _parameter_constraints: ClassVar = {
         **ComparisonEstimator._parameter_constraints,
         "bias": LEARNER_CONSTRAINT,
-        "position_effect": ["boolean"],
+        "position_effect": ["boolean", StrOptions({"auto"})],
         "sensitivity_bounds": [tuple, list],
     }
 
@@ -115,7 +120,7 @@ class JudgeCalibrator(ComparisonEstimator):
         self,
         bias: Any = "linear",
         *,
-        position_effect: bool = False,
+        position_effect: bool | str = "auto",
         sensitivity_bounds: tuple[float, float] = (-20.0, 20.0),
         unseen: str = "warn",
     ):
@@ -135,12 +140,20 @@ class JudgeCalibrator(ComparisonEstimator):
         historical = historical & np.isfinite(X.score_differences)
         delta = np.where(historical, X.score_differences, 0.0)
         X = usable_features(X, historical & X.is_usable)
-        tasks = {}
+        tasks, displays = {}, {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             if historical[cut.rows].any():
+                displays[judge] = display = Display.of(
+                    X, cut, historical[cut.rows], sample.weight[cut.rows] > 0
+                )
+                counts = np.where(historical[cut.rows], sample.weight[cut.rows], 0.0)
+                columns = [delta[cut.rows]]
+                if self._has_position_effect(judge, display, start):
+                    columns.append(cut.order)
+                near = None if start is None else start.biases_.get(judge)
                 tasks[judge] = self._task(
-                    judge, sample.with_battles(X), cut, delta, historical, start
+                    cut, sample.y[cut.rows], counts, columns, near
                 )
         if not tasks:
             raise BattlesError(
@@ -155,38 +168,43 @@ class JudgeCalibrator(ComparisonEstimator):
         self._keep(learners, tasks, start)
         codes = {judge: m for m, judge in enumerate(X.judges.tolist())}
         for judge, learner in self.biases_.items():
+            # In a training set of all rows there is nothing new to test.
+            tested = start is None and displays[judge].is_varied
             order = X.by_judge(codes[judge]).order
-            JudgeWarnings(
-                judge, learner, tasks[judge], order, self.position_effect
-            ).issue()
+            found = JudgeWarnings(judge, learner, tasks[judge], order)
+            found.issue(FAVOUR / len(tasks) if tested else 0.0)
 
     def _task(
         self,
-        judge: Any,
-        sample: Sample,
         cut: JudgeRows,
-        delta: Array,
-        historical: NDArray[np.bool_],
-        start: JudgeCalibrator | None,
+        y: Array,
+        weight: Array,
+        columns: list[Array],
+        near: BiasLearner | None,
     ) -> FitTask:
         """What the learner of one judge is fitted on."""
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
-        lower, upper = [low], [high]
-        columns = [delta[cut.rows]]
-        weight = sample.weight[cut.rows]
-        if self.position_effect:
-            self._check_position(judge, sample.X, cut, historical[cut.rows], weight > 0)
-            columns.append(cut.order)
-            lower.append(-POSITION_BOUND)
-            upper.append(POSITION_BOUND)
+        bounds = np.array([[low, high], [-POSITION_BOUND, POSITION_BOUND]])
+        lower, upper = bounds[: len(columns)].T
         return FitTask(
-            cut.pairs,
-            sample.y[cut.rows],
-            np.where(historical[cut.rows], weight, 0.0),
-            np.column_stack(columns),
-            (np.array(lower), np.array(upper)),
-            None if start is None else start.biases_.get(judge),
+            cut.pairs, y, weight, np.column_stack(columns), (lower, upper), near
         )
+
+    def _has_position_effect(
+        self, judge: Any, display: Display, start: JudgeCalibrator | None
+    ) -> bool:
+        """Whether a judge gets a position effect."""
+        if not self.position_effect:
+            return False
+        if self.position_effect != "auto":
+            display.check(judge)
+            return True
+        if start is not None and judge in start.biases_:
+            # Decided once, on all rows.
+            return bool(start.has_position_effect_[judge]) and display.is_known
+        if not display.is_varied:
+            display.warn_of_omission(judge)
+        return display.is_varied
 
     def _learner(
         self, judge: Any, X: Comparisons, start: JudgeCalibrator | None
@@ -207,7 +225,7 @@ class JudgeCalibrator(ComparisonEstimator):
         start: JudgeCalibrator | None,
     ) -> None:
         """Store what the learners have found."""
-        sensitivities, positions, choices = {}, {}, {}
+        sensitivities, positions, displayed, choices = {}, {}, {}, {}
         self.biases_: dict[Any, BiasLearner] = {}
         for judge, learner in learners.items():
             _check_fitted(judge, learner, tasks[judge].parametric.shape[1])
@@ -217,7 +235,8 @@ class JudgeCalibrator(ComparisonEstimator):
             self.biases_[judge] = learner
             coef = learner.parametric_coef_
             sensitivities[judge] = coef[0]
-            positions[judge] = coef[1] if self.position_effect else 0.0
+            positions[judge] = coef[1] if len(coef) > 1 else 0.0
+            displayed[judge] = len(coef) > 1
         table = pd.DataFrame.from_dict(choices, orient="index")
         self.choices_ = table.rename_axis("judge")
         if start is not None:
@@ -229,6 +248,9 @@ class JudgeCalibrator(ComparisonEstimator):
                 ("position", positions),
             )
         )
+        self.has_position_effect_ = pd.Series(
+            displayed, dtype=bool, name="has_position_effect"
+        ).rename_axis("judge")
 
     @property
     def coefficients_(self) -> pd.DataFrame:
@@ -242,35 +264,6 @@ class JudgeCalibrator(ComparisonEstimator):
             rows.append(dict(zip(names, coef, strict=True)))
         index = pd.Index(self.judges_, name="judge")
         return pd.DataFrame(rows, index=index, dtype=np.float64)
-
-    def _check_position(
-        self,
-        judge: Any,
-        X: Comparisons,
-        cut: JudgeRows,
-        used: NDArray[np.bool_],
-        counted: NDArray[np.bool_],
-    ) -> None:
-        """Refuse a position effect that the historical rows cannot tell apart."""
-        # Turned so that the earlier label comes first, a display order that depends
-        # on the pair alone shows one sign.
-        turned = np.where(cut.left < cut.right, cut.order, -cut.order)
-        historical = np.unique(turned[used & (turned != 0)])
-        new = np.append(X.is_new, False)
-        arrival = (new[cut.left] ^ new[cut.right]) & counted
-        seen = np.where(new[cut.left], cut.order, -cut.order)[arrival]
-        one_sided = len(seen) > 0 and len(np.unique(seen)) == 1 and seen[0] != 0
-        if len(historical) == 0 or (one_sided and len(historical) < 2):
-            raise BattlesError(
-                f"The position effect of judge {judge!r} cannot be learned: its "
-                "historical rows do not show models in both orders"
-                + (
-                    ", while every arrival row has the same order."
-                    if one_sided
-                    else "."
-                ),
-                advice=Advice(Remedy.SWAP_SIDES),
-            )
 
     def follow(self, learner: Any) -> Any:
         """Learners of another stage, which take over the choices made here.
@@ -313,10 +306,14 @@ class JudgeCalibrator(ComparisonEstimator):
                 cut = X.by_judge(m)
                 if len(cut):
                     biases[cut.rows] = self._contrast(judge, cut, complete)
+        displayed = self.has_position_effect_
+        if displayed.any() and not displayed.all():
+            # To what follows, the display of the others' rows is unknown.
+            X = X.without_order(self.judges_[~displayed.to_numpy()])
         return X.with_columns(
             sensitivities=self._by_judge(self.sensitivities_, X),
             position_effects=self._by_judge(self.position_effects_, X)
-            if self.position_effect
+            if displayed.any()
             else None,
             biases=biases,
         )
@@ -362,6 +359,9 @@ class NoJudges(JudgeCalibrator):
         nobody = pd.Index(self.judges_, name="judge")
         self.sensitivities_ = pd.Series(index=nobody, dtype=float, name="sensitivity")
         self.position_effects_ = pd.Series(index=nobody, dtype=float, name="position")
+        self.has_position_effect_ = pd.Series(
+            index=nobody, dtype=bool, name="has_position_effect"
+        )
         self.features_ = np.array(sample.X.feature_names, dtype=object)
         self.biases_ = {}
         self.choices_ = pd.DataFrame()

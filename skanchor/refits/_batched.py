@@ -126,7 +126,7 @@ class BatchedFits(Fits):
             features,
             pooled,
             settings,
-            fitted.position_effect,
+            tuple(fitted.has_position_effect_),
             tuple(fitted.sensitivity_bounds),
         )
         if self.emphasis is None:
@@ -168,7 +168,8 @@ class BatchedFits(Fits):
                 part = self.cells.judges if pooled else self.cells.judges.of_judge(m)
                 columns = np.empty((len(part.left), 0))
                 weight, first = part.weight, part.first
-            if fitted.position_effect:
+            displayed = bool(fitted.has_position_effect_[name])
+            if displayed:
                 columns = np.column_stack([part.order, columns])
             ridge = None
             if features and learner.alpha:
@@ -189,12 +190,12 @@ class BatchedFits(Fits):
             )
             low, high = fitted.sensitivity_bounds
             solved &= done & (coef[:, 0] > low) & (coef[:, 0] < high)
-            if fitted.position_effect:
+            if displayed:
                 solved &= np.abs(coef[:, 1]) < POSITION_BOUND
             slopes[:, m] = coef[:, 0]
             at = np.flatnonzero(judge == m)
-            n_parametric = 1 + int(fitted.position_effect)
-            if fitted.position_effect:
+            n_parametric = 1 + displayed
+            if displayed:
                 positions[:, at] = coef[:, 1:2] * X.order[rows[at]]
             if features:
                 left, right = (side[rows[at]] for side in self.layout.features)

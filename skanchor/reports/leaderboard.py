@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from skanchor._text import printable
 from skanchor.reports.page import UNBOUNDED
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
 
 
 def leaderboard_text(
-    table: pd.DataFrame, level: float = 0.95, inputs: Inputs | None = None
+    table: pd.DataFrame,
+    level: float = 0.95,
+    inputs: Inputs | None = None,
+    notes: Sequence[str] = (),
 ) -> LeaderboardText:
     """Lay out a leaderboard, new models marked.
 
@@ -35,13 +39,15 @@ def leaderboard_text(
         The level that it was asked for.
     inputs : Inputs, optional
         What the fit has used, ``result_.inputs``, to be told below.
+    notes : sequence of str, default=()
+        What else to tell there, such as ``result_.diagnostics.disagreements()``.
 
     Returns
     -------
     LeaderboardText
         For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
     """
-    return LeaderboardText(table, f"{100 * level:.6g} %", inputs)
+    return LeaderboardText(table, f"{100 * level:.6g} %", inputs, tuple(notes))
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,14 @@ class LeaderboardText:
         The level that it was asked for.
     inputs : Inputs or None
         What the fit has used.
+    notes : tuple of str
+        What else to tell.
     """
 
     table: pd.DataFrame
     percent: str
     inputs: Inputs | None = None
+    notes: tuple[str, ...] = ()
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -97,7 +106,7 @@ class LeaderboardText:
                 )
             ],
             "  model": [
-                ("* " if is_new else "  ") + _printable(model)
+                ("* " if is_new else "  ") + _cell(model)
                 for model, is_new in table["is_new"].items()
             ],
             "score": [_number(value) for value in table["score"]],
@@ -142,7 +151,8 @@ class LeaderboardText:
             notes += " * marks new models."
         if self.inputs is not None:
             lines = str(self.inputs).splitlines()
-            notes += "".join(f"\n{_printable(line)}" for line in lines)
+            notes += "".join(f"\n{printable(line)}" for line in lines)
+        notes += "".join(f"\n{printable(note)}" for note in self.notes)
         if left_out:
             notes += f"\nColumns left out: {', '.join(left_out)}"
         return notes
@@ -159,8 +169,6 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def _printable(label: Any) -> str:
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode()
-        for char in str(label)
-    )
+def _cell(label: Any) -> str:
+    # A line feed would break the row.
+    return printable(str(label)).replace("\n", "\\n")

@@ -1,7 +1,7 @@
 """Riesz weights of every score, and the evidence they are solved from."""
 
 from skanchor.riesz._debiaser import RieszDebiaser
-from skanchor.riesz._evidence import Evidence, KeptSums, RowEvidence
+from skanchor.riesz._evidence import Evidence, KeptSums, RowEvidence, riesz_problem
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import WeightLearner, weight_learners
 
@@ -12,5 +12,6 @@ __all__ = [
     "RieszDebiaser",
     "RowEvidence",
     "WeightLearner",
+    "riesz_problem",
     "weight_learners",
 ]

@@ -14,9 +14,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skanchor._numerics.information import JudgeBlock, judge_block
-from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
@@ -27,6 +25,7 @@ from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._evidence import (
     Evidence,
     RowEvidence,
+    riesz_problem,
     row_influence,
     row_weights,
 )
@@ -168,7 +167,7 @@ class RieszDebiaser(ComparisonEstimator):
         if all(learner.has_span for learner in learners):
             self.fit_evidence(X, [rows], learners)
         else:
-            problem = self._problem(X, [rows])
+            problem = riesz_problem(X, [rows], self.ridge)
             blocks = list(_blocks(len(X.models), [rows], learners))
             fits = judges_to_fit(sample, curvature, learners)
             if self.route == "projection":
@@ -206,7 +205,7 @@ class RieszDebiaser(ComparisonEstimator):
         self
         """
         blocks = _blocks(len(X.models), evidence, learners)
-        self._settle(X, self._problem(X, evidence).solve(blocks))
+        self._settle(X, riesz_problem(X, evidence, self.ridge).solve(blocks))
         self._bound(evidence)
         return self
 
@@ -232,29 +231,6 @@ class RieszDebiaser(ComparisonEstimator):
         """
         found = (one.influence(self.system_, self._limit) for one in evidence)
         return reduce(add, found).settled()
-
-    def _problem(self, X: Comparisons, evidence: Sequence[Evidence]) -> RieszProblem:
-        """The system of the parameters that X carries, from the people's rows."""
-        if X.scores is None or np.isnan(X.scores).all():
-            raise BattlesError(
-                "These comparisons carry no scores; transform them with fitted "
-                "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
-            )
-        n_items, n_judges = len(X.models), len(X.judges)
-        basis = zero_sum_basis(n_items - int(X.is_new.sum()))
-        layout = Parameters(
-            selectors(X.is_new, basis),
-            n_judges,
-            has_position=X.position_effects is not None,
-            has_deviations=X.item_covariance is not None,
-        )
-        factor = None
-        if X.item_covariance is not None:
-            factor = covariance_factor(X.item_covariance)
-        found = [one.information(PEOPLE, WeightLearner()) for one in evidence]
-        people = sum(one.gram for one in found if one is not None)
-        slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
-        return RieszProblem(layout, slopes, factor, np.asarray(people), self.ridge)
 
     def _settle(self, X: Comparisons, system: RieszSystem) -> None:
         """Store the solved system."""

@@ -15,18 +15,26 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import Columns
+from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.sums import Information, ResidualSums
-from skanchor._numerics.system import RieszSystem
+from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, JudgeRows
+from skanchor.exceptions import BattlesError
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import WeightLearner
 from skanchor.sample import Sample
 
-__all__ = ["Evidence", "KeptSums", "RowEvidence", "row_influence", "row_weights"]
+__all__ = [
+    "Evidence",
+    "KeptSums",
+    "RowEvidence",
+    "riesz_problem",
+    "row_influence",
+    "row_weights",
+]
 
 
 SEPARATED = 1e-9
@@ -257,6 +265,51 @@ def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:
     for m, sums in other.items():
         total[m] = total[m] + sums if m in total else sums
     return total
+
+
+def riesz_problem(
+    X: Comparisons, evidence: Sequence[Evidence], ridge: float = 0.0
+) -> RieszProblem:
+    """The system of the parameters that rows carry, before the judges' blocks.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, that carry the plug-in.
+    evidence : sequence of Evidence
+        Training rows, or the sums that stand for them, of which those of people count.
+    ridge : float, default=0.0
+        Ridge penalty, in shares of the diagonal of the information.
+
+    Returns
+    -------
+    RieszProblem
+
+    Raises
+    ------
+    BattlesError
+        If X carries no scores.
+    """
+    if X.scores is None or np.isnan(X.scores).all():
+        raise BattlesError(
+            "These comparisons carry no scores; transform them with fitted "
+            "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
+        )
+    n_items, n_judges = len(X.models), len(X.judges)
+    basis = zero_sum_basis(n_items - int(X.is_new.sum()))
+    layout = Parameters(
+        selectors(X.is_new, basis),
+        n_judges,
+        positions=(X.position_effects is not None,) * n_judges,
+        has_deviations=X.item_covariance is not None,
+    )
+    factor = None
+    if X.item_covariance is not None:
+        factor = covariance_factor(X.item_covariance)
+    found = [one.information(PEOPLE, WeightLearner()) for one in evidence]
+    people = sum(one.gram for one in found if one is not None)
+    slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
+    return RieszProblem(layout, slopes, factor, np.asarray(people), ridge)
 
 
 def row_weights(

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 
+import by_hand
 import numpy as np
 import pytest
 from learners import check_last_stage
@@ -13,6 +14,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_sklearn_checks import NETWORK
 
 from skanchor import (
     AnchorPipeline,
@@ -100,9 +102,14 @@ class Dropped(torch.nn.Sequential):
 
 # ------------------------------------------------------------------------- scikit-learn
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([quick(loss="squared", max_epochs=1)], xfail_strict=True)
+@parametrize_with_checks([NETWORK], xfail_strict=True)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("check", by_hand.OF_ROWS_OF_NUMBERS)
+def test_check_called_by_hand(check):
+    check("NetworkBias", clone(NETWORK))
 
 
 def test_parameters_of_the_parts():

@@ -1,14 +1,17 @@
 """The program around its commands: version, interrupts, pipes."""
 
 import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
+from skanchor.cli.signals import Stopped, raised_as_interrupts
 
 
 def test_version_and_help(run):
@@ -25,6 +28,78 @@ def test_interrupt(run, monkeypatch):
     monkeypatch.setattr(AnchorPipeline, "fit", interrupt)
     code, out, err = run("rank", "--demo")
     assert (code, out, err) == (130, "", ["skanchor: interrupted"])
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_end_workers_and_all(tmp_path, name):
+    if not hasattr(signal, name):
+        pytest.skip("this system has no such signal")
+    # A fit that never ends, in a worker that inherits stdout.
+    code = (
+        "import sys, time\n"
+        "from joblib import Parallel, delayed\n"
+        "from skanchor import AnchorPipeline\n"
+        "from skanchor.cli import main\n"
+        "def fit(self, X, y, **params):\n"
+        "    jobs = [delayed(print)('started', flush=True)]\n"
+        "    jobs += [delayed(time.sleep)(100)] * 2\n"
+        "    Parallel(n_jobs=self.n_jobs)(jobs)\n"
+        "AnchorPipeline.fit = fit\n"
+        "sys.exit(main(['rank', '--demo', '--jobs', '2']))\n"
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert program.stdout.readline() == b"started\n"
+    program.send_signal(getattr(signal, name))
+    # Ends when no process holds the pipe any more.
+    out, err = program.communicate(timeout=30)
+    assert (out, err) == (b"", b"skanchor: interrupted\n")
+    assert program.returncode == 128 + getattr(signal, name)
+
+
+def test_handlers_of_signals_are_put_back_and_ignored_ones_kept():
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with raised_as_interrupts():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    with raised_as_interrupts(), pytest.raises(Stopped):
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_killed_worker(run, monkeypatch):
+    def fit(self, X, y, **params):
+        Parallel(n_jobs=2)([delayed(os.kill)(os.getppid(), 0), delayed(os._exit)(9)])
+
+    monkeypatch.setattr(AnchorPipeline, "fit", fit)
+    code, out, err = run("rank", "--demo", "--jobs", "2")
+    assert (code, out, len(err)) == (2, "", 1)
+    assert "a worker was killed, perhaps for want of memory" in err[0]
+
+
+def test_closed_streams():
+    rank = f"{sys.executable} -m skanchor rank --demo --folds 2"
+    closed = "skanchor: error: standard output is closed"
+    for command, code, err in [
+        (f"{rank} >&-", 2, closed),
+        (f"{rank} >/dev/full", 2, "skanchor: error: standard output: No space left on "
+         "device"),
+        (f"{rank} --level 2 2>&-", 2, ""),
+        (f"{rank} --level 2 2>/dev/full", 2, ""),
+        (f"{rank} 2>&- >/dev/null", 0, ""),
+        (f"{rank} <&- >/dev/null", 0, ""),
+        (f"{sys.executable} -m skanchor rank - <&-", 2,
+         "skanchor: error: standard input is closed"),
+        (f"{sys.executable} -m skanchor --version >&-", 2, closed),
+        (f"{sys.executable} -m skanchor --version >/dev/full", 2,
+         "skanchor: error: standard output: No space left on device"),
+    ]:  # fmt: skip
+        done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (code, b""), command
+        assert done.stderr.decode().strip() == err, command
 
 
 def test_console_script_into_a_closed_pipe(tmp_path):

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from skanchor import AnchorPipeline, split_battles
 from skanchor.datasets import load_demo
+from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
 from skanchor.reports import leaderboard_text, render, result_json
 
@@ -267,6 +269,74 @@ def test_output_is_never_an_input(run, battles, tmp_path):
     assert (code, len(err)) == (2, 1)
     assert "is a file of battles that is read" in err[0]
     assert path.read_bytes() == battles.read_bytes()
+
+
+def test_output_that_exists_asks_for_force(run, tmp_path):
+    path = tmp_path / "board.txt"
+    path.write_text("precious")
+    code, out, err = run("rank", "--demo", *FAST, "--output", path)
+    assert (code, out) == (2, "")
+    assert err == [f"skanchor: error: {path}: exists; write over it with --force"]
+    assert path.read_text() == "precious"
+    assert run("rank", "--demo", *FAST, "--output", path, "--force") == (0, "", [])
+    assert "ivory-lynx" in path.read_text()
+    assert run("rank", "--demo", *FAST, "--output", os.devnull) == (0, "", [])
+
+
+def test_output_that_cannot_be_written_is_found_before_the_fit(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(AnchorPipeline, "fit", None)
+    (tmp_path / "file").touch()
+    for path, cause in [
+        (tmp_path, "Is a directory"),
+        (tmp_path / "no" / "x.txt", "there is no directory"),
+        (tmp_path / "file" / "x.txt", "there is no directory"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ]:
+        code, out, err = run("rank", "--demo", "--output", path)
+        assert (code, out, len(err)) == (2, "", 1) and cause in err[0]
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    code, _, err = run("rank", "--demo", "--output", tmp_path / "file", "--force")
+    assert code == 2 and "Permission denied" in err[0]
+    monkeypatch.setattr(sys, "stdout", None)
+    code, _, err = run("rank", "--demo")
+    assert code == 2 and "standard output is closed" in err[0]
+
+
+def test_names_print_harmlessly(run, battles, tmp_path):
+    red = "ivory\x1b[31m\u202e-lynx\r"
+    frame = pd.read_csv(battles).replace({"ivory-lynx": red})
+    frame.to_json(path := tmp_path / "b.jsonl", orient="records", lines=True)
+    code, out, err = run("rank", path, *FAST)
+    assert (code, err) == (0, [])
+    assert r"ivory\x1b[31m\u202e-lynx\r" in out
+    odd = tmp_path / "b\x1b[31m.csv"
+    frame.assign(winner=red).to_csv(odd, index=False)
+    told = [
+        *run("rank", path, *FAST, "--features", red)[2],
+        *run("rank", path, *FAST, "--new", red, f"no{red}")[2],
+        *run("rank", odd)[2],
+        *run("rank", red)[2],
+        *run("rank", "--demo", red)[2],
+    ]
+    assert len(told) == 5
+    assert all(line.isprintable() for line in (*out.splitlines(), *told))
+    with pytest.raises(BattlesError) as raised:
+        AnchorPipeline(new_models=[red]).fit(*split_battles(frame.replace(red, "x")))
+    assert str(raised.value).isprintable()
+
+
+def test_formulas_are_written_as_text(run, battles, tmp_path):
+    frame = pd.read_csv(battles).replace({"ivory-lynx": "=1+1", "blue-heron": "@b"})
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    out = tmp_path / "out.csv"
+    assert run("rank", path, *FAST, "--output", out) == (0, "", [])
+    models = pd.read_csv(out)["model"].tolist()
+    assert {"'=1+1", "'@b"} <= set(models) and "=1+1" not in models
+    # Nobody runs formulas of JSON or Parquet.
+    assert run("rank", path, *FAST, "--output", out.with_suffix(".json"))[0] == 0
+    assert '"=1+1"' in out.with_suffix(".json").read_text()
 
 
 def test_historical_leaderboard(run, battles, tmp_path):

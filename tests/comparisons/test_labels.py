@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from skanchor import Comparisons
-from skanchor.comparisons import Outcomes
+from skanchor import BTLRegressor, Comparisons
+from skanchor.comparisons import Outcomes, join_groups
 from skanchor.exceptions import BattlesError
 
 
@@ -161,3 +161,58 @@ def test_integer_ids_keep_their_numbers(shift):
     assert_array_equal(X.models, np.array([0, 4, 9]) + shift)
     assert_array_equal(X.models[X.left], a)
     assert_array_equal(X.models[X.right], b)
+
+
+LARGE = 2**60
+
+
+@pytest.mark.parametrize("of", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [(np.int64, np.uint64), (np.uint64, np.int64), (np.uint64, np.uint64)],
+)
+def test_large_integers_of_any_two_types_stay_apart(of, first, second):
+    a, b = np.array([1, 2, 3, 4], first) + LARGE, np.array([2, 3, 4, 5], second) + LARGE
+    X = Comparisons.from_battles(of({"model_a": a, "model_b": b}))
+    assert X.models.tolist() == [LARGE + k for k in range(1, 6)]
+    # Named by other types, they are the same models.
+    again = Comparisons.from_battles(of({"model_a": b, "model_b": a}))
+    assert_array_equal(again.rows.relabel(X.models, X.judges).left, X.right)
+
+
+def test_integers_beyond_those_of_numpy():
+    top = 2**64 - 1
+    wide = pl.DataFrame(
+        {"model_a": [2**100, 2**100 + 1], "model_b": [2**100 + 1, 5]},
+        schema={"model_a": pl.Int128, "model_b": pl.Int128},
+    )
+    tables = {
+        (5, 2**100, 2**100 + 1): wide,
+        (-1, 3, top - 1, top): pd.DataFrame(
+            {
+                "model_a": np.array([top, top - 1], np.uint64),
+                "model_b": np.array([-1, 3], np.int64),
+            }
+        ),
+        (LARGE, LARGE + 1): pd.DataFrame(
+            {"model_a": [LARGE + 1] * 2, "model_b": [float(LARGE)] * 2}
+        ),
+        (0.5, 1.0, 2.0): pd.DataFrame({"model_a": [1, 2], "model_b": [2.0, 0.5]}),
+    }
+    for models, table in tables.items():
+        assert Comparisons.from_battles(table).models.tolist() == list(models)
+
+
+@pytest.mark.parametrize("of", [pl.DataFrame, pa.table])
+def test_large_groups_beside_nulls_stay_apart(of):
+    table = of(
+        {"prompt_id": [LARGE + 1, LARGE + 2, None, LARGE + 2], "x": [1, 2, 3, 4]}
+    )
+    assert join_groups(table, ["prompt_id"]).tolist() == [0, 1, 2, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "uint8"])
+def test_small_types_name_models(dtype):
+    table = pd.DataFrame({"model_a": [1, 2, 3], "model_b": [2, 3, 1]}).astype(dtype)
+    scores = BTLRegressor(alpha=1.0).fit(table, [0, 1, 1]).scores_
+    assert scores.index.tolist() == [1, 2, 3]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skanchor import BTLRegressor
-from skanchor.comparisons.spellings import spelt_differently
+from skanchor.comparisons.spellings import appearance, spelt_differently
 from skanchor.exceptions import DataWarning
 
 
@@ -78,3 +78,26 @@ def test_told_once_for_five_pairs():
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
         BTLRegressor(alpha=1.0).fit(X.assign(judge="human"), y)
+
+
+@pytest.mark.parametrize(
+    "label",
+    [" GPT-4 ", "gpt\u200b-4", "\uff47\uff50\uff54-4", "gpt\u20114", "g\u0440t-4",
+     "GP\u03a4-4", "gpt-4\ufeff", "gpt\u22124", "\u202egpt-4"],
+)  # fmt: skip
+def test_what_looks_like_one_name(label):
+    assert appearance(label) == "gpt-4"
+
+
+def test_letters_may_be_composed_in_two_ways():
+    assert appearance("caf\u00e9") == appearance("cafe\u0301") != appearance("cafe")
+    assert appearance("\u6a21\u578b") == "\u6a21\u578b"
+
+
+def test_another_script_is_no_other_spelling():
+    pairs = [("gpt-\u0430lpha", "GPT Alpha")]
+    assert spelt_differently([pairs[0][0]], [pairs[0][1]]) == pairs
+
+
+def test_a_name_of_megabytes_takes_no_time():
+    assert spelt_differently(["x" * 5_000_000], ["x" * 5_000_001]) == []

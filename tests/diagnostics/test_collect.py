@@ -97,3 +97,25 @@ def test_self_judged_is_the_share_of_a_judge_of_the_same_name():
     verdicts = X["judge"][on_it & (weight > 0)]
     assert found["new-model-1"] == np.mean(verdicts == "new-model-1") > 0.3
     assert found["new-model-2"] == 0.0
+
+
+def test_scale_z_is_that_of_votes_where_judges_know_everything_else():
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_human=200, n_historical=60_200, rho=0.0,
+        random_state=3,
+    )  # fmt: skip
+    anchor = AnchorPipeline(
+        historical_fit="joint", cv=2, item_effects=None, random_state=0
+    ).fit(data.X[["model_a", "model_b", "judge"]], data.y)
+    X = anchor.comparisons_
+    p = expit(X.logits()[X.is_human])
+    limit = np.sum(p * (1 - p) * X.score_differences[X.is_human] ** 2) ** 0.5
+    assert anchor.result_.diagnostics.scale_z == pytest.approx(limit, rel=0.01)
+
+
+def test_scale_z_below_three_is_told():
+    data = simulate_battles(n_models=5, n_human=30, n_historical=1530, random_state=6)
+    anchor = AnchorPipeline(historical_fit="joint", cv=5, item_effects=None)
+    seen = anchor.fit(data.X, data.y).result_.diagnostics
+    assert seen.scale_z < 3
+    assert "hardly tell the scale" in repr(seen)

@@ -44,7 +44,10 @@ def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.where(rng.random(len(X)) < 0.4, 0.5, data.y)
     weight = rng.integers(1, 4, len(X)).astype(float)
-    anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=False),
+        cv=2, debiaser="passthrough", item_effects=None,
+    )  # fmt: skip
     anchor.fit(X, y, sample_weight=weight)
     rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
     found = item_effects_check(

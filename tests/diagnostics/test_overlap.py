@@ -46,6 +46,15 @@ def test_shares_by_hand(side):
     assert_allclose(found["largest_ratio"], np.exp(s) / np.cosh(s))
 
 
+def test_the_largest_ratio_is_that_of_the_farthest_row():
+    # Contrasts of history are two, one and one, with a mean square of two.
+    found = overlap(battles([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0]]))
+    tilt = np.array([2.0, 1.0, 1.0]) / 2.0
+    mean, square = np.cosh(tilt).mean(), np.cosh(2 * tilt).mean()
+    assert_allclose(found["largest_ratio"], np.exp(1.0) / mean)
+    assert_allclose(found["effective_share"], mean**2 / square)
+
+
 def test_arrivals_like_history_share_it_whole():
     found = overlap(battles(OLD, [[0.5, 0.5], [0.3, 0.3]]))
     assert found == {

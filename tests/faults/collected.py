@@ -14,6 +14,7 @@ from faults import (
     plans,
     separation,
     tables,
+    tools,
     weights,
 )
 
@@ -30,6 +31,7 @@ KINDS = (
     plans,
     life_cycle,
     learners,
+    tools,
     command_line,
     inference,
 )

@@ -9,6 +9,10 @@ see = FAULTS.see
 for title, where in {
     "A file that is absent, damaged, empty or of another format":
         "cli.test_rank::test_bad_file",
+    "A table nested deeply": "io.test_reading::test_deep_nesting_is_refused",
+    "A cell of megabytes": "io.test_reading::test_a_cell_of_megabytes_is_read",
+    "A link to a device": "io.test_reading::test_devices_are_refused",
+    "A named pipe": "io.test_reading::test_pipes_are_read_once",
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
@@ -27,11 +31,21 @@ for title, where in {
     "Text in another encoding": "io.test_generic::test_encodings",
     "An output file of a format that is not known": "cli.test_rank::test_bad_flags",
     "An output file that is read": "cli.test_rank::test_output_is_never_an_input",
+    "An output file that exists":
+        "cli.test_rank::test_output_that_exists_asks_for_force",
+    "An output file that cannot be written":
+        "cli.test_rank::test_output_that_cannot_be_written_is_found_before_the_fit",
+    "Two programs that write the same file": "io.test_atomic::test_two_writers_at_once",
     "A terminal too narrow for the leaderboard":
         "reports.test_leaderboard::test_layout_keeps_names_whole",
     "A disk that is full when the result is written":
         "cli.test_rank::test_unwritable_output_leaves_nothing",
     "Ctrl-C": "cli.test_program::test_interrupt",
+    "SIGTERM or SIGHUP, workers running":
+        "cli.test_program::test_signals_end_workers_and_all",
+    "A worker that is killed": "cli.test_program::test_killed_worker",
+    "A standard stream that is closed or full":
+        "cli.test_program::test_closed_streams",
     "A pipe that is closed":
         "cli.test_program::test_console_script_into_a_closed_pipe",
 }.items():  # fmt: skip

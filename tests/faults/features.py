@@ -66,6 +66,19 @@ table(
     lambda: FRAME.assign(x1_a=FRAME["x1_a"].mask(FRAME.index == 3, np.inf)),
     raises=(BattlesError, "'x1_a' contains infinity, first in row 3"),
 )
+for title, number in {
+    "A feature of 1e300": 1e300,
+    "A feature of 400 digits": 10**400,
+}.items():
+    call(
+        title,
+        lambda number=number: fit(
+            FRAME.astype({"x1_a": object}).assign(
+                x1_a=lambda f: f["x1_a"].mask(f.index == 3, number)
+            )
+        ),
+        raises=(BattlesError, r"x1_a' (is too large .* row 3|contains inf.* row 3)"),
+    )
 table("No features", lambda: FRAME.drop(columns=FEATURES), check=infinite())
 table(
     "More features than a judge has rows, with a ridge",

@@ -52,6 +52,31 @@ table(
     lambda: split_by("x1_a", ties=20),
     warns=[SPLIT],
 )
+
+
+def rare(n_rows=5):
+    """A feature that differs in a few rows of one judge, and tells these."""
+    rows = np.flatnonzero((FRAME["judge"] == "judge-1") & ~ARRIVAL)[:n_rows]
+    won = (FRAME["winner"] == 1.0) & FRAME.index.isin(rows)
+    lost = (FRAME["winner"] == 0.0) & FRAME.index.isin(rows)
+    return FRAME.assign(n_headers_a=won * 3.0, n_headers_b=lost * 3.0)
+
+
+def as_without(anchor):
+    rest = fitted()
+    error = rest.standard_errors_.iloc[0]
+    assert_allclose(anchor.scores_, rest.scores_, atol=0.1 * error)
+    assert_allclose(anchor.standard_errors_, rest.standard_errors_, rtol=0.05)
+
+
+table(
+    "Verdicts that a feature separates in the few rows that differ in it",
+    rare,
+    warns=[
+        (SeparationWarning, "by feature 'n_headers' in the 5 of its .* is unaffected")
+    ],
+    check=as_without,
+)
 table(
     "Verdicts that a feature separates, with a ridge",
     lambda: split_by("x1_a"),
@@ -88,6 +113,16 @@ table(
     warns=[(DataWarning, "'rare' has 4 historical rows .* fewer than the 20 .* left")],
     check=lambda anchor: assert_same_judges(anchor),
 )
+table(
+    "Hundreds of judges of three rows each",
+    lambda: pd.concat(
+        [FRAME, *(FRAME[~HUMAN & ~ARRIVAL][k : k + 3].assign(judge=f"small-{k}")
+                  for k in range(300))],
+        ignore_index=True,
+    ),
+    warns=[(DataWarning, "300 judges have fewer .* 'small-0', .* 295 more; .* 900")],
+    check=lambda anchor: assert_same_judges(anchor),
+)  # fmt: skip
 table(
     "A judge that is always for the better model",
     lambda: for_the_better(40),
@@ -167,25 +202,52 @@ def first_side():
 
 
 table(
-    "A judge that always prefers the first side",
+    "A judge that always prefers the first side, position effects switched off",
     first_side,
     warns=[(WeakJudgeWarning, "'judge-1' prefers the side shown first in all")],
+    calibrator=JudgeCalibrator(position_effect=False),
+    flags=("--no-position-effect",),
     check=infinite(),
 )
 table(
-    "A judge that always prefers the first side, with position effects",
+    "A judge that always prefers the first side",
     first_side,
     warns=[(WeakJudgeWarning, "position effect of judge 'judge-1' lies on its bound"),
            WEAK],
-    calibrator=JudgeCalibrator(position_effect=True),
-    flags=("--position-effect",),
     check=infinite(),
 )  # fmt: skip
+
+
+def half_first_side():
+    chosen = ~HUMAN & (np.random.default_rng(3).random(len(FRAME)) < 0.5)
+    return FRAME.assign(winner=FRAME["winner"].mask(chosen, 1.0))
+
+
+def by_name():
+    first = FRAME["model_a"] < FRAME["model_b"]
+    return FRAME.assign(shown_first=np.where(first, "model_a", "model_b"))
+
+
+def without_position(anchor):
+    assert not anchor.calibrator_.has_position_effect_.any()
+
+
 table(
-    "A position effect that the rows cannot show",
-    lambda: FRAME.assign(shown_first=np.minimum(FRAME["model_a"], FRAME["model_b"]))
-    .assign(shown_first=lambda f: np.where(
-        f["shown_first"] == f["model_a"], "model_a", "model_b")),
+    "Judges that favour a side, position effects switched off",
+    half_first_side,
+    warns=[(DiagnosticWarning, "'judge-1' favours the side shown first by about")],
+    calibrator=JudgeCalibrator(position_effect=False),
+    flags=("--no-position-effect",),
+)
+table(
+    "A display order that follows the names of the models",
+    by_name,
+    warns=[(DataWarning, "position effect of judge 'judge-1' is left out")],
+    check=without_position,
+)
+table(
+    "A position effect that the rows cannot show, asked for",
+    by_name,
     raises=(BattlesError, "position effect of judge 'judge-1' cannot be learned"),
     calibrator=JudgeCalibrator(position_effect=True),
     flags=("--position-effect",),
@@ -205,10 +267,15 @@ def twins():
     return alone, pd.concat([alone, twin], ignore_index=True)
 
 
+def sideless():
+    # Without position effects no row carries a tenth of the variance.
+    return JudgeCalibrator(position_effect=False)
+
+
 def not_halved(anchor):
-    alone = fit(twins()[0], groups="prompt_id")
+    alone = fit(twins()[0], groups="prompt_id", calibrator=sideless())
     assert_allclose(anchor.standard_errors_, alone.standard_errors_, rtol=0.1)
-    plain = fit(twins()[1])
+    plain = fit(twins()[1], calibrator=sideless())
     assert (anchor.standard_errors_ > 1.2 * plain.standard_errors_).all()
 
 
@@ -216,6 +283,7 @@ table(
     "The same verdicts under two judges' names, grouped by prompt",
     lambda: twins()[1],
     groups="prompt_id",
-    flags=("--groups", "prompt_id"),
+    calibrator=sideless(),
+    flags=("--groups", "prompt_id", "--no-position-effect"),
     check=not_halved,
 )

@@ -46,7 +46,7 @@ for title, learner, error, message in (
     ("A learner that returns NaN", Learner("nan"), ValueError,
      f"{OWN}, Learner, returned 1 values that are not finite"),
     ("A learner whose coefficients are NaN", Learner("coef"), ValueError,
-     f"{OWN}, Learner, must store 1 finite parametric coefficients"),
+     f"{OWN}, Learner, must store 2 finite parametric coefficients"),
     ("A learner that returns too few values", Learner("short"), ValueError,
      rf"{OWN}, Learner, returned shape \(258,\) for 259 rows"),
     ("A learner that returns a column", Learner("column"), ValueError,

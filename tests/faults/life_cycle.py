@@ -12,22 +12,37 @@ FAULTS = Listing()
 call, see = FAULTS.call, FAULTS.see
 
 
-for title, name in {
-    "clone, pickle, joblib and deepcopy": "copies_give_the_same_intervals",
-    "A second fit after set_params": "a_second_fit_leaves_nothing_of_the_first",
-    "The user's own learner": "parts_given_are_never_fitted",
-    "n_jobs 1, 2 and -1, processes and threads": "workers_change_nothing",
-    "A dask cluster": "dask_cluster_of_two_workers",
-    "Another seed": "seeds",
-    "An interrupt in a fold": "interrupt_leaves_nothing_fitted",
-    "A learner that raises in a fold": "exception_names_the_fold",
-    "A learner that warns in a worker": "warnings_of_workers_are_issued_once",
-    "Arrays that may not be written": "read_only_memory_maps",
-    "Metadata routing": "metadata_routing",
-    "A parallel search over parallel fits": "nested_parallel_search",
-    "A fresh process that imports nothing of the parent's": "spawned_process",
+LIFE = "test_life_cycle::test_"
+THREADS = "bias.test_network_threads::test_"
+CHECKPOINT = "bootstrap.test_checkpoint::test_"
+for title, where in {
+    "clone, pickle, joblib and deepcopy": LIFE + "copies_give_the_same_intervals",
+    "A second fit after set_params": LIFE + "a_second_fit_leaves_nothing_of_the_first",
+    "The user's own learner": LIFE + "parts_given_are_never_fitted",
+    "n_jobs 1, 2 and -1, processes and threads": LIFE + "workers_change_nothing",
+    "Networks fitted in threads": THREADS + "threads_change_nothing",
+    "A dask cluster": LIFE + "dask_cluster_of_two_workers",
+    "Another seed": LIFE + "seeds",
+    "An interrupt in a fold": LIFE + "interrupt_leaves_nothing_fitted",
+    "A learner that raises in a fold": LIFE + "exception_names_the_fold",
+    "A learner that warns in a worker": LIFE + "warnings_of_workers_are_issued_once",
+    "Arrays that may not be written": LIFE + "read_only_memory_maps",
+    "Metadata routing": LIFE + "metadata_routing",
+    "A parallel search over parallel fits": LIFE + "nested_parallel_search",
+    "A fresh process that imports nothing of the parent's": LIFE + "spawned_process",
+    "A checkpoint of a run with other new models": CHECKPOINT
+    + "a_checkpoint_of_other_new_models_is_refused",
+    "A checkpoint of another run": CHECKPOINT
+    + "a_checkpoint_of_another_run_is_refused",
+    "A checkpoint of another version": CHECKPOINT
+    + "a_checkpoint_of_another_version_is_refused",
+    "A damaged checkpoint": CHECKPOINT + "damaged_bytes_are_refused",
+    "A checkpoint that is a pickle": CHECKPOINT + "pickles_are_never_opened",
+    "Two runs that write one checkpoint": CHECKPOINT + "two_runs_do_not_share_a_file",
+    "A checkpoint that cannot be kept": CHECKPOINT
+    + "what_cannot_be_kept_is_told_before_the_work",
 }.items():
-    see(title, f"test_life_cycle::test_{name}")
+    see(title, where)
 call(
     "predict before fit",
     lambda: AnchorPipeline().predict(GHOST),

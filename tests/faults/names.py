@@ -78,6 +78,29 @@ table(
     lambda: half("model_a", FIRST, FIRST.title() + " "),
     warns=[(DataWarning, r"models \['Model-01 ', 'model-01'\] differ in blanks")],
 )
+for title, twin in {
+    "Model names that differ in letters no eye sees": "mo\u200bdel-01",
+    "Model names that differ in letters of another script": "m\u043edel-01",
+    "Model names that differ in how Unicode writes them": "\uff4dodel-01",
+}.items():
+    table(
+        title,
+        lambda twin=twin: half("model_a", FIRST, twin),
+        warns=[(DataWarning, "look alike but hold different characters")],
+    )
+see("Model names of small or 128-bit types",
+    "comparisons.test_labels::test_integers_beyond_those_of_numpy")  # fmt: skip
+table(
+    "Model names that are large integers of two types",
+    lambda: renamed({name: 2**60 + k for name, k in CODES.items()}).astype(
+        {"model_a": "int64", "model_b": "uint64"}
+    ),
+    check=lambda anchor: assert_allclose(
+        anchor.scores_.to_numpy(), fit(FRAME).scores_.to_numpy(), atol=1e-9
+    ),
+)
+see("Model names that command a terminal", "cli.test_rank::test_names_print_harmlessly")
+see("Model names that are formulas", "cli.test_rank::test_formulas_are_written_as_text")
 table(
     "Models that judge rows spell differently from human rows",
     lambda: respelt({FIRST: "Vendor/Model_01"}),

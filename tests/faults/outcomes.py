@@ -1,13 +1,17 @@
 """Outcomes: labels, numbers and what is missing."""
 
+import numpy as np
+import pandas as pd
 from faults.battles import FRAME, fit, same_fit
 from faults.entries import Listing
 
+from skanchor import BTLRegressor
 from skanchor.exceptions import (
     BattlesError,
 )
 
 FAULTS = Listing()
+MASKED = np.ma.masked_equal(np.where(np.arange(len(FRAME)) == 7, 2, 1), 2)
 table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
 
 
@@ -61,6 +65,35 @@ table(
             fit(FRAME.astype({"winner": int})),
         )
     ],
+)
+table(
+    "Dates as outcomes",
+    outcome(lambda y: pd.Timestamp("2026-01-01")),
+    raises=(BattlesError, "all labels or all numbers|Unknown outcome labels"),
+)
+call(
+    "Outcomes of 400 digits",
+    lambda: fit(FRAME.assign(winner=pd.Series([10**400] * len(FRAME), dtype=object))),
+    raises=(BattlesError, r"in \[0, 1\]; there are numbers too large for a float"),
+)
+call(
+    "Outcomes, ids or groups that are lists",
+    [
+        lambda: fit(FRAME.assign(winner=[[1]] * len(FRAME))),
+        lambda: fit(FRAME.assign(prompt_id=[[1]] * len(FRAME))),
+        lambda: fit(FRAME, groups=pd.Series([[1]] * len(FRAME))),
+        lambda: fit(FRAME.assign(shown_first=[["model_a"]] * len(FRAME))),
+    ],
+    raises=(BattlesError, r" holds \[.*\], a list; give text or numbers"),
+)
+call(
+    "Masked arrays",
+    [
+        lambda: fit(FRAME, groups=MASKED),
+        lambda: fit(FRAME, sample_weight=MASKED),
+        lambda: BTLRegressor().fit(FRAME.drop(columns="winner"), MASKED),
+    ],
+    raises=(ValueError, "masked entries, the first in row 7"),
 )
 see("Ties", "test_btl::test_two_models_closed_form")
 see("Labels of bare arrays in either order",

@@ -125,18 +125,47 @@ def tiny_btl(rows, **params):
     return BTLRegressor(**params).fit(X[["model_a", "model_b"]], X["winner"])
 
 
-def half_open(btl):
+def open_intervals(btl):
     assert np.isinf(btl.standard_errors_).all()
-    low, high = btl.conf_int().to_numpy().T
-    assert ((low == -np.inf) ^ (high == np.inf)).all()
+    assert_allclose(btl.scores_, [15.0, 0.0, -15.0])
+    # Who is beaten and beats, but never the same, may stand anywhere.
+    wanted = [[15.0, np.inf], [-np.inf, np.inf], [-np.inf, -15.0]]
+    assert_allclose(btl.conf_int(), wanted)
 
 
 call(
     "A chain of models in BTLRegressor alone",
     lambda: tiny_btl([("a", "b", 1), ("b", "c", 1)] * 5),
     warns=[(SeparationWarning, r"\['c'\] never won and \['a'\] never lost")],
-    check=half_open,
+    check=open_intervals,
 )
+for title, test in (
+    (
+        "Groups of models of which one always beats the other",
+        "limits::test_components_keep_their_distances_and_errors",
+    ),
+    (
+        "A model that never lost among hundreds",
+        "limits::test_an_undefeated_model_among_many_costs_little_more",
+    ),
+    (
+        "A long chain in which each model mostly beats the next one",
+        "limits::test_a_long_chain_keeps_its_steps",
+    ),
+    (
+        "Scores beyond score_bound",
+        "limits::test_scores_beyond_the_bound_move_no_other",
+    ),
+    (
+        "A model that hangs on votes without noise",
+        "exact::test_a_model_that_hangs_on_votes_without_noise",
+    ),
+    (
+        "Votes that cancel in every group",
+        "exact::test_votes_that_cancel_in_every_group",
+    ),
+):
+    see(title, f"test_btl_{test}")
 table(
     "Rows that compare a model with itself",
     lambda: pd.concat(

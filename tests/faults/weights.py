@@ -26,8 +26,21 @@ for name, weight, message in (
     ),
 ):
     call(name, weighted(weight), raises=(ValueError, message))
+call(
+    "Weights of 400 digits",
+    weighted([10**400] * len(FRAME)),
+    raises=(ValueError, "numbers too large for a float"),
+)
 call("Weights of 1e-300 throughout", weighted(1e-300 * ONES), check=same_fit)
 call("Weights of 1e300 throughout", weighted(1e300 * ONES), check=same_fit)
+see(
+    "Votes of weight 1e-12 beside votes of weight 1 in BTLRegressor",
+    "test_btl_exact::test_what_hangs_on_light_votes",
+)
+see(
+    "Votes of weight 1e-200 beside votes of weight 1 in BTLRegressor",
+    "test_btl_exact::test_weights_that_have_no_squares_are_refused",
+)
 see(
     "Fractional weights with a mean far from one",
     "items.test_dispersion::test_weights_that_are_no_counts_are_told",

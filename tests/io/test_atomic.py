@@ -1,10 +1,12 @@
 """Files are written whole or not at all."""
 
+import errno
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from skanchor.io import write_atomically
+from skanchor.io.atomic import check_writable, write_atomically
 
 
 def test_write_replaces_and_keeps_permissions(tmp_path):
@@ -51,3 +53,44 @@ def test_write_into_a_pipe_by_its_link():
     os.close(writer)
     with open(reader, "rb") as end:
         assert end.read() == b"through"
+
+
+def test_file_that_exists_is_kept(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    write_atomically(path, "one", overwrite=False)
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match=r"out\.txt"):
+            check_writable(path, overwrite=False)
+        # Another program was faster.
+        with pytest.raises(FileExistsError, match=r"out\.txt"):
+            write_atomically(path, "two", overwrite=False)
+        check_writable(path)
+        assert path.read_text() == "one"
+        assert os.listdir(tmp_path) == ["out.txt"]
+
+        def link(*names):
+            raise OSError(errno.EPERM, "no links here")
+
+        monkeypatch.setattr(os, "link", link)
+    write_atomically(tmp_path / "new.txt", "new", overwrite=False)
+    assert (tmp_path / "new.txt").read_text() == "new"
+
+
+def test_two_writers_at_once(tmp_path):
+    path = tmp_path / "out.txt"
+    texts = [str(number) * 100_000 for number in range(8)]
+
+    def write(text):
+        try:
+            write_atomically(path, text, overwrite=False)
+        except FileExistsError:
+            return None
+        return text
+
+    with ThreadPoolExecutor(8) as pool:
+        written = [text for text in pool.map(write, texts) if text is not None]
+    assert written == [path.read_text()]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda text: write_atomically(path, text), texts))
+    assert path.read_text() in texts
+    assert os.listdir(tmp_path) == ["out.txt"]

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 from functools import partial
+from threading import Thread
 
 import pandas as pd
 import pytest
@@ -52,6 +54,16 @@ def test_odd_ids_keep_their_names(tmp_path, suffix):
     assert read["model_a"].tolist() == names
     assert read["model_b"].tolist() == names[::-1]
     assert read["winner"].tolist() == [1] * len(names)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_large_ids_beside_nulls_stay_apart(tmp_path, suffix):
+    ids = [2**60 + 1, 2**60 + 2, None]
+    table = pd.DataFrame({"prompt_id": pd.array(ids, "Int64"), "model_a": ids[0]})
+    read = read_table(write(table, tmp_path / f"b.{suffix}"))
+    assert read["prompt_id"].tolist()[:2] == [str(ids[0]), str(ids[1])]
+    assert read["prompt_id"].isna().tolist() == [False, False, True]
+    assert set(read["model_a"]) == {str(ids[0])}
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
@@ -111,7 +123,7 @@ def test_number_column_with_a_word_warns(tmp_path):
         ("b.csv.zip", b"no zip", "no zip archive"),
         ("b.jsonl", b'{"a": 1}\n{"a"\n', "line 2"),
         ("b.jsonl", b"[1]", "record 1 is 1, not an object"),
-        ("b.jsonl", b'{"model_a": [1]}\n{"model_a": [2]}\n', "unhashable"),
+        ("b.jsonl", b'{"model_a": [1]}\n{"model_a": [2]}\n', r"holds \[1\], a list"),
         ("b.json", b'{"model_a": {"0": "x"}}', r"by columns.*orient='records', lines"),
         ("b.json", b'[["x", "y"]]', r"record 1 is .* not an object.*lines=True"),
         ("b.jsonl", b"\xff", "utf-8"),
@@ -143,3 +155,47 @@ def test_a_suffix_belongs_to_one_format():
     suffixes = [suffix for each in FORMATS for suffix in each.suffixes]
     assert len(set(suffixes)) == len(suffixes)
     assert all(suffix == suffix.lower() and suffix[0] == "." for suffix in suffixes)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"x": ' * 100_000])
+def test_deep_nesting_is_refused(tmp_path, text):
+    path = tmp_path / "b.jsonl"
+    path.write_text(text)
+    with pytest.raises(BattlesError, match="nested too deeply"):
+        read_battles(path)
+
+
+def test_labels_that_are_lists_are_refused(tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_text('{"model_a": ["x"], "model_b": "y", "winner": 1}\n')
+    with pytest.raises(BattlesError, match=r"'model_a' holds \['x'\], a list"):
+        read_battles(path)
+
+
+def test_a_cell_of_megabytes_is_read(table, tmp_path):
+    large = table.assign(note=["x" * 3_000_000, *[""] * (len(table) - 1)])
+    read = read_battles(write(large, tmp_path / "b.csv"))
+    assert_frame_equal(read.drop(columns="note"), table, check_dtype=False)
+    assert len(read["note"][0]) == 3_000_000
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device")
+@pytest.mark.parametrize("suffix", ["jsonl", "csv.gz", "parquet"])
+def test_devices_are_refused(tmp_path, suffix):
+    link = tmp_path / f"b.{suffix}"
+    link.symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match="is a device, not a file"):
+        read_battles(link)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "parquet", "jsonl", ""])
+def test_pipes_are_read_once(table, tmp_path, suffix):
+    written = write(table, tmp_path / f"file.{suffix or 'csv'}").read_bytes()
+    pipe = tmp_path / f"pipe.{suffix}".rstrip(".")
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=[written])
+    writer.start()
+    read = read_battles(pipe)
+    writer.join()
+    assert_frame_equal(read, table, check_dtype=False)

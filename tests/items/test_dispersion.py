@@ -1,12 +1,13 @@
 """The noise of a source: read off its residuals, whatever the unit of weights."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from item_battles import random_effects, small
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, Comparisons
 from skanchor.exceptions import (
     DataWarning,
 )
@@ -53,3 +54,14 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(deviating):
     # The covariance of the deviations knows the noise, not the weights.
     again = random_effects(X, y, weight=heavy)
     assert_allclose(again.item_covariance_, anchor.item_covariance_, rtol=1e-6)
+
+
+def test_the_noise_of_few_rows_is_not_read_off_fewer_still():
+    """Three rows in a circle, of which two go for the scores of three models."""
+    table = pd.DataFrame({"model_a": list("xyz"), "model_b": list("yzx")})
+    known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
+    sample = Sample.admit(known, np.ones(3))
+    # No score explains the circle: the whole of it is noise, three votes of 1/4 each.
+    assert_allclose(dispersions(sample, deviating=False), [1.0])
+    # A third of that is expected to be left, half of it is what the floor allows.
+    assert_allclose(dispersions(sample, deviating=True), [2.0])

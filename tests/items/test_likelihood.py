@@ -52,7 +52,11 @@ def test_estimated_effects_widen_the_interval_and_enter_the_predictions():
     anchor = AnchorPipeline(random_state=0, item_effects="random").fit(data.X, data.y)
     wider = AnchorPipeline(random_state=0, item_effects="conservative")
     wider.fit(data.X, data.y)
-    assert anchor.standard_errors_.iloc[0] > 1.5 * paper.standard_errors_.iloc[0]
+    # Judges disagree where item effects are left out, which widens that interval.
+    scale = paper.result_.diagnostics.arrivals.models["scale"].loc["new-model"]
+    assert (
+        anchor.standard_errors_.iloc[0] > 1.5 * paper.standard_errors_.iloc[0] / scale
+    )
     assert wider.standard_errors_.iloc[0] > anchor.standard_errors_.iloc[0]
     assert (0.2 < np.sqrt(np.diag(anchor.item_covariance_))).all()
     assert anchor.score(data.X, data.y) > paper.score(data.X, data.y)

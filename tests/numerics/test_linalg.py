@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import (
     Columns,
     SymmetricSolver,
-    solve_zero_sum,
     zero_sum_basis,
 )
 
@@ -52,23 +50,6 @@ def test_zero_sum_basis(n):
     assert_allclose(basis.sum(axis=0), 0, atol=1e-12)
     assert_allclose(basis.T @ basis, np.eye(n - 1), atol=1e-12)
     assert_allclose(basis @ basis.T, np.eye(n) - 1 / n, atol=1e-12)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_solve_zero_sum(alpha):
-    rng = np.random.default_rng(0)
-    matrix = laplacian(rng.exponential(size=(6, 6))) + alpha * np.eye(6)
-    right = rng.normal(size=6)
-    right -= right.mean()
-    assert_allclose(
-        solve_zero_sum(matrix, right), np.linalg.pinv(matrix) @ right, atol=1e-12
-    )
-    # Two groups without a game between them have no common scale.
-    apart = np.kron(np.eye(2), laplacian(rng.exponential(size=(3, 3))))
-    right = apart @ rng.normal(size=6)
-    found = solve_zero_sum(apart, right)
-    assert_allclose(apart @ found, right, atol=1e-10)
-    assert abs(found.sum()) < 1e-12
 
 
 def test_columns_are_their_blocks_side_by_side():

@@ -98,7 +98,7 @@ def logistic(seed):
 
 @pytest.mark.parametrize(
     "tolerance",
-    [Tolerance(gradient=1e-10), Tolerance(decrement=1e9), Tolerance(error=1e-10)],
+    [Tolerance(change=1e-10), Tolerance(decrement=1e9), Tolerance(error=1e-10)],
 )
 def test_quadratic_in_one_step(rng, tolerance):
     root = rng.normal(size=(4, 6))
@@ -107,7 +107,7 @@ def test_quadratic_in_one_step(rng, tolerance):
     found = minimise(problem, np.zeros(4), tolerance)
     assert found.converged
     assert_allclose(found.coef, np.linalg.solve(matrix, target), atol=1e-10)
-    # A point of no slope, and a short step of no error, show only at a second one.
+    # Short steps show only at a second one.
     assert found.n_iter == (1 if tolerance.decrement else 2)
     assert_allclose(found.hessian, matrix)
 
@@ -122,10 +122,9 @@ def test_a_last_step_is_not_looked_at():
 
 def test_start_at_the_minimum_and_no_coefficients():
     problem = quadratic(np.eye(2), np.zeros(2))
-    found = minimise(problem, np.zeros(2), Tolerance(gradient=1e-12))
+    found = minimise(problem, np.zeros(2), Tolerance(change=1e-12))
     assert found.converged
-    assert problem.n_hessians == 0
-    assert found.hessian is None
+    assert (found.n_iter, problem.n_losses) == (1, 0)
     empty = minimise(quadratic(np.eye(0), np.zeros(0)), np.zeros(0), Tolerance())
     assert empty.converged
     assert empty.coef.size == 0
@@ -136,7 +135,7 @@ def test_halving_where_whole_steps_fly_off():
     problem = log_cosh(shift)
     whole = -np.sinh(-shift) * np.cosh(-shift)
     assert np.abs(whole).min() > 30.0
-    found = minimise(problem, np.zeros(2), Tolerance(gradient=1e-10))
+    found = minimise(problem, np.zeros(2), Tolerance(change=1e-10))
     assert found.converged
     assert_allclose(found.coef, shift, atol=1e-9)
     assert problem.n_losses > 0
@@ -154,7 +153,7 @@ def test_a_saddle_is_left_along_a_semi_definite_curvature():
     )
     # A whole first step goes from 0.2 to 9.8, where the loss is far higher.
     start = np.array([0.2, 1.5])
-    found = minimise(problem, start, Tolerance(gradient=1e-10))
+    found = minimise(problem, start, Tolerance(change=1e-10))
     assert found.converged
     assert_allclose(found.coef, [1.0, 0.0], atol=1e-9)
     assert problem.n_losses > 1
@@ -185,8 +184,8 @@ def test_separated_data_stop_at_the_bound(hit):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_stale_hessian_reaches_the_same_optimum(seed):
     fresh, stale = logistic(seed), logistic(seed)
-    wanted = minimise(fresh, np.zeros(3), Tolerance(gradient=1e-13))
-    found = minimise(stale, np.zeros(3), Tolerance(gradient=1e-13, drift=0.5))
+    wanted = minimise(fresh, np.zeros(3), Tolerance(change=1e-13))
+    found = minimise(stale, np.zeros(3), Tolerance(change=1e-13, drift=0.5))
     assert wanted.converged
     assert found.converged
     assert_allclose(found.coef, wanted.coef, atol=1e-11)
@@ -210,7 +209,7 @@ def test_a_lent_hessian_serves_one_step(scale):
 
 
 def test_most_steps():
-    found = minimise(logistic(0), np.zeros(3), Tolerance(gradient=1e-12), max_iter=1)
+    found = minimise(logistic(0), np.zeros(3), Tolerance(change=1e-12), max_iter=1)
     assert (found.converged, found.n_iter) == (False, 1)
     none = minimise(logistic(0), np.ones(3), Tolerance(), max_iter=0)
     assert_allclose(none.coef, 1.0)
@@ -231,7 +230,7 @@ def test_agrees_with_scipy_on_logistic_problems(seed, far, drift):
         method="trust-exact",
         options={"gtol": 1e-11},
     )
-    found = minimise(problem, start, Tolerance(gradient=1e-12, drift=drift))
+    found = minimise(problem, start, Tolerance(change=1e-12, drift=drift))
     assert found.converged
     assert_allclose(found.coef, slow.x, atol=1e-8)
     fit = fit_logistic(*logistic_rows(seed), start=start)

@@ -32,7 +32,7 @@ class Rows:
         self.layout = Parameters(
             selectors(IS_NEW, basis),
             N_JUDGES,
-            has_position=position,
+            positions=(position,) * N_JUDGES,
             has_deviations=deviations,
         )
         self.factor = covariance_factor(SIGMA) if deviations else None
@@ -67,7 +67,7 @@ class Rows:
             if self.factor is not None:
                 deviations = np.hstack([f * pair for f in self.factor[m]])
         blocks = [slope * pair @ self.layout.items, own]
-        if self.layout.has_position:
+        if self.layout.has_positions:
             blocks.append(place)
         return np.hstack([*blocks, deviations]), spans
 
@@ -149,7 +149,7 @@ def test_gradients_take_the_same_road_as_informations(rng):
     """The gradient of a quadratic form is its matrix times a vector."""
     rows = Rows(rng, position=True, deviations=True)
     layout = rows.layout
-    matrix, vector = layout.empty(2), layout.empty(1)
+    matrix, vector = layout.no_information(), layout.no_gradient()
     at = rng.normal(size=(layout.size, 1))
     by_item = layout.by_item(at, rows.factor)
     for m in range(N_JUDGES):
@@ -157,21 +157,23 @@ def test_gradients_take_the_same_road_as_informations(rng):
         layout.add_information(matrix, m, gram, rows.slopes[m])
         local = gram @ layout.local(by_item, m, rows.slopes[m])
         layout.add_gradient(vector, m, local.ravel(), rows.slopes[m])
-    reduced = layout.reduce(matrix, rows.factor)
-    assert_allclose(reduced @ at.ravel(), layout.reduce(vector, rows.factor), atol=1e-9)
+    reduced = layout.reduce_information(matrix, rows.factor)
+    assert_allclose(
+        reduced @ at.ravel(), layout.reduce_gradient(vector, rows.factor), atol=1e-9
+    )
     assert_allclose(reduced, reduced.T, atol=1e-10)
 
 
 def test_bias_coefficients_have_places_of_their_own():
     basis = zero_sum_basis(int((~IS_NEW).sum()))
     layout = Parameters(
-        selectors(IS_NEW, basis), 2, has_position=True, widths=(3, 1),
+        selectors(IS_NEW, basis), 2, positions=(True, True), widths=(3, 1),
         has_deviations=True,
     )  # fmt: skip
     assert layout.size == 4 + 2 + 2 + 4 + 10
     assert layout.bias == [slice(8, 11), slice(11, 12)]
     assert layout.at["deviation"] == slice(12, 22)
-    total = layout.empty(1)
+    total = layout.no_gradient()
     layout.add_gradient(total, 1, np.arange(1.0, 9.0), 0.5)
     # By item: s, then c, p, b and u of both judges.
     assert total[:5].tolist() == [0.5, 1.0, 1.5, 2.0, 2.5]
@@ -224,3 +226,14 @@ def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
     if groups is None:
         values = wide * residual[:, None]
         assert_allclose(moved.outer, values.T @ values, atol=1e-10)
+
+
+def test_judges_may_lack_a_position_effect():
+    basis = zero_sum_basis(int((~IS_NEW).sum()))
+    layout = Parameters(selectors(IS_NEW, basis), 3, (False, True, True), (1, 0, 2))
+    places = [layout.of_judge(m).tolist() for m in range(3)]
+    assert places == [[4, 9], [5, 7], [6, 8, 10, 11]]
+    total = layout.no_gradient(2)
+    layout.add_gradient(total, 0, np.arange(16.0).reshape(8, 2), 1.0)
+    # Judge 0 has delta and one column of the bias, but no order.
+    assert layout.reduce_gradient(total, None)[[4, 9]].tolist() == [[10, 11], [14, 15]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -22,23 +23,35 @@ class ReLUBody(torch.nn.Sequential):
     """Hidden layers of the default network, from features to ``width`` ReLU units.
 
     The units of the first layer start from one, two or all features in turn, with
-    their kinks spread over standardised data.
+    their kinks spread over standardised data. All weights are drawn from ``generator``.
     """
 
-    def __init__(self, n_features: int, width: int, depth: int):
+    def __init__(self, n_features: int, width: int, depth: int, generator: Any):
         sizes = [n_features, *[width] * depth]
         layers: list[torch.nn.Module] = []
         for before, after in pairwise(sizes):
-            layers += [torch.nn.Linear(before, after), torch.nn.ReLU()]
+            layers += [_linear(before, after, generator), torch.nn.ReLU()]
         super().__init__(*layers)
         with torch.no_grad():
             fans = torch.tensor([*FANS, n_features])
             seen = fans[torch.arange(width) % len(fans)]
-            rank = torch.rand(width, n_features).argsort(dim=1).argsort(dim=1)
-            weight = torch.randn(width, n_features) * (rank < seen[:, None])
+            place = torch.rand(width, n_features, generator=generator)
+            rank = place.argsort(dim=1).argsort(dim=1)
+            weight = torch.randn(width, n_features, generator=generator)
+            weight *= rank < seen[:, None]
             first: Any = self[0]
             first.weight.copy_(weight / weight.norm(dim=1, keepdim=True))
-            first.bias.uniform_(-1.0, 1.0)
+            first.bias.uniform_(-1.0, 1.0, generator=generator)
+
+
+def _linear(n_in: int, n_out: int, generator: Any) -> torch.nn.Module:
+    """Linear layer with torch's own first weights, drawn from this generator."""
+    layer = torch.nn.utils.skip_init(torch.nn.Linear, n_in, n_out)
+    bound = 1.0 / math.sqrt(n_in)
+    with torch.no_grad():
+        for values in (layer.weight, layer.bias):
+            values.uniform_(-bound, bound, generator=generator)
+    return layer
 
 
 def check_body(body: Any, rows: Array) -> int:

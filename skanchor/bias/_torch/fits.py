@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +21,17 @@ from skanchor.bias._torch.training import TrainedStack, TrainingSettings, train_
 __all__ = ["train_bodies"]
 
 
+GLOBAL_GENERATOR = threading.RLock()
+"""Held by the one fit at a time that borrows torch's global generator."""
+
+
 def train_bodies(net: Any, fits: Sequence[TrainingRows], seed: int) -> TrainedStack:
-    """Train one body for each fit; torch's generator is left as it was.
+    """Train one body for each fit; torch's global generator is left as it was.
+
+    The package's own parts draw from generators of their own. A module, optimizer or
+    callback of the user's may draw from the global one, as a layer does for its first
+    weights and dropout for its masks: it is then seeded for the fit and put back
+    afterwards, and such fits take turns in a process.
 
     Parameters
     ----------
@@ -36,36 +46,41 @@ def train_bodies(net: Any, fits: Sequence[TrainingRows], seed: int) -> TrainedSt
     -------
     TrainedStack
     """
+    own = net.module is None and net.optimizer == "adamw" and not net.callbacks
+    if own:
+        return _train(net, fits, seed)
+    devices = range(torch.cuda.device_count())
+    with GLOBAL_GENERATOR, torch.random.fork_rng(devices=devices):
+        return _train(net, fits, seed)
+
+
+def _train(net: Any, fits: Sequence[TrainingRows], seed: int) -> TrainedStack:
     n_rows = max(len(rows.weight) for rows in fits)
     n_features = fits[0].pairs.n_features
-    with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
-        bodies = []
-        for _ in fits:
-            # Equal first weights, as for the head.
-            torch.manual_seed(seed)
-            bodies.append(_make_body(net, n_features, n_rows))
-        width = check_body(bodies[0], fits[0].pairs.left[:16])
-        if net.max_epochs == 0:
-            return TrainedStack(bodies, [], np.zeros(len(fits), dtype=np.intp))
-        settings = _settings(net, n_rows)
-        torch.manual_seed(seed)
-        return train_stack(
-            bodies, width, _stack_data(net, fits, n_rows, seed), settings
-        )
+    # Equal first weights, as for the head.
+    bodies = [_make_body(net, n_features, n_rows, seed) for _ in fits]
+    width = check_body(bodies[0], fits[0].pairs.left[:16])
+    if net.max_epochs == 0:
+        return TrainedStack(bodies, [], np.zeros(len(fits), dtype=np.intp))
+    data = _stack_data(net, fits, n_rows, seed)
+    return train_stack(bodies, width, data, _settings(net, n_rows), seed)
 
 
-def _make_body(net: Any, n_features: int, n_rows: int) -> Any:
+def _make_body(net: Any, n_features: int, n_rows: int, seed: int) -> Any:
     given = {
         name.removeprefix("module__"): value
         for name, value in net.get_params().items()
         if name.startswith("module__")
     }
     if net.module is not None:
+        torch.manual_seed(seed)
         return net.module(n_features, **given)
     grown = math.ceil(math.log2(max(n_rows, 2))) * min(6 * n_features, 32)
     width = net.width or grown
     depth = net.depth or max(1, round(math.log10(n_rows)) - 2)
-    return ReLUBody(n_features, **{"width": width, "depth": depth, **given})
+    sizes = {"width": width, "depth": depth, **given}
+    generator = torch.Generator().manual_seed(seed)
+    return ReLUBody(n_features, **sizes, generator=generator)
 
 
 def _settings(net: Any, n_rows: int) -> TrainingSettings:

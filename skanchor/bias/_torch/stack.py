@@ -61,6 +61,7 @@ class Stack(torch.nn.Module):
         width: int,
         skip: Any,
         coef: Any,
+        generator: Any,
     ):
         super().__init__()
         size, n_targets = len(bodies), skip.shape[2]
@@ -73,7 +74,8 @@ class Stack(torch.nn.Module):
         for i, name in enumerate(self.held):
             self.register_buffer(f"held_{i}", buffers[name])
         # Alike for all: a fit does not depend on what it is stacked with.
-        head = torch.randn(1, width, n_targets) * (0.1 / math.sqrt(width))
+        head = torch.randn(1, width, n_targets, generator=generator)
+        head *= 0.1 / math.sqrt(width)
         self.head = torch.nn.Parameter(head.repeat(size, 1, 1))
         self.skip = torch.nn.Parameter(skip)
         self.coef = torch.nn.Parameter(coef)

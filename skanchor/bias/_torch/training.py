@@ -93,13 +93,14 @@ class _Criterion(torch.nn.Module):
 class _Batches:
     """Shuffled batches along the rows of all fits at once."""
 
-    def __init__(self, dataset: Any, batch_size: int):
+    def __init__(self, dataset: Any, batch_size: int, generator: Any):
         self.data, self.batch_size = dataset, batch_size
+        self.generator = generator
 
     def __iter__(self) -> Iterator[Any]:
         X, (y, weight) = self.data
         n = y.shape[1]
-        order = torch.randperm(n).to(y.device)
+        order = torch.randperm(n, generator=self.generator).to(y.device)
         X = {name: value[:, order] for name, value in X.items()}
         y, weight = y[:, order], weight[:, order]
         for at in range(0, n - n % self.batch_size or n, self.batch_size):
@@ -201,7 +202,11 @@ class _StackNet(NeuralNet):
 
 
 def train_stack(
-    bodies: Sequence[Any], width: int, data: StackData, settings: TrainingSettings
+    bodies: Sequence[Any],
+    width: int,
+    data: StackData,
+    settings: TrainingSettings,
+    seed: int,
 ) -> TrainedStack:
     """Train bodies together.
 
@@ -215,6 +220,8 @@ def train_stack(
         What they are trained on.
     settings : TrainingSettings
         How.
+    seed : int
+        Seed of the head's first weights and of the batches.
 
     Returns
     -------
@@ -232,8 +239,9 @@ def train_stack(
     y, weight, valid = tensor(data.y), tensor(data.weight), tensor(data.valid)
     bounds = (tensor(data.lower), tensor(data.upper))
     watch = _Watch((X, (y, weight, valid)), bounds, settings)
-    stack = Stack(bodies, width, tensor(data.skip), tensor(data.coef))
-    net = _stack_net(stack, watch, settings)
+    generator = torch.Generator().manual_seed(seed)
+    stack = Stack(bodies, width, tensor(data.skip), tensor(data.coef), generator)
+    net = _stack_net(stack, watch, settings, generator)
     net.notify("on_train_begin", X=X, y=y)
     try:
         # Not fit: skorch's swallows an interrupt and hands back a half-trained net.
@@ -245,7 +253,9 @@ def train_stack(
     return TrainedStack(net.module_.bodies(bodies), net.history, epochs)
 
 
-def _stack_net(stack: Stack, watch: _Watch, settings: TrainingSettings) -> _StackNet:
+def _stack_net(
+    stack: Stack, watch: _Watch, settings: TrainingSettings, generator: Any
+) -> _StackNet:
     schedule = LRScheduler("CosineAnnealingLR", T_max=settings.max_epochs)
     return _StackNet(
         stack,
@@ -256,6 +266,7 @@ def _stack_net(stack: Stack, watch: _Watch, settings: TrainingSettings) -> _Stac
         max_epochs=settings.max_epochs,
         batch_size=settings.batch_size,
         iterator_train=_Batches,
+        iterator_train__generator=generator,
         train_split=None,
         device=settings.device,
         verbose=0,

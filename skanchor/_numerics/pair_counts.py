@@ -1,0 +1,234 @@
+"""Sums over rows by pair of models, which are all that BTL scores and errors need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from skanchor._numerics.logistic import sigmoid
+from skanchor._typing import Array
+
+__all__ = ["LEAST_NOISE", "PairCounts", "silent_pairs"]
+
+# Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
+# in all, so that it is exact.
+_PACKED, _MOST = 2.0**26, 1 << 25
+
+LEAST_NOISE = 1e-26
+"""Variance of outcomes, in that of votes, below which it is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """All that BTL and its covariance need of the rows, by ordered pair of models.
+
+    Wins and losses are summed apart, so that neither is lost beside the other.
+
+    Attributes
+    ----------
+    first, second : ndarray of shape (n_models, n_models)
+        Sums of weights times outcomes of rows (a, b): w y, and w (1 - y).
+    first_squared, second_squared : ndarray of shape (n_models, n_models)
+        Sums of w^2 y, and of w^2 (1 - y).
+    spread : ndarray of shape (n_models, n_models)
+        Sum of ``w^2 (y - m)^2`` about the mean outcome m of the pair, by squared
+        weight. About its own mean, so that a sandwich of outcomes that lie close to
+        their probabilities is not lost in rounding.
+    """
+
+    first: Array
+    second: Array
+    first_squared: Array
+    second_squared: Array
+    spread: Array
+
+    @classmethod
+    def from_rows(
+        cls,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        y: Array,
+        weight: Array,
+        size: int,
+    ) -> PairCounts:
+        """Aggregate rows; those of a model against itself count for nothing.
+
+        A weight of size one holds for every row.
+        """
+        equal = weight.size == 1
+        if equal:
+            totals, exact = _count(left, right, y, size, float(weight[0]))
+        else:
+            totals, exact = _weigh(left, right, y, weight, size)
+        if not exact:
+            totals[4] = 0.0
+            won, lost = totals[2:4]
+            both = won + lost
+            share, rest = (
+                np.divide(part, both, out=np.zeros_like(part), where=both > 0)
+                for part in (won, lost)
+            )
+            for rows in _steps(len(left), size):
+                pair, outcome = left[rows] * size + right[rows], y[rows]
+                gap = outcome * rest.take(pair) - (1.0 - outcome) * share.take(pair)
+                gap *= weight if equal else weight[rows]
+                totals[4] += np.bincount(pair, gap * gap, size * size)
+        tables = totals.reshape(5, size, size)
+        diagonal = np.arange(size)
+        tables[:, diagonal, diagonal] = 0.0
+        return cls(*tables)
+
+    @property
+    def weight(self) -> Array:
+        """Sum of weights by pair."""
+        return self.first + self.second
+
+    @property
+    def squared(self) -> Array:
+        """Sum of squared weights by pair."""
+        return self.first_squared + self.second_squared
+
+    @property
+    def wins(self) -> Array:
+        """(Half) wins of the row model over the column model."""
+        return self.first + self.second.T
+
+    def among(self, models: NDArray[np.intp]) -> PairCounts:
+        """Counts between some of the models."""
+        box = np.ix_(models, models)
+        return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
+
+    def information(self, scores: Array) -> Array:
+        """Fisher information by pair."""
+        p = _probabilities(scores)
+        return self.weight * (p * p.T)
+
+    def meat(self, scores: Array) -> Array:
+        """Summed squares of the weighted residuals by pair."""
+        p = _probabilities(scores)
+        gap = self.first_squared * p.T - self.second_squared * p
+        squared = self.squared
+        # Squares of squares of weights leave the range of floats.
+        share = np.divide(gap, squared, out=np.zeros_like(gap), where=squared > 0)
+        return self.spread + gap * share
+
+    def expected_meat(self, scores: Array) -> Array:
+        """The same sums as independent votes would have them."""
+        p = _probabilities(scores)
+        return self.squared * (p * p.T)
+
+
+def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
+    """Pairs without noise that alone join what noisy pairs leave apart.
+
+    Their outcomes are what the scores predict, to the last digit, and say nothing of
+    the error of the contrast that hangs on them.
+
+    Parameters
+    ----------
+    noise, expected : ndarray of shape (n_models, n_models)
+        Summed squares of residuals by ordered pair, and those of independent votes.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+        Symmetric.
+    """
+    noise, due = noise + noise.T, expected + expected.T
+    _, part = connected_components(noise > LEAST_NOISE * due, directed=False)
+    return (due > 0) & (part[:, None] != part[None, :])
+
+
+def _probabilities(scores: Array) -> Array:
+    """P(row model beats column model)."""
+    return sigmoid(scores[:, None] - scores[None, :])
+
+
+def _steps(n_rows: int, size: int) -> Iterator[slice]:
+    """Rows that stay in the cache, yet outweigh a table of pairs."""
+    step = min(max(1 << 16, size * size), _MOST)
+    return (slice(start, start + step) for start in range(0, n_rows, step))
+
+
+def _table(won: Array, tied: Array, lost: Array) -> tuple[Array, Array, Array]:
+    """Sums of ``y``, ``1 - y`` and squares about the mean, from those by outcome."""
+    total = won + tied + lost
+    rare = np.divide(lost, total, out=np.zeros_like(total), where=total > 0)
+    half = np.divide(tied, total, out=np.zeros_like(total), where=total > 0)
+    spread = won * rare + (won + lost) * half / 4.0
+    return won + tied / 2.0, lost + tied / 2.0, spread
+
+
+def _count(
+    left: NDArray[np.intp], right: NDArray[np.intp], y: Array, size: int, unit: float
+) -> tuple[Array, bool]:
+    """Tables of rows of one weight, and whether outcomes are 0, 1/2 and 1 alone."""
+    games, wins, squares = np.zeros((3, size * size))
+    exact = True
+    for rows in _steps(len(left), size):
+        pair, won = left[rows] * size, y[rows]
+        pair += right[rows]
+        between = (won > 0.0) & (won < 1.0)
+        if between.any():
+            exact = exact and bool((won[between] == 0.5).all())
+            for total, term in (games, None), (wins, won), (squares, won * won):
+                total += np.bincount(pair, term, size * size)
+        else:
+            # Wins in the high bits, rows in the low ones.
+            packed = won * _PACKED
+            packed += 1.0
+            both = np.bincount(pair, packed, size * size)
+            decided = np.floor(both / _PACKED)
+            games += both - _PACKED * decided
+            wins += decided
+            squares += decided
+    # Whole numbers and quarters, so that nothing is lost where outcomes are exact.
+    tied = 4.0 * (wins - squares)
+    won = wins - tied / 2.0
+    first, second, spread = _table(won, tied, games - won - tied)
+    if not exact:
+        first, second = wins, games - wins
+    totals = np.empty((5, size * size))
+    terms = (first, unit), (second, unit), (first, unit**2), (second, unit**2)
+    for total, (term, factor) in zip(totals, (*terms, (spread, unit**2)), strict=True):
+        np.multiply(term, factor, out=total)
+    return totals, exact
+
+
+def _weigh(
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    y: Array,
+    weight: Array,
+    size: int,
+) -> tuple[Array, bool]:
+    """The same tables of rows of any weight."""
+    exact = all(
+        bool((2.0 * y[rows] % 1.0 == 0.0).all()) for rows in _steps(len(left), size)
+    )
+    cells = size * size
+    totals = np.zeros((5, cells))
+    sums, squares = np.zeros((2, 3 * cells))
+    for rows in _steps(len(left), size):
+        pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
+        if exact:
+            # Losses, ties and wins.
+            pair += (2.0 * won).astype(np.intp) * cells
+            sums += np.bincount(pair, w, 3 * cells)
+            squares += np.bincount(pair, w * w, 3 * cells)
+        else:
+            first, second = w * won, w * (1.0 - won)
+            terms = (first, second, w * first, w * second)
+            for total, term in zip(totals, terms, strict=False):
+                total += np.bincount(pair, term, cells)
+    if exact:
+        plain, squared = (
+            _table(won, tied, lost)
+            for lost, tied, won in (sums.reshape(3, -1), squares.reshape(3, -1))
+        )
+        totals = np.array([*plain[:2], *squared])
+    return totals, exact

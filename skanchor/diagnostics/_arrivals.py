@@ -1,0 +1,309 @@
+"""Do judges treat the new models as they treated the old ones, and alike?
+
+Parameters that the fit leaves out are tested on its residuals: a change of a judge's
+sensitivity or position effect on arrival rows, and what each judge thinks of a model
+beyond what all share. Their scores are made orthogonal to all that was fitted, the new
+scores and the bias functions among it, and item effects are taken as the fit takes
+them, so that the test is against the noise of the whole fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+from scipy.stats import chi2, norm
+
+from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.linalg import Columns, SymmetricSolver
+from skanchor._numerics.sums import local_gram
+from skanchor._numerics.system import RieszSystem
+from skanchor._typing import Array
+from skanchor.bias.protocol import last_stage
+from skanchor.comparisons import Comparisons
+from skanchor.inference import holm_adjust
+from skanchor.items import LEAST_DISPERSION, dispersions
+from skanchor.judges import JudgeCalibrator
+from skanchor.riesz import RowEvidence, riesz_problem
+from skanchor.sample import Sample
+
+__all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
+
+
+TOGETHER = "all judges"
+"""In place of a judge, for a change that all share."""
+
+CHANGES = ("sensitivity", "position")
+"""What may change on arrival rows."""
+
+DISAGREE = 0.01
+"""P-value below which judges disagree about a model."""
+
+OWN_SHARE = 1e-3
+"""Share of a change's information that what was fitted must leave."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ArrivalCheck:
+    """Whether judges treat the new models as they treated the old ones, and alike.
+
+    Attributes
+    ----------
+    changes : DataFrame
+        By judge (and for all of them together) and change: its ``value`` on arrival
+        rows, a factor of the sensitivity or a difference of position effects in judge
+        logits; ``p_value``, and ``p_adjusted`` among all; the new ``model`` that it
+        moves most, and the ``shift`` of its score once it is taken into account.
+        Without a row for what the rows cannot tell.
+    models : DataFrame
+        By model: ``chi2`` of the scores that the judges give it one by one, ``df``,
+        ``p_value``; ``lowest`` and ``highest`` of those scores; and for new models the
+        ``scale`` of its error, the root of chi2 over df where judges disagree, else
+        one. NaN where fewer than two judges see it.
+    """
+
+    changes: pd.DataFrame
+    models: pd.DataFrame
+
+
+def check_arrivals(sample: Sample, order: Array, calibrator: Any) -> ArrivalCheck:
+    """Test what judges make of the new models.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry everything the chain learned, outcomes and weights.
+    order : ndarray of shape (n_rows,)
+        Display order, told or not told to the fit.
+    calibrator : JudgeCalibrator
+        Fitted; what of its learners is linear in coefficients is profiled out.
+
+    Returns
+    -------
+    ArrivalCheck
+    """
+    plain = sample.with_battles(sample.X.with_columns(deviations=None))
+    noise = dispersions(plain, deviating=True)
+    noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
+    # Weighted so, a residual has the variance of a vote, ties or no ties.
+    sample = sample.weighted(sample.weight / noise[sample.X.judge])
+    X = sample.X
+    fit = _FittedRows.of(sample, order, calibrator)
+    models = pd.DataFrame.from_dict(
+        {model: _disagreement(fit, X, i) for i, model in enumerate(X.models.tolist())},
+        orient="index",
+        columns=["chi2", "df", "p_value", "lowest", "highest"],
+    ).astype(float)
+    rejected = X.is_new & (models["p_value"] < DISAGREE)
+    ratio = (models["chi2"] / models["df"]).where(rejected, 1.0)
+    models["scale"] = np.sqrt(ratio.clip(lower=1.0))
+    return ArrivalCheck(_changes(fit, X), models.rename_axis("model"))
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgeSums:
+    """Sums over one judge's rows, its bias function profiled out.
+
+    The columns are those of a `JudgeBlock` (items, delta, order), then those of a
+    change on arrival rows (sensitivity, position).
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_items + 4, n_items + 4)
+        Information of the columns.
+    score : ndarray of shape (n_items + 4,)
+        Their scores, of the residuals.
+    """
+
+    gram: Array
+    score: Array
+
+    @classmethod
+    def of(
+        cls, sample: Sample, m: int, order: Array, eta: Array, learner: Any
+    ) -> _JudgeSums:
+        """Sum over the rows of judge m with logits ``eta``, NaN where not used."""
+        X, cut = sample.X, sample.X.by_judge(m)
+        used = sample.counts[cut.rows] & np.isfinite(eta[cut.rows])
+        weight = np.where(used, sample.weight[cut.rows], 0.0)
+        p = expit(np.where(used, eta[cut.rows], 0.0))
+        residual = weight * (sample.y[cut.rows] - p)
+        arrival = X.involves_new[cut.rows]
+        delta = np.where(used, X.score_differences[cut.rows], 0.0)
+        assert X.sensitivities is not None
+        shown = np.where(arrival & used, order[cut.rows], 0.0)
+        turned = np.where(np.append(X.is_new, False)[cut.left], shown, -shown)
+        if not (turned > 0).any() or not (turned < 0).any():
+            # A side shown first throughout is the score of who is shown there.
+            shown = np.zeros(len(cut))
+        blocks = [
+            np.column_stack(
+                [delta, cut.order, X.sensitivities[m] * arrival * delta, shown]
+            )
+        ]
+        known = np.where(arrival, 0.0, weight)
+        stage = last_stage(learner, cut.pairs, known)
+        if stage is not None:
+            blocks.append(stage.columns)
+        extra = Columns(*blocks)
+        gram = local_gram(cut, extra, weight * p * (1.0 - p))
+        score = np.concatenate([cut.net(residual), extra.sums(residual)])
+        n = cut.n_models + 4
+        if stage is None:
+            return cls(gram, score)
+        ridge = known.sum() * stage.ridge
+        solver = SymmetricSolver.factorise(gram[n:, n:] + np.diag(ridge))
+        taken = solver.solve(gram[n:, :n])
+        rest = score[n:] - ridge * stage.coef
+        return cls(gram[:n, :n] - gram[:n, n:] @ taken, score[:n] - taken.T @ rest)
+
+
+@dataclass(frozen=True, slots=True)
+class _FittedRows:
+    """Information and scores of all that was fitted, and of what was not.
+
+    Attributes
+    ----------
+    system : RieszSystem
+        Information of the fitted parameters.
+    score : ndarray of shape (p,)
+        Their scores, zero but for what was fitted in steps.
+    judges : list of _JudgeSums
+        By judge.
+    crosses : list of ndarray of shape (p, n_items + 4)
+        By judge, information that its columns share with what was fitted.
+    """
+
+    system: RieszSystem
+    score: Array
+    judges: list[_JudgeSums]
+    crosses: list[Array]
+
+    @classmethod
+    def of(
+        cls, sample: Sample, order: Array, calibrator: JudgeCalibrator
+    ) -> _FittedRows:
+        X = sample.X
+        eta = X.logits()
+        used = sample.counts & np.isfinite(eta)
+        p = expit(np.where(used, eta, 0.0))
+        judges = [
+            _JudgeSums.of(sample, m, order, eta, calibrator.biases_.get(judge))
+            for m, judge in enumerate(X.judges.tolist())
+        ]
+        n = len(X.models) + 2
+        blocks = [
+            JudgeBlock(g, g, None, None) for g in (s.gram[:n, :n] for s in judges)
+        ]
+        rows = RowEvidence.of(sample, sample.weight)
+        system = riesz_problem(X, [rows]).solve(blocks)
+        layout = system.layout
+        residual = np.where(used, sample.weight * (sample.y - p), 0.0)
+        human = X.by_judge(-1)
+        score = system.targets @ human.net(residual[human.rows])
+        crosses = []
+        for m, sums in enumerate(judges):
+            both = np.column_stack([sums.score, sums.gram])[:n]
+            total = layout.no_gradient(both.shape[1])
+            layout.add_gradient(total, m, both, float(system.slopes[m]))
+            reduced = layout.reduce_gradient(total, system.factor)
+            score = score + reduced[:, 0]
+            crosses.append(reduced[:, 1:])
+        if system.factor is not None:
+            assert X.deviations is not None
+            v = np.linalg.lstsq(system.factor, X.deviations, rcond=None)[0].ravel()
+            score[layout.at["deviation"]] -= v
+        return cls(system, score, judges, crosses)
+
+    def change(
+        self, X: Comparisons, judges: list[int], at: int
+    ) -> tuple[float, float, Array] | None:
+        """One more parameter, after all that was fitted.
+
+        Parameters
+        ----------
+        X : Comparisons
+            The rows.
+        judges : list of int
+            Judges whose column it is that of.
+        at : int
+            Number of the column of :class:`_JudgeSums`.
+
+        Returns
+        -------
+        value, p : float
+            Its value after one step from zero, and the two-sided p-value of zero.
+        shift : ndarray of shape (n_new,)
+            What it does to the new scores.
+        None
+            Where the rows do not tell it from what was fitted.
+        """
+        cross = np.sum([self.crosses[m][:, at] for m in judges], axis=0)
+        raw = sum(self.judges[m].gram[at, at] for m in judges)
+        answer = -self.system.solver.solve(cross)
+        information = raw + answer @ cross
+        if not information > OWN_SHARE * raw:
+            return None
+        score = sum(self.judges[m].score[at] for m in judges) + answer @ self.score
+        value, z = score / information, abs(score) / np.sqrt(information)
+        shift = value * (answer @ self.system.targets)[X.is_new]
+        return float(value), float(2.0 * norm.sf(z)), shift
+
+
+def _changes(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
+    """Changes of the judges, one by one and together, on arrival rows."""
+    n, names = len(X.models) + 2, X.judges.tolist()
+    asked = [(judge, [m], k) for k in (0, 1) for m, judge in enumerate(names)]
+    if len(names) > 1:
+        asked.append((TOGETHER, list(range(len(names))), 0))
+    rows: dict[tuple[Any, str], list[Any]] = {}
+    for judge, codes, k in asked:
+        found = fit.change(X, codes, n + k)
+        if found is not None:
+            value, p, shift = found
+            most = int(np.argmax(np.abs(shift)))
+            # A sensitivity changes by a factor.
+            row = [value + (k == 0), p, X.models[X.is_new][most], shift[most]]
+            rows[judge, CHANGES[k]] = row
+    index = pd.MultiIndex.from_tuples(list(rows) or [("", "")])[: len(rows)]
+    columns = ["value", "p_value", "model", "shift"]
+    table = pd.DataFrame(list(rows.values()), index, columns)
+    table.insert(2, "p_adjusted", holm_adjust(table["p_value"].to_numpy(float)))
+    return table.rename_axis(["judge", "change"])
+
+
+def _disagreement(fit: _FittedRows, X: Comparisons, i: int) -> list[float]:
+    """Chi-square of the scores that judges give a model, each by itself."""
+    seen = [m for m, sums in enumerate(fit.judges) if sums.gram[i, i] > 0]
+    if len(seen) < 2:
+        return [np.nan] * 5
+    system = fit.system
+    cross = np.column_stack([fit.crosses[m][:, i] for m in seen])
+    answer = system.solver.solve(np.column_stack([cross, system.targets[:, i]]))
+    # With the model's own score held fixed, each judge has one of its own.
+    answer, own = answer[:, :-1], answer[:, -1]
+    variance = system.targets[:, i] @ own
+    if variance > 0:
+        answer = answer - np.outer(own, own @ cross) / variance
+    own_sums = np.array([fit.judges[m].gram[i, i] for m in seen])
+    information = np.diag(own_sums) - cross.T @ answer
+    score = np.array([fit.judges[m].score[i] for m in seen]) - answer.T @ fit.score
+    solver = SymmetricSolver.factorise(0.5 * (information + information.T))
+    assert X.sensitivities is not None and X.scores is not None
+    slope = X.sensitivities[seen]
+    apart = solver.solve(score)
+    common = slope @ information @ slope
+    shared = (slope @ score) ** 2 / common if common > 0 else 0.0
+    chi = float(score @ apart - shared)
+    df = solver.rank - 1
+    if df < 1:
+        return [np.nan] * 5
+    chi = max(chi, 0.0)
+    # A judge that says nothing of scores gives none.
+    told = slope != 0
+    alone = X.scores[i] + apart[told] / slope[told]
+    extent = [alone.min(), alone.max()] if told.any() else [np.nan, np.nan]
+    return [chi, df, float(chi2.sf(chi, df)), *extent]

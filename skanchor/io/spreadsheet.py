@@ -1,0 +1,78 @@
+"""Text that a spreadsheet would run as a formula: marked in CSV, unmarked on reading.
+
+A cell of text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
+is written with an apostrophe in front, by which spreadsheets know text. So is one that
+begins with apostrophes and then one of these: reading, which takes one apostrophe away,
+gives back what was written.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+__all__ = ["separated", "unmarked"]
+
+_FORMULA = r"[=+@\t\r-]"
+_MARKED = "'+[=+\\-@\t\r]"
+
+
+def separated(table: pd.DataFrame, separator: str) -> str:
+    """Write a table as CSV that no spreadsheet takes for formulas.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All of whose data are columns, none its index.
+    separator : str
+        Between cells.
+
+    Returns
+    -------
+    str
+    """
+    numeric = pd.api.types.is_numeric_dtype
+    marked = table.copy(deep=False)
+    returns = False
+    for name in [name for name, column in table.items() if not numeric(column)]:
+        marked[name] = table[name].map(_marked)
+        returns |= any("\r" in cell for cell in table[name] if isinstance(cell, str))
+    text: str = marked.to_csv(
+        index=False,
+        sep=separator,
+        lineterminator="\n",
+        # A carriage return is quoted only if all text is.
+        quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
+    )
+    return text
+
+
+def unmarked(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Take the marks away from a column of text.
+
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray of strings
+        As it stands in the file.
+
+    Returns
+    -------
+    pyarrow.ChunkedArray
+    """
+    from pyarrow import compute
+
+    quoted = compute.starts_with(column, "'")
+    if not compute.any(quoted).as_py():
+        return column
+    marked = compute.match_substring_regex(column, f"^'+{_FORMULA}")
+    return compute.if_else(marked, compute.utf8_slice_codeunits(column, 1), column)
+
+
+def _marked(cell: Any) -> Any:
+    if isinstance(cell, str) and re.match(f"'*{_FORMULA}", cell):
+        return f"'{cell}"
+    return cell

@@ -1,0 +1,143 @@
+"""Which side a judge's rows show first, and what that tells of its position effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from skanchor._numerics.graph import count_components
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.logistic import sigmoid
+from skanchor._typing import Array
+from skanchor.bias.fitting import FitTask
+from skanchor.bias.protocol import last_stage
+from skanchor.comparisons import Comparisons, JudgeRows
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.warning_log import warn
+
+__all__ = ["Display", "favour_of_a_side"]
+
+
+@dataclass(frozen=True, slots=True)
+class Display:
+    """The display order of one judge's rows that count.
+
+    Attributes
+    ----------
+    turned : ndarray of shape (n_historical,)
+        Order of the historical rows, turned so that the earlier label comes first.
+    seen : ndarray of shape (n_arrivals,)
+        Order of the arrival rows, turned so that the new model comes first.
+    is_varied : bool
+        Whether no ranking of the models says which of them the historical rows show
+        first.
+    is_told : bool
+        Whether the table says more of the display than that it is the column order.
+    """
+
+    turned: Array
+    seen: Array
+    is_varied: bool
+    is_told: bool
+
+    @classmethod
+    def of(
+        cls,
+        X: Comparisons,
+        cut: JudgeRows,
+        historical: NDArray[np.bool_],
+        counted: NDArray[np.bool_],
+    ) -> Display:
+        """Read the rows of a judge, of which some are historical and some count."""
+        turned = np.where(cut.left < cut.right, cut.order, -cut.order)[historical]
+        new = np.append(X.is_new, False)
+        arrival = (new[cut.left] ^ new[cut.right]) & counted
+        seen = np.where(new[cut.left], cut.order, -cut.order)[arrival]
+        known = historical & (cut.order != 0)
+        ahead = cut.order[known] > 0
+        left, right = cut.left[known], cut.right[known]
+        first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
+        first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
+        # A ranking has no cycle, so that each model is a component of its own.
+        is_varied = count_components(first)[1] < cut.n_models
+        return cls(turned, seen, is_varied, bool((cut.order[counted] != 1).any()))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the display order of any historical row is known."""
+        return bool(self.turned.any())
+
+    def check(self, judge: Any) -> None:
+        """Refuse a position effect that the historical rows cannot tell apart."""
+        # A display order that depends on the pair alone shows one sign.
+        historical = np.unique(self.turned[self.turned != 0])
+        seen = self.seen
+        one_sided = len(seen) > 0 and len(np.unique(seen)) == 1 and seen[0] != 0
+        if len(historical) == 0 or (one_sided and len(historical) < 2):
+            raise BattlesError(
+                f"The position effect of judge {judge!r} cannot be learned: its "
+                "historical rows do not show models in both orders"
+                + (
+                    ", while every arrival row has the same order."
+                    if one_sided
+                    else "."
+                ),
+                advice=Advice(Remedy.SWAP_SIDES),
+            )
+
+    def warn_of_omission(self, judge: Any) -> None:
+        """Say that there is no position effect, where an order is told."""
+        if self.is_told and (self.is_known or self.seen.any()):
+            warn(
+                DataWarning(
+                    f"The position effect of judge {judge!r} is left out: its "
+                    "historical rows do not show models in both orders. If it favours "
+                    "a side, its verdicts mislead where that is not shared evenly.",
+                    advice=Advice(Remedy.SWAP_SIDES),
+                )
+            )
+
+
+def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, float]:
+    """Score test of a position effect that a fit has left out.
+
+    Parameters
+    ----------
+    learner : learner
+        Fitted on the task.
+    task : FitTask
+        Without the display order among its parametric columns.
+    order : ndarray of shape (n_rows,)
+        Display order.
+
+    Returns
+    -------
+    effect : float
+        The position effect that one step from zero gives, in judge logits.
+    p_value : float
+        Two-sided, with the variance that the residuals show; one without information.
+    """
+    weight, design = task.sample_weight, task.parametric
+    eta = design @ learner.parametric_coef_
+    ridge = np.zeros(design.shape[1])
+    if task.X.n_features:
+        eta = eta + learner.contrast(task.X)
+        stage = last_stage(learner, task.X, weight)
+        if stage is not None:
+            design = np.hstack([design, stage.columns])
+            ridge = np.append(ridge, weight.sum() * stage.ridge)
+    p = sigmoid(eta)
+    residual, curvature = weight * (task.y - p), weight * p * (1.0 - p)
+    weighted = design * curvature[:, None]
+    solver = SymmetricSolver.factorise(design.T @ weighted + np.diag(ridge))
+    rest = order - design @ solver.solve(weighted.T @ order)
+    information, variance = curvature @ rest**2, np.sum((rest * residual) ** 2)
+    if not variance > 0 or not information > 0:
+        return 0.0, 1.0
+    total = rest @ residual
+    z = abs(total) / np.sqrt(variance)
+    return float(total / information), float(2.0 * norm.sf(z))

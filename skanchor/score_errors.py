@@ -1,0 +1,165 @@
+"""Covariance of BTL scores: information, sandwiches, and outcomes without noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from skanchor._numerics.pair_counts import PairCounts, silent_pairs
+from skanchor._numerics.sandwich import Bread
+from skanchor._numerics.standing import Standing
+from skanchor._typing import Array
+from skanchor.exceptions import DataWarning
+from skanchor.warning_log import warn
+
+__all__ = ["GroupedVotes", "ScoreErrors"]
+
+_CANCELLED = 1e-12
+"""Variance of a contrast, in that of independent votes, below which it is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedVotes:
+    """Votes that may depend on each other within groups.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n_rows,)
+        Places of the models.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes, and weights or the one weight of all.
+    groups : ndarray of shape (n_rows,)
+        Group of each row.
+    """
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    y: Array
+    weight: Array
+    groups: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreErrors:
+    """What errors are made of.
+
+    Between models on different scales there is no information, and games against a
+    model that is on none say nothing of the others.
+
+    Attributes
+    ----------
+    models : ndarray of shape (n_models,)
+        Labels.
+    scores : ndarray of shape (n_models,)
+        Scores of largest likelihood.
+    scale : ndarray of shape (n_models,)
+        Number of the scale of each model, -1 without one.
+    bread : Bread
+        Inverse information.
+    noise, due : ndarray of shape (n_models, n_models)
+        Summed squares of the residuals by pair, and those of independent votes.
+    silent : ndarray of shape (n_models, n_models)
+        Pairs of :func:`skanchor._numerics.pair_counts.silent_pairs`.
+    """
+
+    models: NDArray[Any]
+    scores: Array
+    scale: NDArray[np.intp]
+    bread: Bread
+    noise: Array
+    due: Array
+    silent: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        counts: PairCounts,
+        standing: Standing,
+        models: NDArray[Any],
+        ridge: float = 0.0,
+    ) -> ScoreErrors:
+        """Factorise the information at the scores, beside a ridge."""
+        scores = standing.scores
+        scale = np.full(len(scores), -1)
+        for number, at in enumerate(standing.scales):
+            scale[at] = number
+        on = (scale >= 0) & (scale[:, None] == scale)
+        information, noise, due = (
+            np.where(on, table + table.T, 0.0)
+            for table in (
+                counts.information(scores),
+                counts.meat(scores),
+                counts.expected_meat(scores),
+            )
+        )
+        bread = Bread.of(information, standing.scales, ridge)
+        silent = silent_pairs(noise, due)
+        return cls(models, scores, scale, bread, noise, due, silent)
+
+    def fisher(self) -> Array:
+        """Inverse information."""
+        return self.bread.covariance(self.bread.information)
+
+    def sandwich(self) -> Array:
+        """Sandwich of independent rows."""
+        self._warn_of_silence()
+        noise = np.where(self.silent, self.due, self.noise)
+        return self.bread.covariance(self.bread.of_pairs(noise))
+
+    def clustered(self, votes: GroupedVotes) -> Array:
+        """Sandwich of rows that depend on each other within groups."""
+        on = (self.scale[votes.left] >= 0) & (
+            self.scale[votes.left] == self.scale[votes.right]
+        )
+        left, right, y = votes.left[on], votes.right[on], votes.y[on]
+        gap = self.scores[left] - self.scores[right]
+        # Neither side of a rare event is lost in rounding.
+        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
+        residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
+        form = self.bread.of_groups(left, right, residual, votes.groups[on])
+        if self.silent.any():
+            form += self.bread.of_pairs(self.due * self.silent)
+        result = self.bread.covariance(form)
+        independent = self.bread.covariance(self.bread.of_pairs(self.due))
+        found, wanted = _contrasts(result), _contrasts(independent)
+        if (found <= _CANCELLED * wanted)[self.due > 0].any():
+            n_groups = len(np.unique(votes.groups))
+            warn(
+                DataWarning(
+                    f"Residuals of human rows cancel within their {n_groups} groups, "
+                    "and leave differences of models without an error. The "
+                    "errors are those that independent votes would have."
+                )
+            )
+            return independent
+        self._warn_of_silence()
+        return result
+
+    def _warn_of_silence(self) -> None:
+        """Warn of models whose outcomes are what their scores predict."""
+        silent = np.asarray(self.silent.any(axis=1))
+        if not silent.any():
+            return
+        where, what = "", "The errors are"
+        if not silent[self.scale >= 0].all():
+            names = self.models[silent].tolist()[:5]
+            where, what = (
+                f" where models {names} hang on each other",
+                "Errors there are",
+            )
+        warn(
+            DataWarning(
+                f"Human rows show no noise{where}: every outcome is what the scores "
+                f"predict. {what} those that independent votes would have."
+            )
+        )
+
+
+def _contrasts(covariance: Array) -> Array:
+    """Variance of the difference of each pair of scores."""
+    variance = covariance.diagonal()
+    return np.asarray(variance[:, None] + variance - 2.0 * covariance)

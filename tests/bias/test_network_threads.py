@@ -1,0 +1,106 @@
+"""NetworkBias in threads: equal answers, torch's global state left alone."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import joblib
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.bias import NetworkBias
+from skanchor.comparisons import FeaturePairs
+from skanchor.simulation import simulate_battles
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning"),
+]
+
+
+@pytest.fixture
+def torch():
+    pytest.importorskip("skorch")
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def untouched(torch):
+    """Refuse a test that changes what all of a process share."""
+
+    def state():
+        return (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.backends.cudnn.deterministic,
+            torch.backends.cudnn.benchmark,
+            torch.get_default_dtype(),
+            torch.get_num_threads(),
+            torch.is_grad_enabled(),
+        )
+
+    torch.manual_seed(3)
+    generator, flags = torch.get_rng_state(), state()
+    yield
+    assert torch.equal(generator, torch.get_rng_state())
+    assert state() == flags
+
+
+def make_body(n_features):
+    """Give a body with what draws from the global generator: weights and dropout."""
+    from torch import nn
+
+    return nn.Sequential(nn.Linear(n_features, 8), nn.Tanh(), nn.Dropout(0.2))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"depth": 2, "validation_fraction": 0.2, "max_epochs": 8},
+        {"module": make_body},
+    ],
+    ids=["default", "validated", "user's"],
+)
+def test_threads_change_nothing(params):
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 500, 3))
+    pairs, y = FeaturePairs(left, right), rng.integers(2, size=500) * 1.0
+
+    def contrast(seed):
+        net = NetworkBias(**{"max_epochs": 3, **params}, random_state=seed)
+        return net.fit(pairs, y).contrast(pairs)
+
+    seeds = [0, 1, 2] * 3
+    alone = [contrast(seed) for seed in seeds]
+    assert not np.allclose(alone[0], alone[1])
+    with ThreadPoolExecutor(4) as pool:
+        pooled = list(pool.map(contrast, seeds))
+    jobs = (joblib.delayed(contrast)(seed) for seed in seeds)
+    joined = joblib.Parallel(4, backend="threading")(jobs)
+    for found in (pooled, joined):
+        assert_array_equal(found, alone)
+
+
+def test_a_chain_in_threads_gives_one_answer():
+    data = simulate_battles(600, 80, n_models=4, n_judges=2, random_state=3)
+    net = NetworkBias(max_epochs=2, width=8)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(net), cv=3, item_effects=None, random_state=0
+    )
+    alone = anchor.fit(data.X, data.y).leaderboard()
+    with joblib.parallel_config(backend="threading", n_jobs=3):
+        threaded = anchor.fit(data.X, data.y).leaderboard()
+    assert threaded.equals(alone)
+
+
+def test_a_fit_draws_nothing_from_the_global_generator(torch, monkeypatch):
+    rng = np.random.default_rng(0)
+    pairs, y = FeaturePairs(*rng.normal(size=(2, 60, 2))), rng.integers(2, size=60)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("the global generator was touched")
+
+    for name in ("manual_seed", "seed", "set_rng_state", "fork_rng"):
+        monkeypatch.setattr(torch.random, name, refuse)
+    monkeypatch.setattr(torch, "manual_seed", refuse)
+    NetworkBias(max_epochs=1, width=8).fit(pairs, y * 1.0)

@@ -1,0 +1,171 @@
+"""What judges make of new models: dense algebra, laws, size and what is said."""
+
+import numpy as np
+import pytest
+from item_battles import small
+from numpy.testing import assert_allclose
+from reference import Dense
+from scipy.special import expit
+
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.diagnostics import check_arrivals
+from skanchor.exceptions import DiagnosticWarning
+from skanchor.items import dispersions
+from skanchor.reports import leaderboard_text, render
+from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
+
+NEW = "new-model"
+
+
+def look(data, y=None, item_effects=None, X=None):
+    """The check after the plug-in, and the pipeline."""
+    y = data.y if y is None else y
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=True),
+        debiaser="passthrough", item_effects=item_effects,
+    )  # fmt: skip
+    anchor.fit(data.X if X is None else X, y)
+    known = anchor.comparisons_
+    return check_arrivals(Sample.admit(known, y), known.order, anchor.calibrator_)
+
+
+def redraw(data, rows, push):
+    """Outcomes of some rows at logits that are higher by ``push``."""
+    fresh = np.random.default_rng(1).random(len(data.y)) < expit(
+        data.truth.logits + push
+    )
+    return np.where(rows, fresh, data.y).astype(int)
+
+
+def meets(X, model):
+    first, second = ((X[f"model_{side}"] == model).to_numpy() for side in "ab")
+    return first | second, first.astype(float) - second
+
+
+def test_changes_equal_dense_algebra():
+    data = small(item_sd=0.0, n_models=5)
+    found = look(data).changes
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=True),
+        debiaser="passthrough", item_effects=None,
+    )  # fmt: skip
+    anchor.fit(data.X, data.y)
+    X = anchor.comparisons_
+    noise = dispersions(Sample.admit(X, data.y), deviating=True)[X.judge]
+    dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, True)
+    v = dense.two_step(np.ones(len(data.y)))
+    G = dense.gradient(v)
+    p = expit(dense.eta(v))
+    residual, curvature = (data.y - p) / noise, p * (1 - p) / noise
+    J = G.T @ (G * curvature[:, None])
+    c = dense.split(v)[1]
+    for (judge, change), row in found.iterrows():
+        rows = dense.arrival & (dense.m >= 0)
+        if judge != "all judges":
+            rows &= dense.m == X.judges.tolist().index(judge)
+        slope = np.append(c, 1.0)[dense.m]
+        delta = dense.Z @ v[: dense.Z.shape[1]]
+        t = rows * (slope * delta if change == "sensitivity" else dense.o)
+        answer = -np.linalg.pinv(J, hermitian=True) @ (G.T @ (curvature * t))
+        score = t @ residual + answer @ (G.T @ residual)
+        information = t @ (curvature * t) + answer @ (G.T @ (curvature * t))
+        value = score / information + (change == "sensitivity")
+        assert_allclose(row["value"], value, rtol=1e-4)
+        assert_allclose(row["shift"], (value - (change == "sensitivity")) * answer[0],
+                        rtol=1e-4)  # fmt: skip
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize("item_effects", ["none", "random"])
+def test_laws(item_effects):
+    data = small(n_judges=3)
+    one = look(data, item_effects=item_effects)
+    # Rows in another order.
+    at = np.random.default_rng(0).permutation(len(data.y))
+    again = look(data, data.y[at], item_effects, data.X.iloc[at].reset_index(drop=True))
+    # Every row turned round, with its display.
+    turned = data.X.rename(
+        columns=lambda name: (
+            {"a": name[:-1] + "b", "b": name[:-1] + "a"}[name[-1]]
+            if name[-2:] in ("_a", "_b")
+            else name
+        )
+    ).assign(shown_first="model_b")
+    other = look(data, 1 - data.y, item_effects, turned[[*data.X, "shown_first"]])
+    for same in (again, other):
+        for table in ("changes", "models"):
+            want = getattr(one, table).select_dtypes("number")
+            have = getattr(same, table).select_dtypes("number")
+            assert_allclose(have, want, rtol=1e-3, atol=1e-3)
+
+
+def test_silent_where_nothing_is_wrong():
+    said = 0
+    for seed in range(30):
+        data = simulate_battles(n_historical=4000, new_score=1.0, random_state=seed)
+        found = look(data)
+        said += (found.changes["p_adjusted"] < 0.01).any()
+        said += (found.models["scale"] > 1.0).any()
+    # Each has odds of one in a hundred.
+    assert said <= 3
+
+
+def test_judges_that_change_are_named():
+    data = simulate_battles(n_historical=4000, new_score=1.0, random_state=0)
+    X, truth = data.X, data.truth
+    rows, _ = meets(X, NEW)
+    rows &= (X["judge"] == "judge-1").to_numpy()
+    delta = truth.logits * rows
+    y = redraw(data, rows, -0.9 * delta)
+    with pytest.warns(DiagnosticWarning, match="'judge-1' tells models apart") as w:
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
+    assert "that moves 'new-model' by" in str(w[0].message)
+    assert "The judges together" not in str(w[0].message)
+    y = redraw(data, rows, 1.5)
+    words = r"'judge-1' favours the side shown first by \+1"
+    with pytest.warns(DiagnosticWarning, match=words):
+        anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
+    table = anchor.result_.diagnostics.arrivals.changes
+    assert table["p_value"].idxmin() == ("judge-1", "position")
+
+
+def test_disagreement_is_told_and_widens_the_interval():
+    data = simulate_battles(n_historical=4000, rho=0.0, random_state=0)
+    X = data.X[["model_a", "model_b", "judge"]]
+    rows, sign = meets(X, NEW)
+    rows &= (X["judge"] == "judge-1").to_numpy()
+    y = redraw(data, rows, 2.0 * sign)
+    with pytest.warns(DiagnosticWarning, match="disagree about 'new-model'"):
+        anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None).fit(X, y)
+    diagnostics = anchor.result_.diagnostics
+    row = diagnostics.arrivals.models.loc[NEW]
+    assert_allclose(row["scale"] ** 2, row["chi2"] / row["df"])
+    assert row["p_value"] < 1e-6 and row["df"] == 2
+    assert row["lowest"] < anchor.scores_[NEW] < row["highest"]
+    # Parts of the variance and the contrasts are those of the wider interval.
+    parts = anchor.variance_.loc[NEW, ["human", "judge", "cross", "items"]]
+    assert_allclose(parts.sum(), anchor.standard_errors_[NEW] ** 2)
+    bare = np.sqrt(np.sum(anchor.influence_[:, anchor.models_ == NEW] ** 2))
+    assert_allclose(anchor.standard_errors_[NEW], row["scale"] * bare)
+    assert (diagnostics.arrivals.models["scale"].drop(NEW) == 1.0).all()
+    said = diagnostics.disagreements()
+    assert len(said) == 1 and "more than about any old model" in said[0]
+    board = leaderboard_text(anchor.leaderboard(), notes=said)
+    assert "Judges disagree about 'new-model'" in render(board)
+
+
+def test_one_judge_cannot_disagree():
+    found = look(small(n_judges=1, item_sd=0.0))
+    assert found.models["chi2"].isna().all() and (found.models["scale"] == 1.0).all()
+    assert found.changes.index.get_level_values("judge").unique().tolist() == [
+        "judge-1"
+    ]
+
+
+def test_an_order_that_is_always_the_same_is_no_change():
+    data = small(item_sd=0.0)
+    _, sign = meets(data.X, NEW)
+    shown = np.where(sign >= 0, "model_a", "model_b")
+    found = look(data, X=data.X.assign(shown_first=shown))
+    assert set(found.changes.index.get_level_values("change")) == {"sensitivity"}

@@ -1,0 +1,216 @@
+"""The joint historical fit: exact properties of its minimum."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from item_battles import small
+from numpy.testing import assert_allclose
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.preprocessing import SplineTransformer
+
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    JudgeCalibrator,
+    RieszDebiaser,
+)
+from skanchor.admission import admit_to_ranking
+from skanchor.baselines import JointMLE
+from skanchor.bias import LinearBias
+from skanchor.chain import Stages, complete, fit_stages
+from skanchor.items import ItemCovariance
+from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
+
+# Small tables cross thresholds that are not at issue here.
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+STAGES = Stages(
+    BTLRegressor(),
+    JudgeCalibrator(position_effect=False),
+    ArrivalScorer(),
+    RieszDebiaser(),
+    "joint",
+)
+
+
+def admitted(weight=None, **settings):
+    sizes = dict(n_models=6, n_judges=2, n_new=150, n_historical=900, n_extra_human=0)
+    data = simulate_battles(**{**sizes, **settings}, random_state=3)
+    return admit_to_ranking(Sample.admit(data.X, data.y, weight), None)
+
+
+def stages(**parts):
+    return replace(STAGES, **parts)
+
+
+def historical_gradients(chain, sample):
+    """Score of the historical rows by model, sensitivity and feature, by hand."""
+    X, n = chain.X, len(sample.X.models)
+    old = X.is_usable & ~X.involves_new
+    residual = np.where(old, sample.weight * (sample.y - expit(X.logits())), 0.0)
+    factor = np.where(X.judge < 0, 1.0, X.sensitivities[X.judge])
+    by_model = np.zeros(n)
+    np.add.at(by_model, X.left, factor * residual)
+    np.add.at(by_model, X.right, -factor * residual)
+    found = [by_model]
+    for m in range(len(X.judges)):
+        own = np.where(X.judge == m, residual, 0.0)
+        found.append([own @ X.score_differences])
+        found.append(own @ (X.features_left - X.features_right))
+        if X.position_effects is not None:
+            found.append([own @ X.order])
+    return np.concatenate(found)
+
+
+@pytest.mark.parametrize("position", [False, True])
+def test_the_score_of_the_historical_rows_vanishes(position):
+    given = stages(calibrator=JudgeCalibrator(position_effect=position))
+    sample = admitted(weight=np.random.default_rng(0).integers(1, 4, 1050))
+    chain = fit_stages(given, sample)
+    assert chain.is_joint
+    assert_allclose(historical_gradients(chain, sample), 0.0, atol=1e-4)
+    assert_allclose(chain.scores[~sample.X.is_new].sum(), 0.0, atol=1e-10)
+    # The stages carry what was fitted jointly.
+    known = chain.calibrator.transform(chain.btl.transform(sample.X))
+    old = ~sample.X.involves_new
+    assert_allclose(known.logits()[old], chain.X.logits()[old], atol=1e-10)
+    # Scores by votes alone do not have that property.
+    apart = fit_stages(replace(given, historical_fit="two-step"), sample)
+    assert np.abs(historical_gradients(apart, sample)).max() > 1.0
+
+
+def test_people_alone_fix_the_scale():
+    sample = admitted()
+    chain = fit_stages(STAGES, sample)
+    X = chain.X
+    votes = X.is_human & ~X.involves_new
+    delta = X.score_differences[votes]
+    assert abs(delta @ (sample.y[votes] - expit(delta))) < 1e-4
+
+
+def test_a_larger_scale_of_scores_and_smaller_sensitivities_are_the_same_to_judges():
+    sample = admitted()
+    X = fit_stages(STAGES, sample).X
+    scaled = X.with_columns(scores=2.0 * X.scores, sensitivities=X.sensitivities / 2.0)
+    judged = ~X.is_human
+    assert_allclose(scaled.logits()[judged], X.logits()[judged], atol=1e-12)
+
+
+def test_without_folds_only_arrival_rows_correct():
+    sample = admitted()
+    chain = complete(STAGES, fit_stages(STAGES, sample), sample, None)
+    influence = chain.debiaser.influence_of_rows(
+        sample.with_battles(chain.X), np.arange(len(sample))
+    )
+    old = ~chain.X.involves_new
+    new = chain.X.is_new
+    assert_allclose(influence[old].sum(axis=0)[new], 0.0, atol=1e-6)
+    assert abs(influence[~old].sum(axis=0)[new]).item() > 1e-3
+
+
+def test_without_judge_rows_it_is_the_fit_of_votes():
+    data = simulate_battles(n_models=5, n_historical=500, n_new=60, random_state=0)
+    votes = (data.X.judge == "human").to_numpy()
+    sample = Sample.admit(data.X[votes], np.asarray(data.y)[votes])
+    sample = admit_to_ranking(sample, ["model-01"])
+    chain = fit_stages(STAGES, sample)
+    assert not chain.is_joint
+    btl = BTLRegressor().fit_sample(sample)
+    assert_allclose(chain.scores[~sample.X.is_new], btl.scores_, atol=1e-12)
+
+
+def test_it_is_the_minimum_of_the_loss_of_all_rows():
+    sample = admitted()
+    X, y = sample.X, sample.y
+    old = ~X.involves_new & X.is_usable
+    contrast = np.where(X.is_human[:, None], 0.0, X.features_left - X.features_right)
+    n, M, d = len(X.models), len(X.judges), contrast.shape[1]
+
+    def loss(v):
+        theta, c = v[:n], np.append(v[n : n + M], 1.0)
+        b = np.vstack([v[n + M :].reshape(M, d), np.zeros(d)])
+        eta = c[X.judge] * (theta[X.left] - theta[X.right])
+        eta += np.sum(b[X.judge] * contrast, axis=1)
+        return np.sum(np.logaddexp(0, eta)[old] - (y * eta)[old]) + theta.sum() ** 2
+
+    start = np.append(np.append(np.linspace(-1, 1, n), np.ones(M)), np.zeros(M * d))
+    best = minimize(loss, start, method="BFGS", options={"gtol": 1e-5})
+    chain = fit_stages(STAGES, sample)
+    known = ~X.is_new
+    theta = best.x[:n][known]
+    assert_allclose(chain.scores[known], theta - theta.mean(), atol=1e-4)
+    assert_allclose(chain.X.sensitivities, best.x[n : n + M], atol=1e-4)
+
+
+def test_one_step_from_it_is_near_the_joint_maximum():
+    data = simulate_battles(n_historical=2000, n_extra_human=0, random_state=5)
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    chain = complete(STAGES, fit_stages(STAGES, sample), sample, None)
+    influence = chain.debiaser.influence_of_rows(
+        sample.with_battles(chain.X), np.arange(len(sample))
+    )
+    step = chain.scores + influence.sum(axis=0)
+    mle = JointMLE().fit(data.X, data.y)
+    new = sample.X.is_new
+    error = mle.standard_errors_.iloc[0]
+    assert abs(step[new].item() - mle.scores_.iloc[0]) < 0.2 * error
+
+
+def test_with_a_ridge_of_the_bias_and_of_the_scores():
+    learner = LinearBias(SplineTransformer(n_knots=3), alpha=0.1)
+    sample = admitted()
+    given = stages(calibrator=JudgeCalibrator(bias=learner))
+    free = fit_stages(given, sample)
+    shrunk = fit_stages(replace(given, btl=BTLRegressor(alpha=1.0)), sample)
+    assert shrunk.is_joint
+    old = ~sample.X.is_new
+    assert np.std(shrunk.scores[old]) < 0.7 * np.std(free.scores[old])
+
+
+def test_a_training_set_is_fitted_from_the_fit_of_all_rows():
+    sample = admitted()
+    full = fit_stages(STAGES, sample)
+    keep = np.random.default_rng(0).random(len(sample)) < 0.8
+    training = sample.weighted(np.where(keep, 1.25, 0.0))
+    near, far = fit_stages(STAGES, training, full), fit_stages(STAGES, training)
+    assert_allclose(near.scores, far.scores, atol=1e-3)
+    assert_allclose(near.X.sensitivities, far.X.sensitivities, atol=1e-3)
+    assert near.two_step is None
+
+
+def test_with_item_effects_the_score_of_the_historical_rows_vanishes_too():
+    data = small()
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    plugged = fit_stages(STAGES, sample)
+    items = ItemCovariance(0.1 * np.eye(len(sample.X.judges)))
+    chain = complete(STAGES, plugged, sample, items)
+    found = historical_gradients(chain, sample)
+    # Deviations take no part of the scores' own gradient.
+    free = found[: len(sample.X.models)][~sample.X.is_new]
+    assert_allclose(free, 0.0, atol=0.2)
+    assert np.abs(chain.scores - plugged.scores).max() > 1e-3
+
+
+def test_the_pipeline_needs_fewer_votes():
+    data = simulate_battles(n_historical=5700, n_human=100, random_state=3)
+    joint, apart = (
+        AnchorPipeline(historical_fit=how, cv=5, item_effects=None, random_state=0).fit(
+            data.X, data.y
+        )
+        for how in ("joint", "two-step")
+    )
+    assert joint.standard_errors_.iloc[0] < 0.8 * apart.standard_errors_.iloc[0]
+    assert abs(joint.scores_.iloc[0] - 0.5) < 3 * joint.standard_errors_.iloc[0]
+
+
+def test_a_learner_without_a_span_alternates_with_the_scores():
+    data = simulate_battles(n_historical=2200, n_human=200, random_state=3)
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    given = stages(calibrator=JudgeCalibrator(bias="boosted"))
+    chain = fit_stages(given, sample)
+    found = historical_gradients(chain, sample)
+    assert_allclose(found[: len(sample.X.models)][~sample.X.is_new], 0.0, atol=1e-4)

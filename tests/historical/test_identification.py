@@ -1,0 +1,218 @@
+"""What votes and verdicts together place, and what they are told to leave open."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor.chain import Stages, fit_stages
+from skanchor.comparisons import decide_roles
+from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError, Remedy
+from skanchor.historical import Placement
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog
+
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+STAGES = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), None, "joint")
+THETA = np.array([1.2, 0.5, 0.0, -0.6, -1.1, 0.3])
+MODELS = [*"abcde", "new"]
+
+
+def battles(votes, verdicts, *, n=60, seed=0, one_sided=(), noise=1.0):
+    """Votes and verdicts on these pairs of letters, each pair n times."""
+    rng = np.random.default_rng(seed)
+    rows = [(*pair, "human") for pair in votes]
+    rows += [(*pair, judge) for judge, pairs in verdicts.items() for pair in pairs]
+    rows += [(m, "new", judge) for judge in verdicts for m in "ae"]
+    table = pd.DataFrame(
+        [row for row in rows for _ in range(n)],
+        columns=["model_a", "model_b", "judge"],
+    )
+    score = dict(zip(MODELS, THETA, strict=True))
+    delta = table["model_a"].map(score) - table["model_b"].map(score)
+    slope = np.where(table["judge"] == "human", 1.0, 1.5)
+    y = (rng.random(len(table)) < expit(noise * slope * delta)).astype(float)
+    for model in one_sided:
+        votes = table["judge"] == "human"
+        y = np.where(votes & (table["model_a"] == model), 0.0, y)
+        y = np.where(votes & (table["model_b"] == model), 1.0, y)
+    return table, y
+
+
+def chain_of(table, y):
+    sample = Sample.admit(table, y)
+    sample = sample.with_battles(decide_roles(sample.X, sample.weight, None))
+    with WarningLog():
+        # The start of the fit may make little sense.
+        return fit_stages(STAGES, sample)
+
+
+PAIRS = ["ab", "bc", "cd", "de", "ea", "ac", "bd"]
+
+
+def test_judges_join_groups_that_people_leave_apart():
+    # People see a, b and c, d, e apart; the judge has compared a with b, too.
+    chain = chain_of(*battles(["ab", "cd", "de"], {"j": PAIRS}, n=300))
+    scores = chain.scores[:5] - chain.scores[:5].mean()
+    truth = THETA[:5] - THETA[:5].mean()
+    assert_allclose(scores, truth, atol=0.35)
+
+
+def test_two_steps_refuse_such_groups_and_say_what_helps():
+    table, y = battles(["ab", "cd", "de"], {"j": PAIRS})
+    with pytest.raises(DisconnectedError) as caught:
+        AnchorPipeline(historical_fit="two-step", cv=3).fit(table, y)
+    kinds = [advice.kind for advice in caught.value.advice]
+    assert kinds == [Remedy.JOIN_GROUPS, Remedy.FIT_JOINTLY]
+    joint = AnchorPipeline(
+        historical_fit="joint", cv=3, random_state=0, item_effects=None
+    ).fit(table, y)
+    assert np.isfinite(joint.result_.all_standard_errors).all()
+
+
+def test_without_human_scores_item_effects_are_random():
+    table, y = battles(["ab", "cd", "de"], {"j": PAIRS, "k": PAIRS}, n=100)
+    joint = AnchorPipeline(historical_fit="joint", cv=3, random_state=0).fit(table, y)
+    assert joint.item_effects_ == "random"
+    assert np.isnan(joint.result_.diagnostics.item_p)
+
+
+def test_a_judge_that_meets_no_group_twice_joins_none():
+    # a-c and b-d each cross the groups, and nothing calibrates the judge.
+    table, y = battles(["ab", "cd", "de"], {"j": ["ac"], "k": ["de", "cd", "ce"]})
+    with pytest.raises(DisconnectedError, match="2 separate groups") as caught:
+        chain_of(table, y)
+    assert "{c, d, e}; {a, b}" in str(caught.value)
+    assert "Judges ['j'] cannot join them" in str(caught.value)
+    assert [a.kind for a in caught.value.advice] == [Remedy.VOTE_BETWEEN_GROUPS]
+
+
+def test_a_calibrated_judge_calibrates_another():
+    # k sees c, d, e; j joins {a, b} to d by two models that k has put on the scale.
+    votes = ["ab", "cd", "cd"]
+    verdicts = {"k": ["cd", "de", "ce", "ea"], "j": ["ab", "bc", "ac"]}
+    chain = chain_of(*battles([*votes, "de"], verdicts, n=300))
+    groups, calibrated = placement(chain).closure
+    assert calibrated.all()
+    assert len(np.unique(groups[:5])) == 1
+
+
+def placement(chain):
+    """Placement of a fitted chain, without its information."""
+    X = chain.X
+    old = X.is_usable & ~X.involves_new
+    pairs = [
+        (X.left[rows], X.right[rows], np.zeros(rows.sum()))
+        for rows in (old & (X.judge == m) for m in (*range(len(X.judges)), -1))
+    ]
+    empty = np.zeros((0, 0))
+    return Placement(
+        X.models, X.judges, ~X.is_new, chain.scores, X.sensitivities, empty, empty,
+        pairs,
+    )  # fmt: skip
+
+
+def test_equal_scores_calibrate_nobody():
+    chain = chain_of(*battles(PAIRS, {"j": PAIRS}))
+    known = placement(chain)
+    flat = Placement(
+        known.models, known.judges, known.old, np.zeros(6), known.sensitivities,
+        known.information, known.selectors, known.pairs,
+    )  # fmt: skip
+    assert known.closure[1].all()
+    assert not flat.closure[1].any()
+
+
+def random_design(rng):
+    """Pairs that people and two judges have compared, among five models."""
+    every = [a + b for i, a in enumerate("abcde") for b in "abcde"[i + 1 :]]
+    votes = rng.choice(every, rng.integers(2, 5), replace=False).tolist()
+    verdicts = {
+        judge: rng.choice(every, rng.integers(2, 6), replace=False).tolist()
+        for judge in "jk"
+    }
+    return votes, verdicts
+
+
+def test_closure_says_yes_only_where_the_rank_does():
+    rng, agreed = np.random.default_rng(0), 0
+    for _ in range(25):
+        votes, verdicts = random_design(rng)
+        if set("".join(votes)) != set("abcde"):
+            continue
+        table, y = battles(votes, verdicts, n=60, seed=int(rng.integers(1000)))
+        try:
+            known = placement(chain_of(table, y))
+            placed = True
+        except DisconnectedError as error:
+            assert "separate groups" in str(error)
+            placed = False
+        except BattlesError as error:
+            assert "scale" in str(error)
+            continue
+        if placed:
+            groups, calibrated = known.closure
+            agreed += len(np.unique(groups[:5])) == 1 and calibrated.all()
+    assert agreed > 3
+
+
+def test_a_model_that_never_won_with_people_is_placed_by_judges():
+    table, y = battles(PAIRS, {"j": PAIRS}, one_sided=["e"], n=100)
+    joint = AnchorPipeline(
+        historical_fit="joint", cv=3, random_state=0, item_effects=None
+    ).fit(table, y)
+    assert np.isfinite(joint.result_.all_standard_errors).all()
+    assert joint.result_.all_scores["e"] < -1.0
+
+
+def test_one_that_never_won_with_anybody_is_left_out():
+    table, y = battles(PAIRS, {"j": PAIRS})
+    y = np.where((table["model_a"] == "e") & (table["model_b"] != "new"), 0.0, y)
+    y = np.where(table["model_b"] == "e", 1.0, y)
+    with pytest.warns(DataWarning, match=r"models \['e'\], whose scores have no limit"):
+        joint = AnchorPipeline(
+            historical_fit="joint", cv=3, random_state=0, item_effects=None
+        ).fit(table, y)
+    assert np.isinf(joint.result_.all_standard_errors["e"])
+    assert np.isfinite(joint.result_.all_standard_errors["a"])
+
+
+def test_votes_without_one_against_the_order_have_no_scale():
+    # People agree with the judges' order in every single vote.
+    table, y = battles(PAIRS, {"j": PAIRS})
+    order = dict(zip(MODELS, THETA, strict=True))
+    first = table["model_a"].map(order) > table["model_b"].map(order)
+    y = np.where(table["judge"] == "human", first, y)
+    with pytest.raises(BattlesError, match="no limit on the scale"):
+        chain_of(table, y)
+
+
+def test_votes_against_the_order_of_the_judges_have_no_positive_scale():
+    table, y = battles(["ab", "cd", "de"], {"j": PAIRS, "k": PAIRS})
+    y = np.where(table["judge"] == "human", 1.0 - y, y)
+    with pytest.raises(BattlesError, match="scale of the scores is not positive"):
+        chain_of(table, y)
+
+
+def test_features_that_tell_models_apart_leave_scores_open():
+    table, y = battles(["ab", "cd", "de"], {"j": PAIRS, "k": PAIRS})
+    for name in "abcd":
+        for side in "ab":
+            is_it = (table[f"model_{side}"] == name).astype(float)
+            table[f"is_{name}_{side}"] = np.where(table["judge"] == "human", 0.0, is_it)
+    with pytest.raises(BattlesError, match="features tell models"):
+        chain_of(table, y)
+
+
+def test_a_training_set_that_loses_the_only_joint_is_named():
+    table, y = battles(["ab", "cd", "de"], {"j": PAIRS, "k": ["cd", "de", "ce"]})
+    both = table[["model_a", "model_b"]].isin(["a", "b"]).sum(axis=1) == 1
+    joins = (table["judge"] == "j") & both & table["model_b"].ne("new")
+    held, rest = np.flatnonzero(joins), np.flatnonzero(~joins)
+    with pytest.raises(DisconnectedError, match=r"Fold 0: .* 2 separate"):
+        AnchorPipeline(
+            historical_fit="joint", cv=[(rest, held), (held, rest)], item_effects=None
+        ).fit(table, y)
