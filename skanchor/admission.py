@@ -42,6 +42,9 @@ FEW_GROUPS = 30
 MANY_JUDGES = 5
 """Judges left out beyond which one warning tells of all."""
 
+PART_OF_VERDICTS = 0.1
+"""Share of the judges' rows from which on the groups of a judge are counted."""
+
 ROWS_PER_PARAMETER = 5
 """Historical rows of a judge for its sensitivity and each feature; with fewer its bias
 may be anything, and its one-step corrections harm the scores of all models."""
@@ -318,14 +321,34 @@ def _warn_of_few_groups(sample: Sample) -> None:
     if sample.groups is None:
         return
     n_groups = len(np.unique(sample.groups[sample.weight > 0]))
-    if n_groups < FEW_GROUPS:
+    few = _sources_of_few_groups(sample)
+    if n_groups < FEW_GROUPS or few:
+        what = f"{n_groups} groups"
+        if n_groups >= FEW_GROUPS:
+            what = f"few groups of some rows ({', '.join(few[:5])})"
         warn(
             DataWarning(
-                f"There are {n_groups} groups: with fewer than {FEW_GROUPS} the "
+                f"There are {what}: with fewer than {FEW_GROUPS} the "
                 "variance between groups is poorly known, training sets differ much, "
                 "and intervals may be off. Use finer groups if there are any."
             )
         )
+
+
+def _sources_of_few_groups(sample: Sample) -> list[str]:
+    """Sources whose rows are few groups, and how many; judges of few rows aside."""
+    X, used = sample.X, sample.counts
+    assert sample.groups is not None
+    verdicts = int((used & (X.judge >= 0)).sum())
+    found = []
+    for m, source in enumerate([None, *X.judges.tolist()], start=-1):
+        rows = used & (X.judge == m)
+        n_groups = len(np.unique(sample.groups[rows]))
+        matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
+        if matters and n_groups < FEW_GROUPS:
+            who = "people" if source is None else f"judge {source!r}"
+            found.append(f"{n_groups} of {who}")
+    return found
 
 
 def _warn_of_odd_counts(weight: Array) -> None:

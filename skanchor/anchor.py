@@ -36,7 +36,7 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult
 from skanchor.riesz import RieszDebiaser
-from skanchor.sample import Sample
+from skanchor.sample import WEIGHTS, Sample
 from skanchor.treatments import choose_treatments, leaves_items_out
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
@@ -95,6 +95,13 @@ class AnchorPipeline(RankingEstimator):
         Shows a progress bar when positive.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is. With ``"frequency"`` it is a number of equal rows:
+        the fit is that of the table in which row i stands ``sample_weight[i]`` times,
+        and ``fold_plan_``, ``influence_``, ``comparisons_`` and a plan given as ``cv``
+        speak of its rows, ``np.repeat(np.arange(len(X)), sample_weight)``. So a row
+        is divided over the folds by count. With ``"importance"`` a row of
+        weight two is one outcome that counts twice.
 
     Attributes
     ----------
@@ -138,9 +145,9 @@ class AnchorPipeline(RankingEstimator):
     Notes
     -----
     Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
-    sets follow eq:simulation-rank-set. A sample weight multiplies its row in every sum,
-    and errors are those of a sandwich, to which the unit of weights is nothing. It is
-    something where item effects are estimated: a weight stands for as many equal rows.
+    sets follow eq:simulation-rank-set. An importance weight multiplies its row in every
+    sum, and errors are those of a sandwich, to which the unit of weights is nothing. It
+    is something where item effects are estimated: there a weight is a number of votes.
 
     Historical models whose human score has no finite value (they never won, or never
     lost; with a joint historical fit, neither with people nor with judges) take no
@@ -188,6 +195,7 @@ class AnchorPipeline(RankingEstimator):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
+        "weights": [StrOptions(set(WEIGHTS))],
     }
 
     def __init__(
@@ -205,6 +213,7 @@ class AnchorPipeline(RankingEstimator):
         random_state: Any = None,
         verbose: int = 0,
         unseen: str = "warn",
+        weights: str = "importance",
     ):
         self.btl = btl
         self.calibrator = calibrator
@@ -219,6 +228,7 @@ class AnchorPipeline(RankingEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.unseen = unseen
+        self.weights = weights
 
     # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:

@@ -11,7 +11,12 @@ from sklearn.base import clone
 
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import count_rows
-from skanchor.diagnostics import ItemCheck, check_arrivals, diagnose
+from skanchor.diagnostics import (
+    ItemCheck,
+    check_arrivals,
+    diagnose,
+    historical_table,
+)
 from skanchor.engine import FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
@@ -120,7 +125,10 @@ class Inference:
             self.check,
             arrivals,
         )
-        return replace(result, diagnostics=diagnostics)
+        historical = historical_table(
+            full.sample.with_battles(X), chain.btl, calibrated=not chain.is_joint
+        )
+        return replace(result, diagnostics=replace(diagnostics, historical=historical))
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)

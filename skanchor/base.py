@@ -23,7 +23,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.sample import Sample, check_weight
+from skanchor.sample import Sample, check_weight, counts_rows, warn_of_counts
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ComparisonEstimator"]
@@ -44,6 +44,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "unseen": [StrOptions({"warn", "raise"})]
     }
+    # Whether it ends in errors, which depend on what weights are.
+    _has_errors: ClassVar[bool] = False
     # Names of the features seen in fit, by which later tables are read.
     _seen_features: tuple[str, ...] | None = None
 
@@ -117,6 +119,10 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             self._validate_params()
             with WarningLog() as log:
                 sample = Sample.admit(X, y, sample_weight, groups)
+                if counts_rows(self):
+                    sample = sample.expanded()
+                elif self._has_errors:
+                    warn_of_counts(sample)
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)

@@ -29,7 +29,7 @@ from skanchor.exceptions import (
     Remedy,
     SeparationWarning,
 )
-from skanchor.sample import Sample
+from skanchor.sample import WEIGHTS, Sample
 from skanchor.score_errors import GroupedVotes, ScoreErrors
 from skanchor.warning_log import warn
 
@@ -67,6 +67,9 @@ class BTLRegressor(ComparisonEstimator):
         Most by which the last Newton step may change the logit of a pair of models.
     max_iter : int, default=100
         Most Newton steps.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is: with ``"frequency"`` a number of equal votes, for the
+        covariance of the table that lists them all. Scores are the same.
 
     Attributes
     ----------
@@ -110,6 +113,7 @@ class BTLRegressor(ComparisonEstimator):
     {'x': 1060, 'y': 940}
     """
 
+    _has_errors = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "score_bound": [Interval(Real, 0, None, closed="neither")],
@@ -118,6 +122,7 @@ class BTLRegressor(ComparisonEstimator):
         "disconnected": [StrOptions({"raise", "warn"})],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions(set(WEIGHTS))],
     }
 
     def __init__(
@@ -130,6 +135,7 @@ class BTLRegressor(ComparisonEstimator):
         unseen: str = "warn",
         tol: float = 1e-10,
         max_iter: int = 100,
+        weights: str = "importance",
     ):
         self.alpha = alpha
         self.score_bound = score_bound
@@ -138,6 +144,7 @@ class BTLRegressor(ComparisonEstimator):
         self.unseen = unseen
         self.tol = tol
         self.max_iter = max_iter
+        self.weights = weights
 
     def _fit(
         self,

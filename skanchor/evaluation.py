@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from skanchor.exceptions import (
 )
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
-from skanchor.sample import Sample
+from skanchor.sample import Sample, counts_rows, warn_of_counts
 from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["leave_one_model_out"]
@@ -38,6 +37,7 @@ def leave_one_model_out(
     *,
     sample_weight: Any = None,
     groups: Any = None,
+    weights: str | None = None,
     models: Sequence[Any] | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
@@ -45,8 +45,9 @@ def leave_one_model_out(
 ) -> pd.DataFrame:
     """Treat each model in turn as new, without its human rows.
 
-    The truth is the BTL fit of all human rows, re-centred over the models that remain.
-    Rows of models without any human row are left out throughout.
+    The truth is the BTL fit of all human rows, re-centred over the models that remain;
+    its error allows for dependent rows where groups are given. Rows of models without
+    any human row are left out throughout.
 
     Parameters
     ----------
@@ -64,6 +65,9 @@ def leave_one_model_out(
         Row weights.
     groups : array-like of shape (n_rows,) or str, optional
         Groups of dependent rows, or the column that holds them.
+    weights : {"importance", "frequency"}, optional
+        What ``sample_weight`` is to the human fit; None means what it is to the
+        estimator.
     models : sequence of labels, optional
         Models to leave out; None means all with human rows.
     level : float, default=0.95
@@ -80,8 +84,9 @@ def leave_one_model_out(
         fit), ``score``, ``standard_error``, ``low``, ``high``, ``covered`` (whether the
         interval holds the human score), ``compatible`` (whether score and human score
         differ by less than their combined error allows), ``true_rank``, ``rank``
-        (insertion ranks among the human scores of the others), ``rank_low``,
-        ``rank_high``.
+        (insertion ranks among the human scores of the others), ``fitted_rank`` (among
+        the scores that the fit itself gives to the others, where it has them),
+        ``rank_low``, ``rank_high``.
 
     Raises
     ------
@@ -113,7 +118,10 @@ def leave_one_model_out(
     """
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
-        sample, human = _true_scores(sample)
+        counted = counts_rows(estimator) if weights is None else weights == "frequency"
+        if not counted:
+            warn_of_counts(sample)
+        sample, human = _true_scores(sample, counted)
     log.issue()
     battles = sample.X
     known = human.models_.tolist()
@@ -166,7 +174,7 @@ def _place(
         fitted = fitted[-1]
     with WarningLog():
         # What it warns of, the fit above has warned of.
-        reference = BTLRegressor().fit_sample(replace(left, groups=None))
+        reference = BTLRegressor().fit_sample(left)
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),
@@ -184,6 +192,9 @@ def _place(
     result["true_rank"] = insertion_rank(human.scores_[model], others)
     if "score" in result:
         result["rank"] = insertion_rank(result["score"], reference.scores_)
+        if hasattr(fitted, "result_"):
+            own = fitted.result_.all_scores.drop(model)
+            result["fitted_rank"] = insertion_rank(result["score"], own)
     else:
         result["rank"] = int(fitted.ranks_[model])
     if hasattr(fitted, "rank_sets"):
@@ -213,9 +224,9 @@ def _compatible(
     return bool(abs(score - true_score) <= quantile * error)
 
 
-def _true_scores(sample: Sample) -> tuple[Sample, BTLRegressor]:
+def _true_scores(sample: Sample, counted: bool) -> tuple[Sample, BTLRegressor]:
     """BTL on all human rows; models without a finite score are left out."""
-    human = BTLRegressor().fit_sample(replace(sample, groups=None))
+    human = _human_fit(sample, counted)
     if human.unbounded_.any():
         # Infinitely far out, they would move the mean of all the others.
         without = human.models_[human.unbounded_].tolist()
@@ -228,8 +239,13 @@ def _true_scores(sample: Sample) -> tuple[Sample, BTLRegressor]:
         bounded = human.models_[~human.unbounded_]
         sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
         with WarningLog():
-            human = BTLRegressor().fit_sample(replace(sample, groups=None))
+            human = _human_fit(sample, counted)
     return sample, human
+
+
+def _human_fit(sample: Sample, counted: bool) -> BTLRegressor:
+    """Human scores, with the errors of rows that are dependent, or counts."""
+    return BTLRegressor().fit_sample(sample.expanded() if counted else sample)
 
 
 def _centred_error(human: BTLRegressor, model: Any) -> float:

@@ -103,6 +103,14 @@ class Remedy(Enum):
         "historical leaderboard."
     )
     ADD_NEW_MODELS = "Add them to new_models, or drop their rows."
+    COUNT_ROWS = (
+        "Set weights='frequency', of the BTLRegressor where a method has it not, if a "
+        "weight is a number of equal rows; else divide the weights by their mean."
+    )
+    USE_COUNTS = (
+        "If a row stands for so many, fit with weights='frequency' and "
+        "sample_weight=X['count']."
+    )
     GIVE_GROUPS = "Give an array with one group per row instead."
     JOIN_GROUPS = (
         "Add comparisons between the groups, drop one, or set disconnected='warn'."
@@ -213,6 +221,10 @@ class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):
 
 class DataWarning(SkanchorWarning):
     """Rows or columns of the battles table are not used as a reader may expect."""
+
+
+class CountWarning(DataWarning):
+    """Weights that look like counts of rows are read as importance."""
 
 
 class DiagnosticWarning(SkanchorWarning):

@@ -112,6 +112,7 @@ class RankingEstimator(_Scored):
     """
 
     result_: RankingResult
+    _has_errors = True
 
     @property
     def standard_errors_(self) -> pd.Series:

@@ -10,13 +10,39 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from skanchor._checks import check_unmasked
+from skanchor._numerics.memory import available_bytes
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
 from skanchor.comparisons.labels import exact_values, factorize
 from skanchor.comparisons.oddities import warn_of_odd_rows
-from skanchor.exceptions import Advice, BattlesError, Remedy, Term
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    CountWarning,
+    DataWarning,
+    Remedy,
+    Term,
+)
+from skanchor.warning_log import warn
 
-__all__ = ["Sample", "check_weight", "resolve_groups"]
+__all__ = [
+    "WEIGHTS",
+    "Sample",
+    "check_weight",
+    "counts_rows",
+    "resolve_groups",
+    "warn_of_counts",
+]
+
+
+WEIGHTS = ("importance", "frequency")
+"""What the weight of a row may be: its importance, or a number of equal rows."""
+
+COUNT_COLUMN = "count"
+"""Column in which tables of counts say how often each row occurred."""
+
+ROW_BYTES, FEATURE_BYTES = 500, 64
+"""What a fit needs for a row, and for each of its features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +118,10 @@ class Sample:
         if not isinstance(X, Comparisons):
             # Encoded rows have been through this door before.
             warn_of_odd_rows(as_frame(X), encoded, outcomes.values, weight)
-        return cls(encoded, outcomes, weight, codes, Inputs.of(X, encoded, groups))
+            if sample_weight is None:
+                _warn_of_unused_counts(X)
+        inputs = Inputs.of(X, encoded, groups, sample_weight)
+        return cls(encoded, outcomes, weight, codes, inputs)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -115,6 +144,43 @@ class Sample:
     def counts(self) -> NDArray[np.bool_]:
         """Rows that count: usable, of positive weight."""
         return self.X.is_usable & (self.weight > 0)
+
+    @property
+    def copies(self) -> NDArray[np.intp]:
+        """Row numbers, each as often as its weight says: a weight is a count.
+
+        Raises
+        ------
+        BattlesError
+            If a weight is no count, or there are more rows than memory has room for.
+        """
+        weight, X = self.weight, self.X
+        odd = weight != np.round(weight)
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise BattlesError(
+                "Weights that count equal rows must be whole numbers: "
+                f"{odd.sum()} are not, the first is {weight[row]:g} in row {row}."
+            )
+        total = float(weight.sum())
+        needed = total * (ROW_BYTES + FEATURE_BYTES * X.features_left.shape[1])
+        if needed > available_bytes():
+            raise BattlesError(
+                f"The counts stand for {total:.3g} rows, for which a fit needs about "
+                f"{needed / 1e9:.3g} GB of memory; {available_bytes() / 1e9:.3g} GB "
+                "are there. Use a larger machine, or a random part of the rows."
+            )
+        return np.repeat(np.arange(len(self)), weight.astype(np.intp))
+
+    def expanded(self) -> Sample:
+        """The rows that weights count: each as often as its weight, and of weight one.
+
+        Whatever is learned from them, and the folds that they are dealt to, cannot
+        differ from those of a table that lists every row.
+        """
+        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
+        rows = self if (self.weight == 1.0).all() else self[self.copies]
+        return replace(rows, weight=constant(1.0, len(rows)), inputs=inputs)
 
     def with_battles(self, X: Comparisons) -> Sample:
         """The same sample, its battles with other columns or in other roles."""
@@ -153,6 +219,53 @@ def check_weight(sample_weight: Any, X: Comparisons) -> Array:
             "sample_weight is zero."
         )
     return weight
+
+
+def counts_rows(estimator: Any) -> bool:
+    """Whether an estimator, or a part of it, takes weights for numbers of equal rows.
+
+    The rows are those of the whole, so that what a part says holds for all of it.
+    """
+    parameters = estimator.get_params()
+    return any(
+        name.rpartition("__")[2] == "weights" and value == "frequency"
+        for name, value in parameters.items()
+    )
+
+
+def warn_of_counts(sample: Sample) -> None:
+    """Warn of importance weights that look like counts.
+
+    With groups nothing is lost: a row that counts n times is n rows of one group.
+    """
+    known = sample.weight[sample.weight > 0]
+    if sample.groups is not None or known.min() == known.max():
+        return
+    if (known == np.round(known)).all():
+        warn(
+            CountWarning(
+                f"All weights are whole numbers, up to {known.max():g}, and are read "
+                "as importance: if they count equal rows, errors are too long and "
+                "item effects are overlooked.",
+                advice=Advice(Remedy.COUNT_ROWS),
+            )
+        )
+
+
+def _warn_of_unused_counts(table: Any) -> None:
+    """Warn of a column of counts that does not weigh the rows."""
+    frame = as_frame(table)
+    if frame is None or COUNT_COLUMN not in frame.columns:
+        return
+    counts = frame[COUNT_COLUMN]
+    if counts.dtype.is_integer() and counts.min() >= 0 and counts.max() > 1:
+        warn(
+            DataWarning(
+                f"Column {COUNT_COLUMN!r} holds whole numbers, up to {counts.max()}, "
+                "and each row is taken for one comparison.",
+                advice=Advice(Remedy.USE_COUNTS),
+            )
+        )
 
 
 def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:

@@ -182,8 +182,8 @@ def test_weights_that_are_no_counts_are_told_where_counts_are_meant(
 
 
 def test_few_groups_are_counted_among_rows_that_weigh():
-    rows = [*ROUND, *OLD, *NEW] * 5
-    thirty = np.arange(40) % 30
+    rows = [*ROUND, *OLD, *NEW] * 30
+    thirty = np.arange(240) % 30
     _, messages = heard(sample(*rows, groups=thirty), as_counts=False)
     assert messages == []
     weight = np.where(thirty == 0, 0.0, 1.0)

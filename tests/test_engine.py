@@ -89,7 +89,7 @@ def test_sums_over_folds_are_the_plain_sums(items, weighted, groups):
     np.add.at(totals, units, influence)
     sampling = totals.T @ totals
     assert_allclose(repeat.covariance, sampling + repeat.item_part, atol=1e-10)
-    assert_allclose(repeat.largest, np.abs(influence).max(axis=0), atol=1e-10)
+    assert_allclose(repeat.largest, np.abs(totals).max(axis=0), atol=1e-10)
     # Human, judge, cross and item parts of every variance.
     assert_allclose(repeat.parts.sum(axis=0), np.diag(repeat.covariance))
     assert repeat.instability is None and not repeat.undetermined.any()
@@ -128,6 +128,8 @@ def test_groups_are_squared_as_totals(rng):
     assert sums.sampling.item() == (1 + 2 - 1) ** 2 + 0
     # Human 3 squared, judges 1 and 0 squared, cross twice 3 times -1.
     assert sums.parts.ravel().tolist() == [9.0, 1.0, -6.0]
+    # The votes and the verdict on them make two, the other group nothing.
+    assert sums.largest.item() == 2.0
     # A group of one row is that row.
     alone = InfluenceSums.of(influence, human, rng.permutation(5)).settled()
     plain = InfluenceSums.of(influence, human, None)

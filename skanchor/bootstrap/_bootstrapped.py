@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skanchor._typing import Array
 from skanchor.baselines import DirectScore
@@ -20,7 +20,7 @@ from skanchor.bootstrap._result import KINDS, BootstrapResult
 from skanchor.comparisons import Comparisons
 from skanchor.ranking import RankingEstimator, RankOnlyEstimator
 from skanchor.results import RankingResult
-from skanchor.sample import Sample
+from skanchor.sample import WEIGHTS, Sample
 
 __all__ = ["Bootstrapped"]
 
@@ -98,6 +98,8 @@ class Bootstrapped(RankingEstimator):
         Models to place; None leaves it to the method.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is, as in :func:`bootstrap`.
 
     Attributes
     ----------
@@ -134,6 +136,7 @@ class Bootstrapped(RankingEstimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "checkpoint": [str, os.PathLike, None],
+        "weights": [StrOptions(set(WEIGHTS))],
     }
 
     def __init__(
@@ -149,6 +152,7 @@ class Bootstrapped(RankingEstimator):
         checkpoint: str | os.PathLike[str] | None = None,
         new_models: Any = None,
         unseen: str = "warn",
+        weights: str = "importance",
     ):
         self.estimator = estimator
         self.n_resamples = n_resamples
@@ -160,6 +164,7 @@ class Bootstrapped(RankingEstimator):
         self.checkpoint = checkpoint
         self.new_models = new_models
         self.unseen = unseen
+        self.weights = weights
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         if self.kind not in KINDS:
@@ -179,6 +184,7 @@ class Bootstrapped(RankingEstimator):
             sample.y,
             sample_weight=sample.weight,
             groups=sample.groups,
+            weights=self.weights,
             n_resamples=self.n_resamples,
             n_inner=self.n_inner if self.kind == "studentized" else 0,
             n_jobs=self.n_jobs,

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from skanchor._typing import Array
 from skanchor.bootstrap._checkpoint import Checkpoint
@@ -23,7 +24,7 @@ from skanchor.comparisons import decide_roles
 from skanchor.exceptions import DataWarning
 from skanchor.folds import stream_plan
 from skanchor.refits import BatchedFits, Layout
-from skanchor.sample import Sample
+from skanchor.sample import WEIGHTS, Sample, counts_rows, warn_of_counts
 from skanchor.warning_log import WarningLog
 
 __all__ = ["bootstrap"]
@@ -49,6 +50,7 @@ def bootstrap(
     *,
     sample_weight: Any = None,
     groups: Any = None,
+    weights: str = "importance",
     n_resamples: int = 500,
     n_inner: int = 0,
     tol: float = 1e-5,
@@ -73,6 +75,9 @@ def bootstrap(
         Row weights; a resample multiplies them by how often the row was drawn.
     groups : array-like of shape (n_rows,) or str, optional
         Groups of dependent rows, drawn as wholes, or the column that holds them.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is. With ``"frequency"`` it is a number of equal rows,
+        each of which is drawn by itself; so it is, too, if a method says so.
     n_resamples : int, default=500
         Number of resamples.
     n_inner : int, default=0
@@ -115,9 +120,16 @@ def bootstrap(
     True
     """
     _check_counts(n_resamples, n_inner)
+    if weights not in WEIGHTS:
+        raise ValueError(f"weights must be one of {WEIGHTS}, got {weights!r}.")
     methods = _by_name(methods)
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
+        if weights == "frequency" or any(map(counts_rows, methods.values())):
+            y = _safe_indexing(y, sample.copies)
+            sample = sample.expanded()
+        else:
+            warn_of_counts(sample)
     log.issue()
     fitted = _fit_on_all_rows(methods, sample, y)
     if not fitted:

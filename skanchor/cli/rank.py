@@ -7,7 +7,13 @@ import argparse
 from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.output import add_output, check_output, deliver
 from skanchor.cli.streams import is_watched
-from skanchor.cli.table import add_table, check_table, groups_of, load_battles
+from skanchor.cli.table import (
+    add_table,
+    check_table,
+    groups_of,
+    load_battles,
+    weights_of,
+)
 
 __all__ = ["RANK"]
 
@@ -36,6 +42,12 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN,...",
         help="column whose equal values mark dependent rows, such as prompt_id; of "
         "several, rows that share a value in any of them",
+    )
+    parser.add_argument(
+        "--weights",
+        choices=["importance", "frequency"],
+        help="what column count is: numbers of equal rows (frequency), or importance "
+        "(default: not used, but frequency where the file is a table of wins)",
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the folds (default: %(default)s)"
@@ -71,7 +83,8 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
 # ------------------------------------------------------------------------------ run
 def _rank(options: argparse.Namespace) -> None:
     _check(options)
-    X, y = load_battles(options)
+    X, y, counted = load_battles(options)
+    meaning, weight = weights_of(X, options, counted)
 
     from skanchor import AnchorPipeline, JudgeCalibrator
 
@@ -84,8 +97,9 @@ def _rank(options: argparse.Namespace) -> None:
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=int(is_watched()),
+        weights=meaning,
     )
-    pipeline.fit(X, y, groups=groups_of(X, options))
+    pipeline.fit(X, y, sample_weight=weight, groups=groups_of(X, options))
     deliver(pipeline, options)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from skanchor.cli.command import BadInputError
 from skanchor.cli.streams import is_watched
 
-__all__ = ["add_table", "check_table", "groups_of", "load_battles"]
+__all__ = ["add_table", "check_table", "groups_of", "load_battles", "weights_of"]
 
 
 # ---------------------------------------------------------------------------- flags
@@ -191,9 +191,10 @@ def _of_files(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Read the battles; give the table and its outcomes."""
+def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
+    """Read the battles; give the table, its outcomes, and whether it counts rows."""
     renames = _pairs("--columns", options.columns)
+    counted = False
     if options.demo:
         from skanchor.datasets import load_demo
 
@@ -201,6 +202,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
         table = demo.frame
     else:
         from skanchor.io import read_battles
+        from skanchor.io.reading import COUNTED
 
         table = read_battles(
             options.battles,
@@ -216,11 +218,12 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
             ids=_group_names(options),
             verbose=int(is_watched()),
         )
+        counted = COUNTED in table.attrs["formats"].values()
 
     from skanchor.cli.texts import with_text_features
     from skanchor.comparisons import HUMAN, split_battles
 
-    return split_battles(
+    X, y = split_battles(
         with_text_features(table, options.text_columns),
         columns=renames if options.demo else None,
         human=options.human or HUMAN,
@@ -229,6 +232,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any]:
         features=_names(options.features),
         drop_features=_names(options.drop_features),
     )
+    return X, y, counted
 
 
 def _names(given: str | None) -> list[str] | None:
@@ -257,6 +261,20 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
             "name fewer columns"
         )
     return groups
+
+
+def weights_of(X: Any, options: argparse.Namespace, counted: bool) -> tuple[str, Any]:
+    """Give what weights are, and the weights of the rows, if there are any."""
+    from skanchor.io.generic import column_called
+
+    if options.weights is None and not counted:
+        return "importance", None
+    name = column_called(X.columns, "count")
+    if name is None:
+        raise BadInputError(
+            "--weights: there is no column count; name one, as in --columns n=count"
+        )
+    return options.weights or "frequency", X[name]
 
 
 def _group_names(options: argparse.Namespace) -> list[str]:

@@ -39,6 +39,9 @@ ADVICE = {
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
+    Remedy.COUNT_ROWS: "Give --weights frequency if a weight is a number of equal "
+    "rows; else divide the weights by their mean.",
+    Remedy.USE_COUNTS: "If a row stands for so many, give --weights frequency.",
     Remedy.GIVE_GROUPS: None,
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
     Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",

@@ -21,7 +21,7 @@ _LISTED = 20
 class Inputs:
     """What of a table a fit has read.
 
-    ``str`` says it in three lines.
+    ``str`` says it in three lines, or four where rows have weights.
 
     Attributes
     ----------
@@ -31,14 +31,22 @@ class Inputs:
         Columns that are not used.
     groups : str or None
         Name of what tells dependent rows; None without groups.
+    weights : str or None
+        Name of what weighs the rows; None without weights.
+    counted : bool
+        Whether weights are numbers of equal rows.
     """
 
     features: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     groups: str | None = None
+    weights: str | None = None
+    counted: bool = False
 
     @classmethod
-    def of(cls, table: Any, encoded: Comparisons, groups: Any) -> Inputs:
+    def of(
+        cls, table: Any, encoded: Comparisons, groups: Any, weights: Any = None
+    ) -> Inputs:
         """Find out what was read.
 
         Parameters
@@ -49,27 +57,27 @@ class Inputs:
             The same, encoded.
         groups : array-like, str or None
             As a user gave them.
+        weights : array-like or None
+            Likewise.
 
         Returns
         -------
         Inputs
         """
         features = encoded.feature_names
-        name = groups if isinstance(groups, str) else getattr(groups, "name", None)
-        if groups is not None:
-            name = "an array" if name is None else str(name)
+        name, weight = _name(groups), _name(weights)
         frame = None if isinstance(table, Comparisons) else as_frame(table)
         if frame is None or not encoded.named:
-            return cls(features, (), name)
+            return cls(features, (), name, weight)
         used = set(_columns(features))
         # Groups may have been joined of several columns.
-        used |= set((name or "").split(", "))
+        used |= {weight or "", *(name or "").split(", ")}
         ignored = tuple(
             column
             for column in frame.columns
             if column not in used and column not in _READ
         )
-        return cls(features, ignored, name)
+        return cls(features, ignored, name, weight)
 
     def without_features(self) -> Inputs:
         """What a method has read that uses no features: their columns are ignored.
@@ -95,7 +103,19 @@ class Inputs:
             if self.groups is not None
             else "Groups: none; rows count as independent."
         )
-        return "\n".join([features, ignored, groups])
+        lines = [features, ignored, groups]
+        if self.weights is not None:
+            meaning = "numbers of equal rows" if self.counted else "importance"
+            lines.append(f"Weights: {self.weights}, {meaning}.")
+        return "\n".join(lines)
+
+
+def _name(given: Any) -> str | None:
+    """Name of a column that was given as such or by its name."""
+    if given is None or isinstance(given, str):
+        return given
+    name = getattr(given, "name", None)
+    return "an array" if name is None else str(name)
 
 
 def _columns(features: Sequence[str]) -> list[str]:

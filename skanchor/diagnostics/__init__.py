@@ -11,6 +11,7 @@ from skanchor.diagnostics._item_check import (
 )
 from skanchor.diagnostics._judges import judge_table
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
     "DETECTED",
@@ -20,6 +21,7 @@ __all__ = [
     "ModelSums",
     "check_arrivals",
     "diagnose",
+    "historical_table",
     "item_effects_check",
     "judge_table",
     "score_test",

@@ -58,7 +58,8 @@ def diagnose(
     plug_in : ndarray of shape (n_models,)
         Scores before the correction.
     largest : ndarray of shape (n_models,)
-        Largest influence of a row on each score, in size.
+        Largest influence of a row on each score, in size; of a group, where there are
+        groups.
     check : ItemCheck
         Of the item effects, on the historical rows.
     arrivals : ArrivalCheck
@@ -97,6 +98,7 @@ def diagnose(
         check.p_value,
         arrivals,
         scale_z=_scale_z(X, system),
+        grouped=sample.groups is not None,
     )
 
 

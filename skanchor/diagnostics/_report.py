@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,12 @@ SENSITIVITY_Z = 3.0
 """Sensitivity over its standard error."""
 
 LARGEST_INFLUENCE = 0.1
-"""Share of the variance that one row may carry."""
+"""Share of the variance that one row, or group, may carry."""
+
+SCORE_NOISE = 0.03
+"""Variance that the error of one human score brings into the score differences by which
+judges are calibrated, in their own: .002 where votes are plenty, .04 for one model of
+ten with a dozen, .06 for the worst of three such, which cost a third more error."""
 
 CORRECTION = 3.0
 """Size of the correction in standard errors."""
@@ -65,7 +70,8 @@ class Diagnostics:
         when weighted towards the arrivals (warns below .1).
     models : DataFrame
         By new model. ``residual_share`` of the score's gradient (warns below .05);
-        ``largest_influence``, share of the variance from one row (warns above .1);
+        ``largest_influence``, share of the variance from one row, or from one group
+        where there are groups (warns above .1);
         ``correction_z``, correction over the standard error (warns above 3 in size);
         ``outside_scores``, distance beyond the historical scores as a share of their
         range (warns above .5); ``self_judged``, share of the verdicts on the model from
@@ -87,6 +93,12 @@ class Diagnostics:
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
         below .01, and widens the interval). The attributes of each are columns.
+    historical : DataFrame
+        By historical model. ``votes`` of people; ``human_error``, standard error of its
+        human score; ``score_noise``, the variance that this error brings into the score
+        differences by which judges are calibrated, in their own (warns above .03).
+    grouped : bool
+        Whether rows depend on each other by group.
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -102,6 +114,8 @@ class Diagnostics:
     item_p: float
     arrivals: ArrivalCheck
     scale_z: float = np.nan
+    historical: pd.DataFrame = field(default_factory=pd.DataFrame)
+    grouped: bool = False
     coverage: float | None = None
     covered: float | None = None
 
@@ -119,6 +133,7 @@ class Diagnostics:
         """Say in words which thresholds are crossed."""
         return [*self._about_item_effects(), *self._about_scale(),
                 *self._about_judges(),
+                *self._about_thin_models(),
                 *self._about_information(), *self._about_overlap(),
                 *self._about_new_models(), *self._about_changes(),
                 *self.disagreements()]  # fmt: skip
@@ -147,6 +162,17 @@ class Diagnostics:
                 yield (
                     f"Judge {judge!r} tells models apart weakly: its sensitivity is "
                     f"{z:.2g} standard errors above zero."
+                )
+
+    def _about_thin_models(self) -> Iterator[str]:
+        for model, row in self.historical.iterrows():
+            if SCORE_NOISE < row["score_noise"] < np.inf:
+                yield (
+                    f"Historical model {model!r} has {row['votes']:.0f} human votes: "
+                    f"the error of its human score is {row['human_error']:.2f} logits. "
+                    "Judges are calibrated to this score, so that it moves those of "
+                    "all new models: fit people and judges jointly, add votes, or take "
+                    "the model for a new one."
                 )
 
     def _about_information(self) -> Iterator[str]:
@@ -178,7 +204,8 @@ class Diagnostics:
         for model, row in self.models.iterrows():
             if row["largest_influence"] > LARGEST_INFLUENCE:
                 yield (
-                    f"One row carries {row['largest_influence']:.0%} of the variance "
+                    f"One {'group' if self.grouped else 'row'} carries "
+                    f"{row['largest_influence']:.0%} of the variance "
                     f"of new model {model!r}."
                 )
             if abs(row["correction_z"]) > CORRECTION:

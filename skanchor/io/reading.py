@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -30,6 +31,9 @@ from skanchor.io.registry import format_of
 from skanchor.io.tools import Reader, reader_called, recognise
 
 __all__ = ["read_battles"]
+
+COUNTED = "wins"
+"""Format of files whose rows count comparisons."""
 
 _IDS = ("model_a", "model_b", "judge", "prompt_id", "rater")
 
@@ -101,7 +105,9 @@ def read_battles(
         text too, unless it holds nothing but numbers. Of the other columns of a CSV,
         those that hold nothing but numbers (or markers of missing ones, such as "NA")
         are numeric. Names of standard columns count without their case and blanks
-        around them. ``attrs["formats"]`` tells what each file was taken for.
+        around them. Of tables of wins, ``count`` says how many comparisons a row stands
+        for: fit with ``sample_weight=X["count"]`` and ``weights="frequency"``.
+        ``attrs["formats"]`` tells what each file was taken for.
 
     Raises
     ------
@@ -155,7 +161,7 @@ def read_battles(
         for each, tool, name in zip(paths, tools, judges, strict=True)
     ]
     request.refuse_leftovers(judge)
-    table = _joined(tables)
+    table = _with_counts(_joined(tables), request.formats.values())
     table.attrs["formats"] = request.formats
     return table
 
@@ -293,6 +299,13 @@ def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
     if "both_bad" in whole:
         whole["both_bad"] = whole["both_bad"].eq(True)
     return whole
+
+
+def _with_counts(table: pd.DataFrame, formats: Iterable[str]) -> pd.DataFrame:
+    """Count the rows of files that list every comparison beside tables of wins."""
+    if COUNTED not in formats or table["count"].notna().all():
+        return table
+    return table.assign(count=table["count"].fillna(1).astype(np.int64))
 
 
 def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:

@@ -31,6 +31,7 @@ class InfluenceSums:
         them, where a group has both.
     largest : ndarray of shape (n_models,)
         Largest influence of a row, in size; NaN where rows were not kept.
+        Of a group instead, once :meth:`settled` has multiplied groups.
     by_group : tuple of (GroupTotals, GroupTotals) or None
         Influence by group of dependent rows, of people and of judges, as long as
         groups may gain rows; :meth:`settled` multiplies them.
@@ -152,7 +153,13 @@ class InfluenceSums:
             judge.totals.T @ judge.totals,
             cross + cross.T,
         ]
-        return replace(self, outer=self.outer + np.array(squared), by_group=None)
+        both = human + judge
+        return replace(
+            self,
+            outer=self.outer + np.array(squared),
+            largest=np.abs(both.totals).max(axis=0, initial=0.0),
+            by_group=None,
+        )
 
 
 def _group_totals(influence: Array, groups: NDArray[np.intp]) -> GroupTotals:

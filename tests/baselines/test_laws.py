@@ -66,6 +66,7 @@ def test_what_a_baseline_offers(name, data):
         _ = BASELINES[name]().ranks_
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 @pytest.mark.parametrize("name", sorted(set(BASELINES) - {"Oracle"}))
 def test_weights_are_repetitions_and_the_row_order_does_not_matter(name, data):
     X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)

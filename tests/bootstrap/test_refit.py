@@ -75,6 +75,7 @@ def drawn(monkeypatch):
     return weights
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 def test_engine_is_the_plain_loop_at_full_convergence(data, monkeypatch):
     weights = drawn(monkeypatch)
     n = 8
@@ -105,6 +106,7 @@ def test_engine_is_the_plain_loop_at_full_convergence(data, monkeypatch):
     ],
     ids=["position", "ridge", "btl-ridge", "scalar-position", "clip", "user", "joint"],
 )
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 def test_settings_reach_the_batched_solvers(method, data, monkeypatch):
     weights = drawn(monkeypatch)
     monkeypatch.setattr(engine, "_fit_one", None)  # nothing falls back to the loop
@@ -136,6 +138,7 @@ def test_any_estimator_is_refitted_one_by_one(data, monkeypatch):
     assert refits["anchor"].replicates.std(axis=0).min() > 0
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 def test_new_models_that_meet_and_warm_arrivals(monkeypatch):
     data = simulate_battles(2500, 200, n_models=6, n_new_models=2, random_state=5)
     X = pd.concat([data.X, data.extra_X.iloc[:60]], ignore_index=True)

@@ -152,6 +152,11 @@ CASES = {
     Remedy.SPLIT_BY_SOURCE: (lambda: FRAME[HUMAN], ""),
     Remedy.CHOOSE_NEW_MODELS: (lambda: FRAME[HUMAN], ""),
     Remedy.ADD_NEW_MODELS: (lambda: FRAME, "--new model-01"),
+    Remedy.COUNT_ROWS: (
+        lambda: FRAME.assign(count=1 + FRAME.index % 3),
+        "--weights importance",
+    ),
+    Remedy.USE_COUNTS: (lambda: FRAME.assign(count=1 + FRAME.index % 3), ""),
     Remedy.GIVE_GROUPS: (lambda: FRAME, "--groups topic"),
     Remedy.JOIN_GROUPS: (islands, TWO_STEP),
     Remedy.FIT_JOINTLY: (islands, TWO_STEP),

@@ -37,6 +37,7 @@ def test_a_ridge_leaves_the_size_of_the_check():
     assert kstest(p, "uniform").pvalue > 1e-3
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     """Half-wins vary less than votes, rows with a weight more."""
     data = small(seed=3, n_judges=1)

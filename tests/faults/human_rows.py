@@ -152,3 +152,7 @@ table(
     new_models=[NEW],
     flags=("--new", NEW),
 )
+see(
+    "A historical model with a dozen votes among models of hundreds",
+    "diagnostics.test_thin::test_a_model_with_a_dozen_votes_is_told",
+)

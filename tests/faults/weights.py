@@ -50,5 +50,28 @@ see(
     "Integer weights against copies of rows",
     "test_anchor::test_copies_in_one_group_equal_integer_weights",
 )
+for title, where in (
+    (
+        "Whole numbers above one that are read as importance",
+        "test_counts::test_whole_numbers_read_as_importance_are_told_once",
+    ),
+    (
+        "Weights that are to count rows, and are not whole",
+        "test_counts::test_what_is_no_count_is_refused",
+    ),
+    (
+        "A column of counts that is not used",
+        "test_counts::test_a_table_of_wins_is_the_rows_that_it_counts",
+    ),
+):
+    see(title, where)
 see("Fewer than thirty groups", "folds.test_source_kfold::test_few_groups_are_told")
+see(
+    "Few groups of people's rows, or of a judge's",
+    "diagnostics.test_thin::test_few_groups_of_a_source_are_told",
+)
+see(
+    "A group that carries much of the variance",
+    "diagnostics.test_thin::test_the_largest_influence_is_that_of_a_group",
+)
 see("Rows in another order", "test_invariance::test_names_and_row_order")

@@ -108,6 +108,11 @@ EXPECTED = {
         ("c1d2a529e188ba52", "owl", "elk", "human", 1.0),
         ("c1d2a529e188ba52", "fox", "elk", "human", 1 / 3),
     ],
+    "wins": [
+        ("owl", "elk", "human", "model_a"),
+        ("owl", "elk", "human", "model_b"),
+        ("elk", "fox", "human", "tie"),
+    ],
     "scores": [
         ("p1", "owl", "elk", "gpt", "model_a", None),
         ("p1", "owl", "fox", "gpt", "model_a", None),
@@ -214,6 +219,7 @@ def test_nested_columns_of_arrow_files_read_the_same(name, suffix, tmp_path):
         ("llmfao", "rater", ["58", "83", "14"]),
         ("opencompass", "response_b", ["R", "R"]),
         ("helpsteer", "prompt", ["Why?", "Why?"]),
+        ("wins", "count", [2, 1, 3]),
     ],
 )
 def test_what_else_the_file_says(name, column, values):

@@ -27,6 +27,7 @@ from skanchor.io.tools._reader import Reader
 from skanchor.io.tools._scores import MT_BENCH_SCORES, SCORES
 from skanchor.io.tools._sides import EVALICA, LLMFAO
 from skanchor.io.tools._wildbench import WILDBENCH
+from skanchor.io.tools._wins import WINS
 
 __all__ = ["READERS", "nearest", "reader_called", "recognise"]
 
@@ -50,6 +51,7 @@ READERS = (
     OPENCOMPASS,
     HELPSTEER,
     SCORES,
+    WINS,
 )
 """Every reader of a tool's files."""
 
