@@ -64,7 +64,7 @@ ESTIMATORS = [
     OF_ROWS["Bootstrapped"](BASELINES["DirectScore"](**RIDGED), 3, random_state=0),
     BoostedBias(loss="squared", max_rounds=10),
     AutoBias(["linear"], n_splits=2, loss="squared"),
-    OF_ROWS["JudgeCalibrator"](LinearBias(alpha=0.1)),
+    OF_ROWS["JudgeCalibrator"](LinearBias(alpha=0.1), position_effect=False),
     OF_ROWS["ArrivalScorer"](),
     OF_ROWS["RieszDebiaser"](),
     OF_ROWS["AnchorPipeline"](**RIDGED, cv=2, random_state=0),
