@@ -163,7 +163,7 @@ def one_left_out(model: str, item_effects: str) -> dict[str, Any]:
     X, y = arena()
     votes = (X["judge"] == "human").to_numpy()
     human = BTLRegressor().fit(X[votes], y[votes]).scores_
-    true = insertion_rank(human[[model]], human.drop(model))[0]
+    true = insertion_rank(human[model], human.drop(model))
     result = fit_without(model, item_effects)
     row: dict[str, Any] = {"model": model}
     for method in METHODS:
