@@ -209,13 +209,11 @@ class RankingResult(ModelResult):
         items = self.item_covariances
         order = np.lexsort((np.diagonal(covariance), scores))
         # A model whose error is unknown proves nothing, whatever is drawn for it.
-        return JointErrors.draw(
-            np.nan_to_num(covariance),
-            None if items is None else np.nan_to_num(items.mean(axis=0)),
-            self.item_df,
-            order,
-            n_draws,
-        )
+        unknown = ~np.isfinite(covariance)
+        covariance[unknown] = 0.0
+        if items is not None:
+            items = np.where(unknown, 0.0, items.mean(axis=0))
+        return JointErrors.draw(covariance, items, self.item_df, order, n_draws)
 
     def _tests(self, level: float, method: str, n_draws: int | None) -> BetterTests:
         check_level(level)
@@ -228,9 +226,10 @@ class RankingResult(ModelResult):
     def _rank_among(
         self, rows: NDArray[np.intp], opponents: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        scores = self.moments[0]
-        above = scores[opponents][None, :] > scores[rows][:, None]
-        return 1 + np.asarray(above.sum(axis=1))
+        """Rank of each of some models among the same opponents; 1 is best."""
+        first, second = np.repeat(rows, len(opponents)), np.tile(opponents, len(rows))
+        below = self._pairs(first, second)[0] < 0
+        return 1 + np.asarray(below.reshape(len(rows), len(opponents)).sum(axis=1))
 
     def rank_sets(
         self,

@@ -196,6 +196,12 @@ def test_unbounded_models_prove_nothing(rng):
     assert probability["m1"] == pytest.approx(1.0)
 
 
+def test_ranks_with_repeats_count_median_differences():
+    estimates = np.array([[0.0, 0.1], [1.0, 1.1], [3.0, 2.0]])
+    result = make_result(estimates, np.tile(np.eye(2), (3, 1, 1)))
+    assert result.ranks.tolist() == result.rank_sets()["rank"].tolist() == [1]
+
+
 def test_unknown_errors_prove_nothing():
     plug_in = make_result([1.0, 0.0], np.full((2, 2), np.nan))
     assert plug_in.rank_sets(among="board")["high"].tolist() == [2, 2]
