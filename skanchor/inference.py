@@ -1,18 +1,15 @@
-"""Quantiles, p-values and rank limits: functions of estimates and their errors."""
+"""Quantiles and p-values: functions of estimates and their errors."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from skanchor._typing import Array
 
 __all__ = [
     "combine_repeats",
-    "holm_adjust",
     "one_sided_p",
-    "rank_limits",
     "satterthwaite",
     "t_distribution",
     "t_quantile",
@@ -34,15 +31,6 @@ def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:
     """
     middle = np.median(estimates, axis=0)
     return middle, np.median(variances + (estimates - middle) ** 2, axis=0)
-
-
-def holm_adjust(p: Array) -> Array:
-    """Holm's step-down adjusted p-values of one family."""
-    order = np.argsort(p, kind="stable")
-    scaled = p[order] * (len(p) - np.arange(len(p)))
-    adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return adjusted
 
 
 def t_quantile(level: float, df: Array) -> Array:
@@ -91,31 +79,3 @@ def one_sided_p(
     df = np.broadcast_to(df, z.shape)
     below, above = t_distribution(df, z), t_distribution(df, -z)
     return np.where(usable, below, 1.0), np.where(usable, above, 1.0)
-
-
-def rank_limits(
-    difference: Array, error: Array, level: float, df: Array | float = np.inf
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Best and worst rank that Holm's procedure leaves possible.
-
-    Parameters
-    ----------
-    difference, error : ndarray of shape (n_rows, n_opponents)
-        Contrasts of each model to its opponents and their standard errors. All
-        entries of one sign form one family (eq:simulation-rank-set).
-    level : float
-        Confidence level.
-    df : ndarray or float
-        Degrees of freedom of each contrast.
-
-    Returns
-    -------
-    low, high : ndarray of shape (n_rows,)
-        Smallest and largest rank; 1 is best.
-    """
-    below, above = one_sided_p(difference, error, df)
-    half = (1.0 - level) / 2.0
-    loses = holm_adjust(below.ravel()).reshape(below.shape) <= half
-    wins = holm_adjust(above.ravel()).reshape(above.shape) <= half
-    n_opponents = difference.shape[1]
-    return 1 + loses.sum(axis=1), n_opponents + 1 - wins.sum(axis=1)

@@ -151,23 +151,71 @@ class RankingEstimator(_Scored):
         check_is_fitted(self)
         return self.result_.contrasts(level)
 
-    def rank_sets(self, level: float = 0.95, among: str = "historical") -> pd.DataFrame:
-        """Ranks of the new models with simultaneous confidence sets.
+    def rank_sets(
+        self,
+        level: float = 0.95,
+        among: str = "historical",
+        method: str = "romano-wolf",
+        n_draws: int | None = None,
+    ) -> pd.DataFrame:
+        """Ranks with simultaneous confidence sets.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level in (0, 1).
-        among : {"historical", "all"}, default="historical"
-            Opponents.
+        among : {"historical", "all", "board"}, default="historical"
+            Opponents of the new models; ``"board"`` ranks every model among all others.
+        method : {"romano-wolf", "holm"}, default="romano-wolf"
+            Step-down procedure.
+        n_draws : int, optional
+            Draws for Romano and Wolf's procedure.
 
         Returns
         -------
         DataFrame
-            Columns ``rank``, ``low``, ``high`` by new model; 1 is best.
+            As :meth:`skanchor.results.RankingResult.rank_sets`.
         """
         check_is_fitted(self)
-        return self.result_.rank_sets(level, among)
+        return self.result_.rank_sets(level, among, method, n_draws)
+
+    def best_set(
+        self, tau: int = 1, level: float = 0.95, simultaneous: bool = False
+    ) -> pd.Index:
+        """Models that may be among the best ``tau`` of all.
+
+        Parameters
+        ----------
+        tau : int, default=1
+            Number of best models.
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        simultaneous : bool, default=False
+            Whether the promise must hold for models that tie at the top, too.
+
+        Returns
+        -------
+        Index
+            As :meth:`skanchor.results.RankingResult.best_set`.
+        """
+        check_is_fitted(self)
+        return self.result_.best_set(tau, level, simultaneous)
+
+    def prob_best(self, tau: int = 1) -> pd.Series:
+        """Probability that each model is among the best ``tau`` of all.
+
+        Parameters
+        ----------
+        tau : int, default=1
+            Number of best models.
+
+        Returns
+        -------
+        Series
+            As :meth:`skanchor.results.RankingResult.prob_best`.
+        """
+        check_is_fitted(self)
+        return self.result_.prob_best(tau)
 
     def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
         """All models, best first.

@@ -145,7 +145,8 @@ class LeaderboardText:
         notes = (
             f"Scores are log-odds of a human vote, mean zero over the {n - n_new} "
             "historical models.\n"
-            f"In brackets: {self.percent} rank set among all {n} models."
+            f"In brackets: {self.percent} rank sets among all {n} models, which hold "
+            "together."
         )
         if n_new:
             notes += " * marks new models."

@@ -29,10 +29,11 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
     dict
         ``level``; ``item_effects``, the treatment reported; ``inputs``, the features
         and groups used and the columns ignored; ``models``, the rows of the
-        leaderboard, best first; ``new_models``, for each its score, standard error,
-        interval, the ``intervals`` by treatment, ``rank_set`` among the historical
-        models, the parts of its ``variance``, and its ``contrasts`` to every other
-        model; ``judges``, the rows of the summary. Infinite numbers are the strings
+        leaderboard, best first, whose rank sets hold jointly among all models;
+        ``new_models``, for each its score, standard error, interval, the ``intervals``
+        by treatment, ``rank_set`` among the historical models, the parts of its
+        ``variance``, and its ``contrasts`` to every other model; ``judges``, the rows
+        of the summary. Infinite numbers are the strings
         ``"inf"`` and ``"-inf"``, undefined ones null.
     """
     board = pipeline.leaderboard(level)

@@ -15,15 +15,26 @@ from skanchor._typing import Array
 from skanchor.comparisons import Inputs
 from skanchor.inference import (
     combine_repeats,
-    holm_adjust,
     one_sided_p,
-    rank_limits,
     satterthwaite,
     t_quantile,
 )
+from skanchor.multiplicity import JointErrors, holm_adjust
 from skanchor.results._models import ModelResult
+from skanchor.results._rank_sets import (
+    DRAWS,
+    BetterTests,
+    board_sets,
+    check_draws,
+    check_tau,
+    insertion_sets,
+    may_be_best,
+)
 
 __all__ = ["RankingResult"]
+
+ROMANO_WOLF_MODELS = 200
+"""Most models of a leaderboard whose rank sets are worth seconds of draws."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,8 +199,46 @@ class RankingResult(ModelResult):
             index=index,
         )
 
-    def rank_sets(self, level: float = 0.95, among: str = "historical") -> pd.DataFrame:
-        """Ranks of the new models with simultaneous confidence sets.
+    # --------------------------------------------------------------------------- ranks
+    def _joint_errors(self, n_draws: int) -> JointErrors:
+        """Draws from the joint law of the scores' errors."""
+        scores = np.median(self.estimates, axis=0)
+        # With repeats, the spread between them is part of the error, as in `moments`.
+        spread = self.estimates - scores
+        covariance = self.covariances.mean(axis=0) + spread.T @ spread / len(spread)
+        items = self.item_covariances
+        order = np.lexsort((np.diagonal(covariance), scores))
+        # A model whose error is unknown proves nothing, whatever is drawn for it.
+        unknown = ~np.isfinite(covariance)
+        covariance[unknown] = 0.0
+        if items is not None:
+            items = np.where(unknown, 0.0, items.mean(axis=0))
+        return JointErrors.draw(covariance, items, self.item_df, order, n_draws)
+
+    def _tests(self, level: float, method: str, n_draws: int | None) -> BetterTests:
+        check_level(level)
+        if method not in ("romano-wolf", "holm"):
+            raise ValueError(f"method must be 'romano-wolf' or 'holm', got {method!r}.")
+        n_draws = check_draws(n_draws, level)
+        errors = self._joint_errors(n_draws) if method == "romano-wolf" else None
+        return BetterTests(self._pairs, errors)
+
+    def _rank_among(
+        self, rows: NDArray[np.intp], opponents: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Rank of each of some models among the same opponents; 1 is best."""
+        first, second = np.repeat(rows, len(opponents)), np.tile(opponents, len(rows))
+        below = self._pairs(first, second)[0] < 0
+        return 1 + np.asarray(below.reshape(len(rows), len(opponents)).sum(axis=1))
+
+    def rank_sets(
+        self,
+        level: float = 0.95,
+        among: str = "historical",
+        method: str = "romano-wolf",
+        n_draws: int | None = None,
+    ) -> pd.DataFrame:
+        """Ranks with simultaneous confidence sets.
 
         Computes eq:simulation-rank-set.
 
@@ -197,49 +246,110 @@ class RankingResult(ModelResult):
         ----------
         level : float, default=0.95
             Probability that every set holds its model's rank.
-        among : {"historical", "all"}, default="historical"
-            Whether opponents are the historical models or all others.
+        among : {"historical", "all", "board"}, default="historical"
+            Whether the new models are ranked among the historical models or among all
+            others; with ``"board"`` every model is, historical ones too, among all
+            others.
+        method : {"romano-wolf", "holm"}, default="romano-wolf"
+            Step-down procedure. Romano and Wolf's knows how the differences depend on
+            each other, so that its sets are never longer; Holm's is the paper's.
+        n_draws : int, optional
+            Draws for Romano and Wolf's procedure, at least ``99 / (1 - level)``. None
+            takes 9,999, and more where the level needs more. Their seed is fixed.
 
         Returns
         -------
         DataFrame
-            Columns ``rank``, ``low``, ``high`` by new model; 1 is best.
+            Columns ``rank``, ``low``, ``high`` by model; 1 is best. All sets hold
+            together with probability ``level``.
         """
-        check_level(level)
-        if among not in ("historical", "all"):
-            raise ValueError(f"among must be 'historical' or 'all', got {among!r}.")
-        new = np.flatnonzero(self.is_new)
-        rank, low, high = self._ranks(new, among, level)
+        tests = self._tests(level, method, n_draws)
+        new, everyone = np.flatnonzero(self.is_new), np.arange(len(self.models))
+        if among == "board":
+            rows, columns = everyone, everyone
+            low, high = board_sets(tests, len(everyone), level)
+        elif among == "all":
+            rows, columns = new, everyone
+            others = np.tile(everyone, (len(new), 1))
+            others = others[others != new[:, None]].reshape(len(new), len(everyone) - 1)
+            low, high = insertion_sets(tests, new, others, level)
+        elif among == "historical":
+            rows, columns = new, np.flatnonzero(~self.is_new)
+            others = np.tile(columns, (len(new), 1))
+            low, high = insertion_sets(tests, new, others, level)
+        else:
+            raise ValueError(
+                f"among must be 'historical', 'all' or 'board', got {among!r}."
+            )
         return pd.DataFrame(
-            {"rank": rank, "low": low, "high": high}, index=self._index[new]
+            {"rank": self._rank_among(rows, columns), "low": low, "high": high},
+            index=self._index[rows],
         )
 
     @property
     def ranks(self) -> pd.Series:
         """Insertion rank of each new model among the historical ones; 1 is best."""
-        return self.rank_sets()["rank"]
+        new, historical = np.flatnonzero(self.is_new), np.flatnonzero(~self.is_new)
+        ranks = self._rank_among(new, historical)
+        return pd.Series(ranks, index=self._index[new], name="rank")
 
-    def _ranks(
-        self, rows: NDArray[np.intp], among: str, level: float
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        n_models = len(self.models)
-        opponents = (
-            np.flatnonzero(~self.is_new)
-            if among == "historical"
-            else np.arange(n_models)
-        )
-        grid = np.tile(opponents, (len(rows), 1))
-        if among == "all":
-            grid = grid[grid != rows[:, None]].reshape(len(rows), n_models - 1)
-        if grid.size == 0:
-            ones = np.ones(len(rows), dtype=np.intp)
-            return ones, ones, ones
-        first = np.repeat(rows, grid.shape[1])
-        difference, error, df = (
-            values.reshape(grid.shape) for values in self._pairs(first, grid.ravel())
-        )
-        low, high = rank_limits(difference, error, level, df)
-        return 1 + (difference < 0).sum(axis=1), low, high
+    def best_set(
+        self, tau: int = 1, level: float = 0.95, simultaneous: bool = False
+    ) -> pd.Index:
+        """Models that may be among the best ``tau`` of all.
+
+        Parameters
+        ----------
+        tau : int, default=1
+            Number of best models, from 1 to the number of models less one.
+        level : float, default=0.95
+            Probability that the best ``tau`` are all in the set.
+        simultaneous : bool, default=False
+            The promise supposes that no models tie at the top: of exactly equal
+            models each is in the set with probability ``level`` (or more), but perhaps
+            not all of them. True takes the models whose rank sets on the whole board
+            begin at ``tau`` or better, which holds with ties, too; the set is larger.
+
+        Returns
+        -------
+        Index
+            Their labels, best first.
+        """
+        tau, n_models = check_tau(tau, len(self.models)), len(self.models)
+        tests = self._tests(level, "romano-wolf", None)
+        if simultaneous:
+            keep = board_sets(tests, n_models, level)[0] <= tau
+        else:
+            keep = may_be_best(tests, n_models, tau, level)
+        order = np.argsort(-self.moments[0], kind="stable")
+        return self._index[order[keep[order]]]
+
+    def prob_best(self, tau: int = 1) -> pd.Series:
+        """Probability that each model is among the best ``tau`` of all.
+
+        A posterior probability under a flat prior of the scores, from 9,999 draws with
+        a fixed seed. It bounds no rate of error: that is what :meth:`best_set` does.
+
+        Parameters
+        ----------
+        tau : int, default=1
+            Number of best models, from 1 to the number of models less one.
+
+        Returns
+        -------
+        Series
+            By model; the sum is ``tau``. A model whose error is infinite or unknown has
+            NaN, and the others are compared among themselves.
+        """
+        tau = check_tau(tau, len(self.models))
+        scores, error, _ = self.moments
+        known = np.isfinite(scores) & np.isfinite(error)
+        draws = self._joint_errors(DRAWS).posterior(scores)[known]
+        best = np.argsort(-draws, axis=0, kind="stable")[:tau]
+        probability = np.full(len(self.models), np.nan)
+        counts = np.bincount(best.ravel(), minlength=len(draws))
+        probability[known] = counts / draws.shape[1]
+        return pd.Series(probability, index=self._index, name="probability")
 
     def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
         """All models, best first.
@@ -254,26 +364,25 @@ class RankingResult(ModelResult):
         DataFrame
             ``score``, ``standard_error``, ``low``, ``high`` in logits; ``rank``,
             ``rank_low``, ``rank_high`` among all models; ``is_new``; ``n_human`` and
-            ``n_judge`` rows of the model. The rank sets of the new models hold jointly;
-            the set of a historical model stands on its own.
+            ``n_judge`` rows of the model. The rank sets of all models hold jointly, as
+            ``rank_sets(among="board")``; each interval stands on its own, so that
+            intervals which do not overlap prove no order of all models. Above 200
+            models the sets are Holm's, as the others would take long.
         """
         score, error, df = self.moments
         interval = self._interval(score, error, df, level)
-        n_models = len(self.models)
-        rank, low, high = (np.ones(n_models, dtype=np.intp) for _ in range(3))
-        families = [np.flatnonzero(self.is_new)] if self.is_new.any() else []
-        families += [np.array([j]) for j in np.flatnonzero(~self.is_new)]
-        for rows in families:
-            rank[rows], low[rows], high[rows] = self._ranks(rows, "all", level)
+        many = len(self.models) > ROMANO_WOLF_MODELS
+        method = "holm" if many else "romano-wolf"
+        ranks = self.rank_sets(level, "board", method)
         table = pd.DataFrame(
             {
                 "score": score,
                 "standard_error": error,
                 "low": interval["low"].to_numpy(),
                 "high": interval["high"].to_numpy(),
-                "rank": rank,
-                "rank_low": low,
-                "rank_high": high,
+                "rank": ranks["rank"].to_numpy(),
+                "rank_low": ranks["low"].to_numpy(),
+                "rank_high": ranks["high"].to_numpy(),
                 "is_new": self.is_new,
                 "n_human": self.n_human,
                 "n_judge": self.n_judge,

@@ -30,6 +30,22 @@ call(
     raises=(ValueError, "level must"),
 )
 call(
+    "The best 0, 1.5 or all models asked for",
+    [
+        *(lambda tau=tau: fitted().best_set(tau) for tau in (0, 1.5, 99)),
+        *(lambda tau=tau: fitted().prob_best(tau) for tau in (0, 1.5, 99)),
+    ],
+    raises=(ValueError, "tau must be"),
+)
+call(
+    "Too few draws for the level of a rank set",
+    [
+        lambda level=level, n_draws=n_draws: fitted().rank_sets(level, n_draws=n_draws)
+        for level, n_draws in ((0.95, 1979), (0.999, 9999))
+    ],
+    raises=(ValueError, "draws are needed"),
+)
+call(
     "The Elo view of an unknown anchor",
     lambda: fitted().btl_.elo(anchor="nobody"),
     raises=(BattlesError, "Unknown anchor 'nobody'"),

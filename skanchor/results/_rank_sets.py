@@ -1,0 +1,155 @@
+"""Ranks from tests of which model is better: sets, and who may be best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._typing import Array
+from skanchor.inference import one_sided_p
+from skanchor.multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
+
+__all__ = [
+    "DRAWS",
+    "BetterTests",
+    "RankSets",
+    "board_sets",
+    "check_draws",
+    "check_tau",
+    "insertion_sets",
+    "may_be_best",
+]
+
+DRAWS = 9_999
+"""Draws of the errors, where no number is given and the level needs no more."""
+
+MOST_DRAWS = 99_999
+"""Most draws that a level is given unasked: Holm's bound serves beyond."""
+
+Indices = NDArray[np.intp]
+RankSets = tuple[Indices, Indices]
+"""Best and worst rank of each model."""
+
+
+def check_tau(tau: Any, n_models: int) -> int:
+    """Refuse a number of best models that is none, all, or not a whole number."""
+    if isinstance(tau, bool) or not isinstance(tau, (int, np.integer)):
+        raise ValueError(f"tau must be a whole number, got {tau!r}.")
+    if not 1 <= tau < n_models:
+        raise ValueError(
+            f"tau must be from 1 to {n_models - 1}, one less than there are models; "
+            f"got {tau!r}."
+        )
+    return int(tau)
+
+
+def check_draws(n_draws: Any, level: float) -> int:
+    """Number of draws for a level; too few for it are refused."""
+    needed = int(np.ceil(round(99.0 / (1.0 - level), 6)))
+    if n_draws is None:
+        return min(max(DRAWS, needed), MOST_DRAWS)
+    if isinstance(n_draws, bool) or not isinstance(n_draws, (int, np.integer)):
+        raise ValueError(f"n_draws must be a whole number or None, got {n_draws!r}.")
+    if n_draws < needed:
+        raise ValueError(
+            f"n_draws={n_draws} is too few for level={level:g}: at least {needed} "
+            "draws are needed."
+        )
+    return int(n_draws)
+
+
+@dataclass(frozen=True, eq=False)
+class BetterTests:
+    """Simultaneous tests of "this model is better than that one".
+
+    Attributes
+    ----------
+    pairs : callable
+        Difference, standard error and degrees of freedom of pairs of models.
+    errors : JointErrors or None
+        Draws for Romano and Wolf's procedure; Holm's needs none.
+    """
+
+    pairs: Callable[[Indices, Indices], tuple[Array, Array, Array]]
+    errors: JointErrors | None
+
+    def __call__(
+        self, better: Indices, worse: Indices, alpha: float
+    ) -> NDArray[np.bool_]:
+        """Which of these hypotheses are proven, as one family at level alpha."""
+        difference, error, df = self.pairs(better, worse)
+        _, p = one_sided_p(difference, error, df)
+        if self.errors is None:
+            return holm_adjust(p) <= alpha
+        errors, usable = self.errors, np.flatnonzero(np.isfinite(error) & (error > 0))
+        proven = np.zeros(len(p), dtype=bool)
+
+        def null_p(some: Indices) -> Array:
+            at = usable[some]
+            return errors.null_p(better[at], worse[at], df[at], alpha)
+
+        adjusted = romano_wolf_adjust(p[usable], null_p, len(errors.ratio))
+        proven[usable] = adjusted <= alpha
+        return proven
+
+
+def insertion_sets(
+    tests: BetterTests, rows: Indices, opponents: Indices, level: float
+) -> RankSets:
+    """Sets of the ranks of some models among others, jointly over all of them.
+
+    Parameters
+    ----------
+    tests : BetterTests
+        The tests.
+    rows : ndarray of shape (n_rows,)
+        The models to rank.
+    opponents : ndarray of shape (n_rows, n_opponents)
+        The models that each is ranked among.
+    level : float
+        Confidence level; better and worse opponents are two families at half of it.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_rows,)
+        Best and worst rank (eq:simulation-rank-set).
+    """
+    these = np.repeat(rows, opponents.shape[1])
+    half = (1.0 - level) / 2.0
+    loses = tests(opponents.ravel(), these, half).reshape(opponents.shape)
+    wins = tests(these, opponents.ravel(), half).reshape(opponents.shape)
+    return 1 + loses.sum(axis=1), 1 + opponents.shape[1] - wins.sum(axis=1)
+
+
+def board_sets(tests: BetterTests, n_models: int, level: float) -> RankSets:
+    """Sets of the ranks of all models among each other, jointly.
+
+    "i is better than j" and "j is worse than i" are one hypothesis, so that a single
+    family of all ordered pairs serves both ends of every set.
+    """
+    better, worse = np.nonzero(~np.eye(n_models, dtype=bool))
+    proven = np.zeros((n_models, n_models), dtype=bool)
+    proven[better, worse] = tests(better, worse, 1.0 - level)
+    return 1 + proven.sum(axis=0), n_models - proven.sum(axis=1)
+
+
+def may_be_best(
+    tests: BetterTests, n_models: int, tau: int, level: float
+) -> NDArray[np.bool_]:
+    """Models that may be among the best tau, by inversion of tests.
+
+    Only the tau best must be kept, so that each model has a family of its own: those
+    better than it, at the tau-th part of the error.
+    """
+    models = np.arange(n_models)
+    alpha = (1.0 - level) / tau
+    beaten_by = [
+        tests(others, np.full(n_models - 1, model), alpha).sum()
+        for model in models
+        for others in [np.delete(models, model)]
+    ]
+    return np.array(beaten_by) < tau

@@ -1,0 +1,138 @@
+"""Step-down tests of many contrasts, against exact laws and a literal step-down."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.stats import norm
+from scipy.stats import t as t_law
+
+from skanchor.multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
+
+
+def holm_rejections(p, alpha):
+    """Step down literally: reject while p_(k) <= alpha / (K - k + 1)."""
+    rejected = np.zeros(len(p), bool)
+    for k, i in enumerate(np.argsort(p, kind="stable")):
+        if p[i] > alpha / (len(p) - k):
+            break
+        rejected[i] = True
+    return rejected
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.floats(0.01, 0.5))
+@settings(max_examples=200, deadline=None, derandomize=True)
+def test_adjusted_p_values_reject_as_the_step_down_does(p, alpha):
+    p = np.array(p)
+    # Rounding may decide an exact tie between p and its threshold either way.
+    adjusted = holm_adjust(p)
+    clear = abs(adjusted - alpha) > 1e-9
+    assert (holm_rejections(p, alpha) == (adjusted <= alpha))[clear].all()
+
+
+def adjust(p, null):
+    return romano_wolf_adjust(np.asarray(p), lambda rows: null[rows], null.shape[1])
+
+
+def literal_adjust(p, null):
+    """Step down one hypothesis at a time, with nothing shared between the steps."""
+    left, adjusted, last = list(range(len(p))), np.empty(len(p)), 0.0
+    while left:
+        i = min(left, key=lambda j: p[j])
+        count = sum(min(null[j, b] for j in left) <= p[i] for b in range(null.shape[1]))
+        step = (1 + count) / (1 + null.shape[1])
+        last = max(last, min(max(step, p[i]), len(left) * p[i]))
+        adjusted[i] = min(last, 1.0)
+        left.remove(i)
+    return adjusted
+
+
+def test_literal_step_down(rng):
+    for size in (1, 2, 7, 30):
+        root = rng.normal(size=(size, 3))
+        null = norm.sf(root @ rng.normal(size=(3, 150)))
+        p = norm.sf(rng.normal(size=size) * 2)
+        assert_allclose(adjust(p, null), literal_adjust(p, null), rtol=0, atol=1e-15)
+
+
+def test_independent_contrasts_give_sidak(rng):
+    null = norm.sf(rng.normal(size=(6, 200_000)))
+    p = np.array([0.3, 0.004, 0.02, 0.011, 0.6, 0.04])
+    order = np.argsort(p)
+    sidak = np.empty(6)
+    sidak[order] = np.maximum.accumulate(1 - (1 - p[order]) ** (6 - np.arange(6)))
+    assert_allclose(adjust(p, null), sidak, atol=0.004)
+
+
+def test_identical_contrasts_need_no_adjustment(rng):
+    null = np.tile(norm.sf(rng.normal(size=9999)), (8, 1))
+    assert_allclose(adjust(np.full(8, 0.03), null), 0.03, atol=0.007)
+
+
+def test_one_hypothesis_keeps_its_p_value(rng):
+    null = norm.sf(rng.normal(size=(1, 99)))
+    assert adjust([0.03], null) == 0.03
+    assert adjust([], np.empty((0, 99))).shape == (0,)
+
+
+def test_between_p_and_holm(rng):
+    for _ in range(50):
+        root = rng.normal(size=(12, 4))
+        root /= np.linalg.norm(root, axis=1, keepdims=True)
+        null = norm.sf(root @ rng.normal(size=(4, 99)))
+        p = norm.sf(3 * rng.normal(size=12))
+        adjusted = adjust(p, null)
+        assert (adjusted <= holm_adjust(p)).all() and (adjusted >= p).all()
+
+
+@pytest.fixture
+def covariance(rng):
+    root = rng.normal(size=(5, 5))
+    return root @ root.T
+
+
+def draw(covariance, items=None, df=np.inf, n_draws=40_000, order=None):
+    order = np.arange(len(covariance)) if order is None else order
+    return JointErrors.draw(covariance, items, df, order, n_draws)
+
+
+def test_errors_have_the_covariance(covariance):
+    items = 0.3 * np.diag(np.diag(covariance)) * np.linalg.eigvalsh(covariance)[0]
+    for drawn in (draw(covariance), draw(covariance, items, 9)):
+        assert_allclose(np.cov(drawn.errors), covariance, atol=0.12)
+
+
+def test_null_p_is_the_tail_of_the_studentized_contrast(covariance):
+    items = np.linalg.eigvalsh(covariance)[0] * np.eye(5) / 2
+    drawn = draw(covariance, items, 7, 500)
+    better, worse, df = np.array([0, 3]), np.array([1, 2]), np.array([30.0, 12.0])
+    p = drawn.null_p(better, worse, df)
+    for row, (i, j) in enumerate(zip(better, worse, strict=True)):
+        total = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        part = items[i, i] + items[j, j] - 2 * items[i, j]
+        error = np.sqrt(total - part + drawn.ratio * part)
+        t = (drawn.errors[i] - drawn.errors[j]) / error
+        assert_allclose(p[row], t_law.sf(t, df[row]), rtol=1e-10)
+    sifted = drawn.null_p(better, worse, df, 0.05)
+    assert_allclose(sifted[p <= 0.05], p[p <= 0.05])
+    assert (sifted[p > 0.05] > 0.05).all()
+
+
+def test_an_estimated_item_part_makes_t_tails():
+    # All of the variance is estimated: exactly a t law with its degrees of freedom.
+    drawn = draw(np.eye(2), np.eye(2), 6)
+    p = drawn.null_p(np.array([0]), np.array([1]), np.array([6.0]))
+    assert_allclose(np.mean(p <= 0.025), 0.025, atol=0.004)
+
+
+def test_draws_follow_the_models(covariance):
+    permutation = np.array([3, 0, 4, 1, 2])
+    once = draw(covariance, n_draws=50, order=np.array([2, 0, 1, 4, 3]))
+    place = np.argsort(permutation)
+    again = draw(
+        covariance[np.ix_(permutation, permutation)],
+        n_draws=50,
+        order=place[np.array([2, 0, 1, 4, 3])],
+    )
+    assert_allclose(again.errors, once.errors[permutation], atol=1e-10)
