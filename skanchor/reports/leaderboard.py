@@ -145,8 +145,7 @@ class LeaderboardText:
         notes = (
             f"Scores are log-odds of a human vote, mean zero over the {n - n_new} "
             "historical models.\n"
-            f"In brackets: {self.percent} rank sets among all {n} models, which hold "
-            "together."
+            f"In brackets: joint {self.percent} rank sets of all {n} models."
         )
         if n_new:
             notes += " * marks new models."

@@ -33,7 +33,7 @@ from skanchor.results._rank_sets import (
 
 __all__ = ["RankingResult"]
 
-ROMANO_WOLF_MODELS = 200
+ROMANO_WOLF_MODELS = 100
 """Most models of a leaderboard whose rank sets are worth seconds of draws."""
 
 
@@ -366,7 +366,7 @@ class RankingResult(ModelResult):
             ``rank_low``, ``rank_high`` among all models; ``is_new``; ``n_human`` and
             ``n_judge`` rows of the model. The rank sets of all models hold jointly, as
             ``rank_sets(among="board")``; each interval stands on its own, so that
-            intervals which do not overlap prove no order of all models. Above 200
+            intervals which do not overlap prove no order of all models. Above 100
             models the sets are Holm's, as the others would take long.
         """
         score, error, df = self.moments
