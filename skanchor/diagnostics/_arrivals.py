@@ -24,9 +24,9 @@ from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.comparisons import Comparisons
-from skanchor.inference import holm_adjust
 from skanchor.items import LEAST_DISPERSION, dispersions
 from skanchor.judges import JudgeCalibrator
+from skanchor.multiplicity import holm_adjust
 from skanchor.riesz import RowEvidence, riesz_problem
 from skanchor.sample import Sample
 
