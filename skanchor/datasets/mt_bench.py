@@ -10,6 +10,7 @@ import pandas as pd
 from skanchor.datasets.bunch import as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
 from skanchor.datasets.surface import add_features, add_texts
+from skanchor.io import read_battles
 
 __all__ = ["fetch_mt_bench"]
 
@@ -142,28 +143,32 @@ def fetch_mt_bench(
     >>> X, y = fetch_mt_bench(return_X_y=True)  # doctest: +SKIP
     """
     names = list(_SET.files)
-    paths = _SET.paths(names, data_home, download_if_missing)
-    files = dict(zip(names, map(read_json_lines, paths), strict=True))
-    human = pd.DataFrame(files["human.jsonl"])
-    human = human.rename(columns={"judge": "rater"}).assign(judge="human")
-    gpt_4 = pd.DataFrame(files["gpt4_pair.jsonl"]).assign(judge="gpt-4")
-    rows = pd.concat([human, gpt_4], ignore_index=True)
-    rows["prompt_id"] = (
-        rows["question_id"].astype(str) + "_t" + rows["turn"].astype(str)
+    paths = dict(
+        zip(names, _SET.paths(names, data_home, download_if_missing), strict=True)
     )
-    rows["winner"] = rows["winner"].replace({"tie (inconsistent)": "tie"})
-    rows = rows[["prompt_id", "model_a", "model_b", "judge", "winner", "rater"]]
+    rows = read_battles([paths["human.jsonl"], paths["gpt4_pair.jsonl"]], "mt_bench")
+    rows = pd.DataFrame(
+        {
+            # Each turn has answers of its own.
+            "prompt_id": rows["prompt_id"] + "_t" + rows["turn"].astype("str"),
+            "model_a": rows["model_a"],
+            "model_b": rows["model_b"],
+            "judge": rows["judge"].replace({"gpt4_pair": "gpt-4"}),
+            "winner": rows["winner"],
+            "rater": rows["rater"],
+        }
+    )
     texts = {
         (prompt, model): text
         for model in _ANSWERS
-        for answer in files[f"answer_{model}.jsonl"]
+        for answer in read_json_lines(paths[f"answer_{model}.jsonl"])
         for prompt, text in _by_turn(answer, answer["choices"][0]["turns"])
     }
     frame = add_features(rows, texts)
     if with_texts:
         prompts = {
             prompt: text
-            for question in files["question.jsonl"]
+            for question in read_json_lines(paths["question.jsonl"])
             for prompt, text in _by_turn(question, question["turns"])
         }
         frame = add_texts(frame, prompts, texts)
