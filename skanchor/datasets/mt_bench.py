@@ -26,7 +26,7 @@ _ANSWERS = {
 }
 
 
-def _labels(name: str, sha256: str) -> PublishedFile:
+def _label_file(name: str, sha256: str) -> PublishedFile:
     return PublishedFile(
         "aliabbas-muhammadi/judgelab",
         "afdf0eaa55fdee9617bbc4d1821e5424b18f33ff",
@@ -35,7 +35,7 @@ def _labels(name: str, sha256: str) -> PublishedFile:
     )
 
 
-def _text(name: str, sha256: str) -> PublishedFile:
+def _text_file(name: str, sha256: str) -> PublishedFile:
     return PublishedFile(
         "geronimi73/FastChat",
         "148444f5fed474001ab67071f8667178220178f0",
@@ -47,20 +47,20 @@ def _text(name: str, sha256: str) -> PublishedFile:
 _SET = PublishedSet(
     "mt_bench",
     {
-        "human.jsonl": _labels(
+        "human.jsonl": _label_file(
             "human.jsonl",
             "7ae1ff9ad4a01c30936342dd5494493da9a7fe6538265df1f4c04d44e76fa5f3",
         ),
-        "gpt4_pair.jsonl": _labels(
+        "gpt4_pair.jsonl": _label_file(
             "gpt4_pair.jsonl",
             "ef1d3c8d0eb9824cd9ecdd50a4d5690f0c05382148a24801128cb5facb121238",
         ),
-        "question.jsonl": _text(
+        "question.jsonl": _text_file(
             "question.jsonl",
             "119565adbab82227089cefdb44c8d7e2cf04dc0a0ec233634c82e7d4e2a944f7",
         ),
         **{
-            f"answer_{model}.jsonl": _text(f"model_answer/{model}.jsonl", sha256)
+            f"answer_{model}.jsonl": _text_file(f"model_answer/{model}.jsonl", sha256)
             for model, sha256 in _ANSWERS.items()
         },
     },
