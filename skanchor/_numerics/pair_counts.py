@@ -154,7 +154,9 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
 
-def _table(won: Array, tied: Array, lost: Array) -> tuple[Array, Array, Array]:
+def _sums_of_outcomes(
+    won: Array, tied: Array, lost: Array
+) -> tuple[Array, Array, Array]:
     """Sums of ``y``, ``1 - y`` and squares about the mean, from those by outcome."""
     total = won + tied + lost
     rare = np.divide(lost, total, out=np.zeros_like(total), where=total > 0)
@@ -189,7 +191,7 @@ def _count(
     # Whole numbers and quarters, so that nothing is lost where outcomes are exact.
     tied = 4.0 * (wins - squares)
     won = wins - tied / 2.0
-    first, second, spread = _table(won, tied, games - won - tied)
+    first, second, spread = _sums_of_outcomes(won, tied, games - won - tied)
     if not exact:
         first, second = wins, games - wins
     totals = np.empty((5, size * size))
@@ -227,7 +229,7 @@ def _weigh(
                 total += np.bincount(pair, term, cells)
     if exact:
         plain, squared = (
-            _table(won, tied, lost)
+            _sums_of_outcomes(won, tied, lost)
             for lost, tied, won in (sums.reshape(3, -1), squares.reshape(3, -1))
         )
         totals = np.array([*plain[:2], *squared])

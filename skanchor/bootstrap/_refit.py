@@ -261,11 +261,13 @@ def _run_block(
         spreads = [_refit(task, block) for block in islice(inner, size)]
         if spreads:
             for name in values:
-                errors[name] = np.array([_spread(block[name]) for block in spreads])
+                errors[name] = np.array(
+                    [_refit_covariance(block[name]) for block in spreads]
+                )
     return {name: (values[name], errors[name]) for name in values}
 
 
-def _spread(values: Array) -> Array:
+def _refit_covariance(values: Array) -> Array:
     """Covariance of the refits that there are, of shape (n_models, n_models)."""
     return np.cov(values[~np.isnan(values).any(axis=1)], rowvar=False, ddof=1)
 

@@ -15,8 +15,9 @@ __all__ = ["add_table", "check_table", "groups_of", "load_battles", "weights_of"
 def add_table(parser: argparse.ArgumentParser) -> None:
     """Add what the rows are and who takes which part in them."""
     _add_files(parser)
+    _add_meanings(parser)
     _add_roles(parser)
-    _add_features(parser)
+    _add_feature_choice(parser)
 
 
 def _add_files(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +49,10 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--encoding", help="of text that is neither UTF-8 nor UTF-16, such as latin-1"
     )
+
+
+def _add_meanings(parser: argparse.ArgumentParser) -> None:
+    """Add what columns and outcomes of the files stand for."""
     parser.add_argument(
         "--columns",
         action="append",
@@ -130,7 +135,7 @@ def _add_roles(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_features(parser: argparse.ArgumentParser) -> None:
+def _add_feature_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--text-columns",
         metavar="A,B",
@@ -206,7 +211,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
 
         table = read_battles(
             options.battles,
-            _names(options.tools) or "auto",
+            _split_names(options.tools) or "auto",
             file_format=options.file_format,
             encoding=options.encoding,
             columns=renames,
@@ -229,13 +234,13 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         human=options.human or HUMAN,
         judges=options.judges,
         without=options.drop_judges,
-        features=_names(options.features),
-        drop_features=_names(options.drop_features),
+        features=_split_names(options.features),
+        drop_features=_split_names(options.drop_features),
     )
     return X, y, counted
 
 
-def _names(given: str | None) -> list[str] | None:
+def _split_names(given: str | None) -> list[str] | None:
     if given is None:
         return None
     return [name for part in given.split(",") if (name := part.strip())]

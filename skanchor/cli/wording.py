@@ -72,9 +72,9 @@ def worded(message: BaseException | str) -> str:
     statement = "".join(
         TERMS[part] if isinstance(part, Term) else str(part) for part in message.args
     )
-    return " ".join([statement, *filter(None, map(_words, message.advice))])
+    return " ".join([statement, *filter(None, map(_advice_text, message.advice))])
 
 
-def _words(advice: Advice) -> str | None:
+def _advice_text(advice: Advice) -> str | None:
     words = ADVICE[advice.kind]
     return None if words is None else words.format_map(advice.values)

@@ -69,7 +69,7 @@ class Inputs:
         frame = None if isinstance(table, Comparisons) else as_frame(table)
         if frame is None or not encoded.named:
             return cls(features, (), name, weight)
-        used = set(_columns(features))
+        used = set(_declared_columns(features))
         # Groups may have been joined of several columns.
         used |= {weight or "", *(name or "").split(", ")}
         ignored = tuple(
@@ -87,17 +87,19 @@ class Inputs:
         Inputs
         """
         return replace(
-            self, features=(), ignored=(*self.ignored, *_columns(self.features))
+            self,
+            features=(),
+            ignored=(*self.ignored, *_declared_columns(self.features)),
         )
 
     def __str__(self) -> str:
         features = (
-            f"Features: {_listed(self.features)}."
+            f"Features: {_shortened(self.features)}."
             if self.features
             else "Features: none; a judge's taste for kinds of responses is not "
             "corrected."
         )
-        ignored = f"Columns ignored: {_listed(self.ignored) or 'none'}."
+        ignored = f"Columns ignored: {_shortened(self.ignored) or 'none'}."
         groups = (
             f"Groups: {self.groups}."
             if self.groups is not None
@@ -118,10 +120,10 @@ def _name(given: Any) -> str | None:
     return "an array" if name is None else str(name)
 
 
-def _columns(features: Sequence[str]) -> list[str]:
+def _declared_columns(features: Sequence[str]) -> list[str]:
     return [declared(stem) + side for stem in features for side in ("_a", "_b")]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _shortened(names: Sequence[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more

@@ -194,7 +194,7 @@ def factorize(values: NDArray[Any], what: str) -> tuple[NDArray[np.intp], NDArra
     What the column is called is for an error to name it.
     """
     try:
-        return _factorize(values)
+        return _codes_and_labels(values)
     except TypeError:
         odd = [value for value in values.tolist() if not isinstance(value, Hashable)]
         if not odd:
@@ -205,7 +205,7 @@ def factorize(values: NDArray[Any], what: str) -> tuple[NDArray[np.intp], NDArra
         ) from None
 
 
-def _factorize(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+def _codes_and_labels(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if values.dtype.kind == "O" and len(values) > _MANY:
         # Equal strings of a column that was read from a file mostly are one object,
         # and addresses are told apart much faster than texts.

@@ -77,7 +77,7 @@ class _Name(NamedTuple):
         vendor, _, rest = appearance(label).rpartition("/")
         dated = _DATE.search(rest)
         date = re.sub(r"\D", "", dated[1]) if dated else ""
-        return cls(_joined(_words(vendor)), _words(_DATE.sub("", rest)), date)
+        return cls(_run_together(_words(vendor)), _words(_DATE.sub("", rest)), date)
 
     def may_be(self, other: _Name) -> bool:
         """Whether neither vendor nor date tells the two apart."""
@@ -110,14 +110,14 @@ def spelt_differently(
     """
     whole = defaultdict(list)
     near = defaultdict(list)
-    for label in filter(_is_text, known):
+    for label in filter(_is_str, known):
         name = _Name.of(label)
         for key in _keys(name):
             whole[key].append((label, name))
         for key in _slips(name.words):
             near[key].append((label, name))
     pairs = []
-    for label in filter(_is_text, labels):
+    for label in filter(_is_str, labels):
         name = _Name.of(label)
         alike = [found for key in _keys(name) for found in whole.get(key, ())]
         alike += [
@@ -133,7 +133,7 @@ def spelt_differently(
     return pairs
 
 
-def _is_text(label: Any) -> bool:
+def _is_str(label: Any) -> bool:
     return isinstance(label, str)
 
 
@@ -141,16 +141,16 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(_WORDS.findall(text))
 
 
-def _joined(words: Iterable[str]) -> str:
+def _run_together(words: Iterable[str]) -> str:
     """Words without what separates them, but for numbers, which stay two."""
     return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(words))
 
 
 def _keys(name: _Name) -> Iterator[str]:
     """Without its vendor, and with it as if it were part of the name."""
-    yield _joined(name.words)
+    yield _run_together(name.words)
     if name.vendor:
-        yield _joined((name.vendor, *name.words))
+        yield _run_together((name.vendor, *name.words))
 
 
 def _slips(words: tuple[str, ...]) -> set[str]:

@@ -8,7 +8,8 @@ from typing import Any
 import pandas as pd
 
 from skanchor.datasets.bunch import as_bunch
-from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
+from skanchor.datasets.published import PublishedFile, PublishedSet
+from skanchor.io import read_battles
 
 __all__ = ["fetch_arena"]
 
@@ -105,12 +106,17 @@ def fetch_arena(
     >>> X, y = fetch_arena(return_X_y=True)  # doctest: +SKIP
     """
     paths = _SET.paths(_SET.files, data_home, download_if_missing)
-    parts = [
-        pd.DataFrame(read_json_lines(path)).assign(judge=judge)
-        for path, judge in zip(paths, _HASHES, strict=True)
-    ]
-    # The ids of the questions repeat; the number of the battle joins the judges.
-    frame = pd.concat(parts, ignore_index=True).rename(columns={"num": "prompt_id"})
-    frame["winner"] = frame["winner"].replace({"tie (bothbad)": "tie"})
-    frame = frame[["prompt_id", "model_a", "model_b", "judge", "winner"]]
+    rows = read_battles(
+        paths, "table", judge=list(_HASHES), labels={"tie (bothbad)": "tie"}
+    )
+    frame = pd.DataFrame(
+        {
+            # Ids of questions repeat; the number of the battle joins the judges.
+            "prompt_id": rows["num"],
+            "model_a": rows["model_a"],
+            "model_b": rows["model_b"],
+            "judge": rows["judge"],
+            "winner": rows["winner"],
+        }
+    )
     return as_bunch(frame, return_X_y=return_X_y, as_frame=as_frame, DESCR=_DESCR)

@@ -10,6 +10,7 @@ import pandas as pd
 from skanchor.datasets.bunch import as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
 from skanchor.datasets.surface import add_features, add_texts
+from skanchor.io import read_battles
 
 __all__ = ["fetch_llmfao"]
 
@@ -40,7 +41,6 @@ _JUDGES = {
     "gpt3-comparisons.csv": "gpt-3.5-turbo-instruct",
     "gpt4-comparisons.csv": "gpt-4",
 }
-_WINNERS = {"left": "model_a", "right": "model_b", "tie": "tie"}
 
 _DESCR = """\
 LLMFAO: votes of a crowd and verdicts of two LLM judges
@@ -120,23 +120,19 @@ def fetch_llmfao(
     paths = dict(
         zip(names, _SET.paths(names, data_home, download_if_missing), strict=True)
     )
+    rows = read_battles(
+        [paths[name] for name in _JUDGES], "llmfao", judge=list(_JUDGES.values())
+    )
     prompts = read_json_lines(paths["prompts.jsonl"])
-    slugs = {prompt["id"]: prompt["slug"] for prompt in prompts}
-    parts = [
-        pd.read_csv(paths[name], keep_default_na=False).assign(judge=judge)
-        for name, judge in _JUDGES.items()
-    ]
-    rows = pd.concat(parts, ignore_index=True)
+    slugs = {str(prompt["id"]): prompt["slug"] for prompt in prompts}
     rows = pd.DataFrame(
         {
-            "prompt_id": rows["prompt"].map(slugs),
-            "model_a": rows["left"],
-            "model_b": rows["right"],
+            "prompt_id": rows["prompt_id"].map(slugs),
+            "model_a": rows["model_a"],
+            "model_b": rows["model_b"],
             "judge": rows["judge"],
-            "winner": rows["winner"].map(_WINNERS),
-            # A number in rows of people alone.
-            "rater": "w"
-            + rows["worker"].astype("Int64").astype("str").mask(rows["worker"].isna()),
+            "winner": rows["winner"],
+            "rater": "w" + rows["rater"],
         }
     )
     texts = {

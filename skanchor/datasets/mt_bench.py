@@ -10,6 +10,7 @@ import pandas as pd
 from skanchor.datasets.bunch import as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_lines
 from skanchor.datasets.surface import add_features, add_texts
+from skanchor.io import read_battles
 
 __all__ = ["fetch_mt_bench"]
 
@@ -25,7 +26,7 @@ _ANSWERS = {
 }
 
 
-def _labels(name: str, sha256: str) -> PublishedFile:
+def _label_file(name: str, sha256: str) -> PublishedFile:
     return PublishedFile(
         "aliabbas-muhammadi/judgelab",
         "afdf0eaa55fdee9617bbc4d1821e5424b18f33ff",
@@ -34,7 +35,7 @@ def _labels(name: str, sha256: str) -> PublishedFile:
     )
 
 
-def _text(name: str, sha256: str) -> PublishedFile:
+def _text_file(name: str, sha256: str) -> PublishedFile:
     return PublishedFile(
         "geronimi73/FastChat",
         "148444f5fed474001ab67071f8667178220178f0",
@@ -46,20 +47,20 @@ def _text(name: str, sha256: str) -> PublishedFile:
 _SET = PublishedSet(
     "mt_bench",
     {
-        "human.jsonl": _labels(
+        "human.jsonl": _label_file(
             "human.jsonl",
             "7ae1ff9ad4a01c30936342dd5494493da9a7fe6538265df1f4c04d44e76fa5f3",
         ),
-        "gpt4_pair.jsonl": _labels(
+        "gpt4_pair.jsonl": _label_file(
             "gpt4_pair.jsonl",
             "ef1d3c8d0eb9824cd9ecdd50a4d5690f0c05382148a24801128cb5facb121238",
         ),
-        "question.jsonl": _text(
+        "question.jsonl": _text_file(
             "question.jsonl",
             "119565adbab82227089cefdb44c8d7e2cf04dc0a0ec233634c82e7d4e2a944f7",
         ),
         **{
-            f"answer_{model}.jsonl": _text(f"model_answer/{model}.jsonl", sha256)
+            f"answer_{model}.jsonl": _text_file(f"model_answer/{model}.jsonl", sha256)
             for model, sha256 in _ANSWERS.items()
         },
     },
@@ -142,28 +143,32 @@ def fetch_mt_bench(
     >>> X, y = fetch_mt_bench(return_X_y=True)  # doctest: +SKIP
     """
     names = list(_SET.files)
-    paths = _SET.paths(names, data_home, download_if_missing)
-    files = dict(zip(names, map(read_json_lines, paths), strict=True))
-    human = pd.DataFrame(files["human.jsonl"])
-    human = human.rename(columns={"judge": "rater"}).assign(judge="human")
-    gpt_4 = pd.DataFrame(files["gpt4_pair.jsonl"]).assign(judge="gpt-4")
-    rows = pd.concat([human, gpt_4], ignore_index=True)
-    rows["prompt_id"] = (
-        rows["question_id"].astype(str) + "_t" + rows["turn"].astype(str)
+    paths = dict(
+        zip(names, _SET.paths(names, data_home, download_if_missing), strict=True)
     )
-    rows["winner"] = rows["winner"].replace({"tie (inconsistent)": "tie"})
-    rows = rows[["prompt_id", "model_a", "model_b", "judge", "winner", "rater"]]
+    rows = read_battles([paths["human.jsonl"], paths["gpt4_pair.jsonl"]], "mt_bench")
+    rows = pd.DataFrame(
+        {
+            # Each turn has answers of its own.
+            "prompt_id": rows["prompt_id"] + "_t" + rows["turn"].astype("str"),
+            "model_a": rows["model_a"],
+            "model_b": rows["model_b"],
+            "judge": rows["judge"].replace({"gpt4_pair": "gpt-4"}),
+            "winner": rows["winner"],
+            "rater": rows["rater"],
+        }
+    )
     texts = {
         (prompt, model): text
         for model in _ANSWERS
-        for answer in files[f"answer_{model}.jsonl"]
+        for answer in read_json_lines(paths[f"answer_{model}.jsonl"])
         for prompt, text in _by_turn(answer, answer["choices"][0]["turns"])
     }
     frame = add_features(rows, texts)
     if with_texts:
         prompts = {
             prompt: text
-            for question in files["question.jsonl"]
+            for question in read_json_lines(paths["question.jsonl"])
             for prompt, text in _by_turn(question, question["turns"])
         }
         frame = add_texts(frame, prompts, texts)

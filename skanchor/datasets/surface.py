@@ -68,7 +68,7 @@ def add_features(
     )
     table.index = pd.MultiIndex.from_tuples(table.index)
     sides = [
-        table.reindex(_keys(battles, side))
+        table.reindex(_response_keys(battles, side))
         .add_suffix(f"_{side}")
         .set_index(battles.index)
         for side in "ab"
@@ -99,10 +99,10 @@ def add_texts(
     """
     return battles.assign(
         prompt=[prompts[key] for key in battles["prompt_id"]],
-        response_a=[texts[key] for key in _keys(battles, "a")],
-        response_b=[texts[key] for key in _keys(battles, "b")],
+        response_a=[texts[key] for key in _response_keys(battles, "a")],
+        response_b=[texts[key] for key in _response_keys(battles, "b")],
     )
 
 
-def _keys(battles: pd.DataFrame, side: str) -> list[tuple[Any, Any]]:
+def _response_keys(battles: pd.DataFrame, side: str) -> list[tuple[Any, Any]]:
     return list(zip(battles["prompt_id"], battles[f"model_{side}"], strict=True))

@@ -61,7 +61,7 @@ class ItemCheck:
     @classmethod
     def untested(cls, X: Comparisons) -> ItemCheck:
         """No test, for votes that alone give the models no scores."""
-        return cls(_table({judge: {} for judge in X.judges.tolist()}), np.nan)
+        return cls(_tests_table({judge: {} for judge in X.judges.tolist()}), np.nan)
 
 
 def item_effects_check(
@@ -110,10 +110,10 @@ def item_effects_check(
         found.append(by_model)
         rows[judge] = residuals.pearson(by_model.dispersion, slope**2 * error, n_fitted)
         rows[judge] |= by_model.chi_square(error)
-    return ItemCheck(_table(rows), score_test(found, error) if found else 1.0)
+    return ItemCheck(_tests_table(rows), score_test(found, error) if found else 1.0)
 
 
-def _table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
+def _tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
     """Test of each judge, NaN where there is none."""
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names)

@@ -38,14 +38,14 @@ def markdown_counts(text: str) -> dict[str, int]:
         By the names of `MARKDOWN_COUNTS`. What stands inside code is code.
     """
     found: Counter[str] = Counter()
-    for token in _parser().parse(text):
+    for token in _markdown_parser().parse(text):
         for part in (token, *(token.children or ())):
             found[_TOKENS.get(part.type, "")] += 1
     return {name: found[name] for name in MARKDOWN_COUNTS}
 
 
 @cache
-def _parser() -> Any:
+def _markdown_parser() -> Any:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").enable("table")

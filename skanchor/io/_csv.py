@@ -33,12 +33,12 @@ def _read_separated(
     source: Source, encoding: str | None, drop_invalid: bool, usual: str
 ) -> pd.DataFrame:
     try:
-        table, bad = _parsed(source, encoding, usual, lenient=drop_invalid)
+        table, bad = _parsed_lines(source, encoding, usual, lenient=drop_invalid)
     except pa.ArrowInvalid as error:
         if drop_invalid or not _OF_ONE_LINE.search(str(error)):
             raise
         # Once more, to tell which they are.
-        table, bad = _parsed(source, encoding, usual, lenient=True)
+        table, bad = _parsed_lines(source, encoding, usual, lenient=True)
         drop_invalid = not bad
     if bad and not (drop_invalid and len(table)):
         row = bad[0]
@@ -54,7 +54,7 @@ def _read_separated(
     return table
 
 
-def _parsed(
+def _parsed_lines(
     source: Source, encoding: str | None, usual: str, *, lenient: bool
 ) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
     """Everything as text; bad lines, if they are not to end it all."""

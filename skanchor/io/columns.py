@@ -52,7 +52,7 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
     missing = column == ""
     if is_id:
         return column.mask(missing)
-    whole = _as_numbers(column)
+    whole = _numbers_by_arrow(column)
     if whole is not None:
         return whole
     missing = column.isin(_MISSING)
@@ -98,7 +98,7 @@ def _has_decimal_commas(values: pd.Series, name: str) -> bool:
     return is_clear
 
 
-def _as_numbers(column: pd.Series) -> pd.Series | None:
+def _numbers_by_arrow(column: pd.Series) -> pd.Series | None:
     """Numbers of a column of text, if Arrow, which is fast, can tell; else None."""
     import pyarrow as pa
     from pyarrow import compute

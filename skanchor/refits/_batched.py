@@ -157,17 +157,9 @@ class BatchedFits(Fits):
                 continue
             learner: Any = fitted.biases_[name]
             start = np.append(learner.parametric_coef_, learner.coef_)
-            part: Cut | Cells
-            if features:
-                part = self.layout.cut(None if pooled else m)
-                columns = part.contrast
-                weight = columns_of(weights, part.rows)
-                first = work.take("first", weight.shape)
-                np.multiply(weight, self.y[part.rows], out=first)
-            else:
-                part = self.cells.judges if pooled else self.cells.judges.of_judge(m)
-                columns = np.empty((len(part.left), 0))
-                weight, first = part.weight, part.first
+            part, columns, weight, first = self._judge_rows(
+                None if pooled else m, features, weights
+            )
             displayed = bool(fitted.has_position_effect_[name])
             if displayed:
                 columns = np.column_stack([part.order, columns])
@@ -201,6 +193,23 @@ class BatchedFits(Fits):
                 left, right = (side[rows[at]] for side in self.layout.features)
                 biases[:, at] = coef[:, n_parametric:] @ (left - right).T
         return JudgeFits(slopes, biases, positions), solved
+
+    def _judge_rows(
+        self, judge: int | None, features: bool, weights: Array
+    ) -> tuple[Cut | Cells, Array, Array, Array]:
+        """Historical rows of a judge, or of all, and what is in them.
+
+        Columns of contrasts, weights, and weights times outcomes.
+        """
+        if not features:
+            cells = self.cells.judges
+            cells = cells if judge is None else cells.of_judge(judge)
+            return cells, np.empty((len(cells.left), 0)), cells.weight, cells.first
+        cut = self.layout.cut(judge)
+        weight = columns_of(weights, cut.rows)
+        first = self.layout.work.take("first", weight.shape)
+        np.multiply(weight, self.y[cut.rows], out=first)
+        return cut, cut.contrast, weight, first
 
     def mark(self, solved: NDArray[np.bool_]) -> None:
         """Leave the other replicates to the caller."""

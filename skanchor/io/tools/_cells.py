@@ -192,7 +192,9 @@ def _spoken(conversation: Any, role: str, turns: Any) -> str | None:
     if not isinstance(messages, list):
         return messages
     texts = [
-        _content(message.get("content")) if isinstance(message, dict) else str(message)
+        _message_text(message.get("content"))
+        if isinstance(message, dict)
+        else str(message)
         for message in messages
         if message is not None
         and (not isinstance(message, dict) or message.get("role") == role)
@@ -213,7 +215,7 @@ def _messages(conversation: Any) -> list[Any] | str | None:
     return None
 
 
-def _content(content: Any) -> str:
+def _message_text(content: Any) -> str:
     """Text of a message, be it plain or in blocks of many kinds."""
     if isinstance(content, (list, tuple, np.ndarray)):
         texts = (block.get("text") for block in content if isinstance(block, dict))
