@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri, dtrtrs
 
 from skanchor._typing import Array
 
@@ -79,11 +79,14 @@ class SymmetricSolver:
 
     Attributes
     ----------
-    root : ndarray of shape (n, rank)
+    root : ndarray of shape (n, n_columns)
         ``root @ root.T`` is the pseudo-inverse.
+    rank : int
+        Rank found.
     """
 
     root: Array
+    rank: int
 
     @classmethod
     def factorise(cls, matrix: Array) -> SymmetricSolver:
@@ -93,18 +96,15 @@ class SymmetricSolver:
         inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         unit = inverse_scale[:, None] * matrix * inverse_scale
         root = _full_rank_root(unit)
-        if root is None:
-            root = _short_rank_root(unit, scale > 0)
-        if root is None:
-            values, vectors = np.linalg.eigh(unit)
-            keep = values > _RANK_TOLERANCE * max(values[-1], 0.0)
-            root = vectors[:, keep] / np.sqrt(values[keep])
-        return cls(inverse_scale[:, None] * root)
-
-    @property
-    def rank(self) -> int:
-        """Rank found."""
-        return self.root.shape[1]
+        if root is not None:
+            return cls(inverse_scale[:, None] * root, len(root))
+        found = _short_rank_root(unit, scale > 0)
+        if found is not None:
+            return cls(inverse_scale[:, None] * found[0], found[1])
+        values, vectors = np.linalg.eigh(unit)
+        keep = values > _RANK_TOLERANCE * max(values[-1], 0.0)
+        root = vectors[:, keep] / np.sqrt(values[keep])
+        return cls(inverse_scale[:, None] * root, root.shape[1])
 
     def solve(self, right: Array) -> Array:
         """Solve for one or several right-hand sides."""
@@ -129,8 +129,8 @@ def _full_rank_root(unit: Array) -> Array | None:
     return root if certain else None
 
 
-def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> Array | None:
-    """Root of the pseudo-inverse, None where the rank is in doubt.
+def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] | None:
+    """Root of the pseudo-inverse and the rank, None where that is in doubt.
 
     Many times as fast as eigenvalues. What is left of the diagonal once the rank is
     reached must be rounding, and what is there far above it.
@@ -144,37 +144,40 @@ def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> Array | None:
     """
     inner = unit if some.all() else unit[np.ix_(some, some)]
     left_over = len(inner) * np.finfo(float).eps
-    lower = semidefinite_root(inner, left_over)
-    missing = len(inner) - lower.shape[1]
-    if not lower.size or missing * left_over > 0.1 * _RANK_TOLERANCE:
+    if not len(inner):
         return None
-    # Of L L' the pseudo-inverse is L (L'L)^-2 L', and L'L has the same eigenvalues.
-    inverse = _full_rank_root(lower.T @ lower)
+    factor, order, rank, _ = dpstrf(inner, tol=left_over, lower=1)
+    if (len(inner) - rank) * left_over > 0.1 * _RANK_TOLERANCE:
+        return None
+    # What L' takes to zero, as an orthonormal basis.
+    null = np.zeros((len(inner), len(inner) - rank))
+    null[order[:rank] - 1] = -dtrtrs(
+        factor[:rank, :rank], factor[rank:, :rank].T, lower=1, trans=1
+    )[0]
+    null[order[rank:] - 1] = np.eye(len(inner) - rank)
+    null = np.linalg.qr(null)[0]
+    # With ones for its zero eigenvalues the matrix has an inverse.
+    inverse = _full_rank_root(inner + null @ null.T)
     if inverse is None:
         return None
-    root = np.zeros((len(unit), lower.shape[1]))
-    root[some] = (lower @ inverse) @ inverse.T
-    return root
+    root = np.zeros((len(unit), len(inner)))
+    root[some] = inverse - null @ (null.T @ inverse)
+    return root, rank
 
 
-def semidefinite_root(matrix: Array, left_over: float = 0.0) -> Array:
+def semidefinite_root(matrix: Array) -> Array:
     """L of full column rank with L L' equal to a positive semi-definite matrix.
 
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
         The matrix.
-    left_over : float, default=0.0
-        Diagonal of what is left, at which the rank is reached; zero takes what
-        rounding may leave of the largest.
 
     Returns
     -------
     ndarray of shape (n, rank)
     """
-    if not matrix.size:
-        return matrix
-    factor, order, rank, _ = dpstrf(matrix, tol=left_over or -1.0, lower=1)
+    factor, order, rank, _ = dpstrf(matrix, lower=1)
     root = np.zeros((len(matrix), rank))
     root[order - 1] = np.tril(factor)[:, :rank]
     return root
