@@ -122,16 +122,16 @@ def leave_out_little_history(sample: Sample) -> Sample:
 
 
 def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
-    """Leave out historical models whose scores the votes bound on one side only.
+    """Leave out historical models without a score: bound on one side, or on the bound.
 
-    At the maximum of the likelihood, infinitely far out, their votes say nothing of
-    the other models, and no judge can be calibrated on their rows.
+    At the maximum of the likelihood, infinitely far out, the votes on the former say
+    nothing of the other models. On rows of either no judge can be calibrated: where
+    they stand is a convention, not their score.
     """
     X = sample.X
     with WarningLog() as log:
         trial = clone(btl).fit_sample(sample)
-    graph = trial.connectivity_
-    if not graph.is_separated or trial.alpha > 0.0:
+    if not trial.unbounded_.any():
         # The chain will find the same, and warn of it.
         return sample
     for found in log.found:
@@ -139,6 +139,12 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     lost = trial.models_[trial.unbounded_].tolist()
     bounded = X.models[[model not in lost for model in X.models.tolist()]]
     if len(bounded) - int(X.is_new.sum()) < 2:
+        graph = trial.connectivity_
+        if not graph.is_separated:
+            raise BattlesError(
+                f"The scores of historical models {lost[:5]} lie on the bound of "
+                f"{trial.score_bound} logits: no two models are left on a common scale."
+            )
         raise BattlesError(
             "Human votes bound the scores of all historical models on one side only: "
             f"{graph.separation()}. No two of them lie on a common scale.",
@@ -148,8 +154,8 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     rows = int((X.is_usable & ~kept.is_usable & (sample.weight > 0)).sum())
     warn(
         DataWarning(
-            f"The {rows} rows of models {lost[:5]}, whose scores have no limit, are "
-            "left out.",
+            f"The {rows} rows of models {lost[:5]}, whose scores have no limit or lie "
+            "on the bound, are left out.",
             advice=Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01}),
         )
     )
