@@ -136,10 +136,10 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         return sample
     for found in log.found:
         warn(found)
+    graph = trial.connectivity_
     lost = trial.models_[trial.unbounded_].tolist()
     bounded = X.models[[model not in lost for model in X.models.tolist()]]
     if len(bounded) - int(X.is_new.sum()) < 2:
-        graph = trial.connectivity_
         if not graph.is_separated:
             raise BattlesError(
                 f"The scores of historical models {lost[:5]} lie on the bound of "
@@ -151,11 +151,11 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
             advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
         )
     kept = X.relabel(bounded, X.judges)
+    why = "have no limit" if graph.is_separated else "lie on the bound"
     rows = int((X.is_usable & ~kept.is_usable & (sample.weight > 0)).sum())
     warn(
         DataWarning(
-            f"The {rows} rows of models {lost[:5]}, whose scores have no limit or lie "
-            "on the bound, are left out.",
+            f"The {rows} rows of models {lost[:5]}, whose scores {why}, are left out.",
             advice=Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01}),
         )
     )

@@ -21,6 +21,9 @@ __all__ = [
 
 _RANK_TOLERANCE = 1e-11
 
+_LARGE = 100
+"""Size from which on eigenvalues take long."""
+
 
 class Columns:
     """Blocks of columns side by side, without a copy of them.
@@ -144,7 +147,7 @@ def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] 
     """
     inner = unit if some.all() else unit[np.ix_(some, some)]
     left_over = len(inner) * np.finfo(float).eps
-    if not len(inner):
+    if len(inner) < _LARGE:
         return None
     factor, order, rank, _ = dpstrf(inner, tol=left_over, lower=1)
     if (len(inner) - rank) * left_over > 0.1 * _RANK_TOLERANCE:
