@@ -133,10 +133,11 @@ def leave_out_little_history(sample: Sample) -> Sample:
 
 
 def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
-    """Leave out historical models whose scores the votes bound on one side only.
+    """Leave out historical models without a score: bound on one side, or on the bound.
 
-    At the maximum of the likelihood, infinitely far out, their votes say nothing of
-    the other models, and no judge can be calibrated on their rows.
+    At the maximum of the likelihood, infinitely far out, the votes on the former say
+    nothing of the other models. On rows of either no judge can be calibrated: where
+    they stand is a convention, not their score.
     """
     X = sample.X
     try:
@@ -146,15 +147,20 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         if len(X.judges):
             error.advice += (Advice(Remedy.FIT_JOINTLY),)
         raise
-    graph = trial.connectivity_
-    if not graph.is_separated or trial.alpha > 0.0:
+    if not trial.unbounded_.any():
         # The chain will find the same, and warn of it.
         return sample
     for found in log.found:
         warn(found)
+    graph = trial.connectivity_
     lost = trial.models_[trial.unbounded_].tolist()
     bounded = X.models[[model not in lost for model in X.models.tolist()]]
     if len(bounded) - int(X.is_new.sum()) < 2:
+        if not graph.is_separated:
+            raise BattlesError(
+                f"The scores of historical models {lost[:5]} lie on the bound of "
+                f"{trial.score_bound} logits: no two models are left on a common scale."
+            )
         raise BattlesError(
             "Human votes bound the scores of all historical models on one side only: "
             f"{graph.separation()}. No two of them lie on a common scale.",
@@ -164,7 +170,8 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     advice = [Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})]
     if len(X.judges):
         advice.append(Advice(Remedy.FIT_JOINTLY))
-    _warn_of_lost_rows(sample, kept, lost, advice)
+    why = "have no limit" if graph.is_separated else "lie on the bound"
+    _warn_of_lost_rows(sample, kept, lost, why, advice)
     return sample.with_battles(kept)
 
 
@@ -200,19 +207,23 @@ def leave_out_one_sided(sample: Sample) -> Sample:
         )
     kept = X.relabel(bounded, X.judges)
     advice = Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})
-    _warn_of_lost_rows(sample, kept, lost, [advice])
+    _warn_of_lost_rows(sample, kept, lost, "have no limit", [advice])
     return sample.with_battles(kept)
 
 
 def _warn_of_lost_rows(
-    sample: Sample, kept: Comparisons, lost: list[Any], advice: list[Advice]
+    sample: Sample,
+    kept: Comparisons,
+    lost: list[Any],
+    why: str,
+    advice: list[Advice],
 ) -> None:
-    """Warn of the rows of models whose scores have no limit."""
+    """Warn of the rows of models without a score."""
     seen = sample.X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
-            f"The {int(seen.sum())} rows of models {lost[:5]}, whose scores have no "
-            "limit, are left out.",
+            f"The {int(seen.sum())} rows of models {lost[:5]}, whose scores {why}, are "
+            "left out.",
             advice=advice,
         )
     )

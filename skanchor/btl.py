@@ -351,6 +351,12 @@ class BTLRegressor(ComparisonEstimator):
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Normal confidence intervals of the scores.
 
+        Where votes bound a score on one side only, or it lies on ``score_bound``, the
+        interval is open on the far side. Its finite end is the score of the table:
+        where the order of the wins places the model, or the bound. That is no
+        confidence limit, and such an interval has no level: votes that a model has all
+        won are consistent with scores below that end, too.
+
         Parameters
         ----------
         level : float, default=0.95

@@ -16,7 +16,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning as _ConvergenceWarning
 
-from skanchor._text import printable
+from skanchor._text import brief, printable
 
 __all__ = [
     "Advice",
@@ -193,10 +193,10 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     @property
     def statement(self) -> str:
         """What is wrong, and where, in the words of Python."""
-        return printable("".join(map(str, self.args)))
+        return printable(brief("".join(map(str, self.args))))
 
     def __str__(self) -> str:
-        advice = [printable(str(each)) for each in self.advice]
+        advice = [printable(brief(str(each))) for each in self.advice]
         return " ".join([self.statement, *advice]).lstrip()
 
     def locate(self, where: str) -> None:

@@ -17,7 +17,12 @@ from skanchor.admission import (
     leave_out_separated,
 )
 from skanchor.comparisons import decide_roles
-from skanchor.exceptions import BattlesError, DataWarning, SeparationWarning
+from skanchor.exceptions import (
+    BattlesError,
+    BoundWarning,
+    DataWarning,
+    SeparationWarning,
+)
 from skanchor.sample import Sample
 
 # Votes on three models, all of which have won and lost; a judge of old and new ones.
@@ -147,6 +152,35 @@ def test_an_unbeaten_model_is_left_out_with_its_rows():
     assert kept.X.new_models == ("n",)
     # A ridge bounds every score.
     assert leave_out_separated(full, BTLRegressor(alpha=0.1)) is full
+
+
+def test_a_model_on_the_bound_is_left_out_with_its_rows():
+    """Judges are not calibrated on a score that is where the bound happens to be."""
+    won = [("top", model, "human", 1) for model in "abc"] * 20
+    rows = [
+        *(ROUND * 9),
+        *OLD,
+        *NEW,
+        *won,
+        ("a", "top", "human", 1),
+        ("top", "a", "j", 1),
+    ]
+    full = sample(*rows)
+    assert leave_out_separated(full, BTLRegressor()) is full
+    for alpha in (0.0, 1e-9):
+        btl = BTLRegressor(score_bound=1.5, alpha=alpha)
+        with (
+            pytest.warns(BoundWarning, match=r"\['top'\] lie beyond the bound"),
+            pytest.warns(DataWarning, match=r"The 62 rows of models \['top'\]"),
+        ):
+            kept = leave_out_separated(full, btl)
+        assert kept.X.models.tolist() == ["a", "b", "c", "n"]
+    with (
+        pytest.warns(BoundWarning),
+        pytest.raises(BattlesError, match=r"lie on the bound of 0\.1 logits"),
+    ):
+        held = [*ROUND, ("a", "b", "human", 1), ("b", "c", "human", 1), *OLD, *NEW]
+        leave_out_separated(sample(*held), BTLRegressor(score_bound=0.1))
 
 
 def test_no_two_models_on_a_common_scale():

@@ -170,6 +170,16 @@ def test_predict_and_unseen():
         scorer.set_params(unseen="raise").win_probability(lost)
 
 
+def test_people_alone_place_a_new_model_without_judges():
+    X = pd.DataFrame({"model_a": list("aabbnnaa"), "model_b": list("bbaaaann")})
+    y = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    X = Comparisons.from_battles(X, new_models=["n"])
+    scored = BTLRegressor().fit(X, y).transform(X)
+    assert scored.sensitivities is None
+    # Three of four against a model at zero.
+    assert_allclose(ArrivalScorer().fit(scored, y).scores_["n"], np.log(3.0))
+
+
 def test_no_new_models_and_bad_parameters():
     X, y, _ = make_data()
     history = (X["judge"] == "human").to_numpy() | ~(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri, dtrtrs
 
 from skanchor._typing import Array
 
@@ -14,10 +15,14 @@ __all__ = [
     "SymmetricSolver",
     "covariance_factor",
     "mix_judges",
+    "semidefinite_root",
     "zero_sum_basis",
 ]
 
 _RANK_TOLERANCE = 1e-11
+
+_LARGE = 100
+"""Size from which on eigenvalues take long."""
 
 
 class Columns:
@@ -77,11 +82,14 @@ class SymmetricSolver:
 
     Attributes
     ----------
-    root : ndarray of shape (n, rank)
+    root : ndarray of shape (n, n_columns)
         ``root @ root.T`` is the pseudo-inverse.
+    rank : int
+        Rank found.
     """
 
     root: Array
+    rank: int
 
     @classmethod
     def factorise(cls, matrix: Array) -> SymmetricSolver:
@@ -92,16 +100,14 @@ class SymmetricSolver:
         unit = inverse_scale[:, None] * matrix * inverse_scale
         root = _full_rank_root(unit)
         if root is not None:
-            return cls(inverse_scale[:, None] * root)
+            return cls(inverse_scale[:, None] * root, len(root))
+        found = _short_rank_root(unit, scale > 0)
+        if found is not None:
+            return cls(inverse_scale[:, None] * found[0], found[1])
         values, vectors = np.linalg.eigh(unit)
-        keep = values > _RANK_TOLERANCE * max(values[-1], 0.0) if len(values) else []
-        root = inverse_scale[:, None] * vectors[:, keep] / np.sqrt(values[keep])
-        return cls(root)
-
-    @property
-    def rank(self) -> int:
-        """Rank found."""
-        return self.root.shape[1]
+        keep = values > _RANK_TOLERANCE * max(values[-1], 0.0)
+        root = vectors[:, keep] / np.sqrt(values[keep])
+        return cls(inverse_scale[:, None] * root, root.shape[1])
 
     def solve(self, right: Array) -> Array:
         """Solve for one or several right-hand sides."""
@@ -124,6 +130,60 @@ def _full_rank_root(unit: Array) -> Array | None:
     # of the inverse.
     certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
     return root if certain else None
+
+
+def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] | None:
+    """Root of the pseudo-inverse and the rank, None where that is in doubt.
+
+    Many times as fast as eigenvalues. What is left of the diagonal once the rank is
+    reached must be rounding, and what is there far above it.
+
+    Parameters
+    ----------
+    unit : ndarray of shape (n, n)
+        Of unit diagonal, or zero in a row.
+    some : ndarray of shape (n,)
+        Rows that are not zero.
+    """
+    inner = unit if some.all() else unit[np.ix_(some, some)]
+    left_over = len(inner) * np.finfo(float).eps
+    if len(inner) < _LARGE:
+        return None
+    factor, order, rank, _ = dpstrf(inner, tol=left_over, lower=1)
+    if (len(inner) - rank) * left_over > 0.1 * _RANK_TOLERANCE:
+        return None
+    # What L' takes to zero, as an orthonormal basis.
+    null = np.zeros((len(inner), len(inner) - rank))
+    null[order[:rank] - 1] = -dtrtrs(
+        factor[:rank, :rank], factor[rank:, :rank].T, lower=1, trans=1
+    )[0]
+    null[order[rank:] - 1] = np.eye(len(inner) - rank)
+    null = np.linalg.qr(null)[0]
+    # With ones for its zero eigenvalues the matrix has an inverse.
+    inverse = _full_rank_root(inner + null @ null.T)
+    if inverse is None:
+        return None
+    root = np.zeros((len(unit), len(inner)))
+    root[some] = inverse - null @ (null.T @ inverse)
+    return root, rank
+
+
+def semidefinite_root(matrix: Array) -> Array:
+    """L of full column rank with L L' equal to a positive semi-definite matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, n)
+        The matrix.
+
+    Returns
+    -------
+    ndarray of shape (n, rank)
+    """
+    factor, order, rank, _ = dpstrf(matrix, lower=1)
+    root = np.zeros((len(matrix), rank))
+    root[order - 1] = np.tril(factor)[:, :rank]
+    return root
 
 
 def covariance_factor(covariance: Array) -> Array:

@@ -10,7 +10,7 @@ import sys
 import warnings
 from typing import Any
 
-from skanchor._text import printable
+from skanchor._text import brief, printable
 from skanchor.cli.command import BadInputError
 
 __all__ = [
@@ -72,7 +72,7 @@ def print_line(message: str) -> None:
     # Without a stream, `print` would take stdout.
     if sys.stderr is None:
         return
-    line = printable(" ".join(message.split()))
+    line = printable(brief(" ".join(message.split())))
     try:
         print(f"skanchor: {line}", file=sys.stderr, flush=True)
     except OSError:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from scipy.special import expit
 from scipy.stats import chi2
 
-from skanchor._numerics.linalg import Columns, SymmetricSolver, covariance_factor
+from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
@@ -260,11 +261,9 @@ def score_test(judges: Sequence[ModelSums], error: Array) -> float:
         total += one.slope * one.lent
         lent += one.lent
         pull += one.slope * scores[-1]
-    root = covariance_factor(error)
-    inner = np.linalg.solve(np.eye(n_models) + root.T @ total @ root, root.T)
-    shared = root @ inner
-    pulled = shared @ pull
-    traces = _Traces(shared, lent)
+    root = _shared_root(error, total)
+    pulled = root @ (root.T @ pull)
+    traces = _Traces(root, lent)
     for one, score in zip(judges, scores, strict=True):
         score -= one.lent @ pulled
         traces.add(one)
@@ -277,46 +276,65 @@ def score_test(judges: Sequence[ModelSums], error: Array) -> float:
     return _tail(df + deviation * np.sqrt(2.0 * df), df)
 
 
+def _shared_root(error: Array, total: Array) -> Array:
+    """U with U U' the error of the human scores once all judges are seen.
+
+    Woodbury's ``R (I + R' total R)^-1 R'`` for a root R of the error.
+    """
+    root = semidefinite_root(error)
+    inner = root.T @ total @ root
+    inner.flat[:: len(inner) + 1] += 1.0
+    lower = np.linalg.cholesky(inner)
+    return np.asarray(solve_triangular(lower, root.T, lower=True).T)
+
+
 class _Traces:
     """Traces of V, V^2 and V^3 for the variance V of all scores, judge by judge.
 
-    V has the blocks ``D_m - S_m M S_m`` of a judge and ``-S_m M S_n`` of two, for
-    ``D_m = information / dispersion`` and ``S_m = slope D_m``. A judge more borders V
+    V has the blocks ``D_m - F_m F_m'`` of a judge and ``-F_m F_n'`` of two, for
+    ``D_m = information / dispersion`` and ``F_m = slope D_m U``. A judge more borders V
     by a column v and a corner, which adds terms in ``v'v`` and ``v'Vv`` to the traces;
     sums over the judges so far give both, so that no matrix is larger than one block.
 
     Parameters
     ----------
-    shared : ndarray of shape (n_models, n_models)
-        M, the error of the human scores once all judges are seen.
+    root : ndarray of shape (n_models, n_root)
+        U, with U U' the error of the human scores once all judges are seen.
     lent : ndarray of shape (n_models, n_models)
-        Sum of S_m over all judges.
+        Sum of ``slope D_m`` over all judges.
     """
 
-    def __init__(self, shared: Array, lent: Array):
-        self.shared, self.lent = shared, lent
+    def __init__(self, root: Array, lent: Array):
+        self.root, self.reached = root, root.T @ lent
+        n_models, n_root = root.shape
         self.traces = np.zeros(3)
-        # S'S and S'VS over the judges so far, with S the column of the S_m.
-        self.square, self.inner = np.zeros((2, *shared.shape))
-        # E'VE, E'V^2E, S'VE and the trace of E'V^3E, with E one identity by judge.
-        self.once, self.twice, self.cross = np.zeros((3, *shared.shape))
+        # F'F and F'VF over the judges so far, with F the column of the F_m.
+        self.square, self.inner = np.zeros((2, n_root, n_root))
+        # E'VE, E'V^2E, F'VE and the trace of E'V^3E, with E one identity by judge.
+        self.once, self.twice = np.zeros((2, n_models, n_models))
+        self.cross = np.zeros((n_root, n_models))
         self.thrice = 0.0
 
     def add(self, one: ModelSums) -> None:
         """Border V by a judge."""
-        D, S = one.information / one.dispersion, one.lent
-        reach = S @ self.shared
-        corner = D - reach @ S
-        half = self.square @ reach.T
-        self._border(corner, reach @ half, _trace(reach @ self.inner, reach.T))
-        mixed = half @ S
-        self.inner += S @ corner @ S - mixed - mixed.T
-        self.square += S @ S
+        D, F = one.information / one.dispersion, one.lent @ self.root
+        corner = D - F @ F.T
+        own, seen = F.T @ F, F.T @ (corner @ F)
+        # Of v = F F_m', with F the column so far.
+        self._border(
+            corner,
+            _trace(self.square, own),
+            _trace(self.square, seen),
+            _trace(self.inner, own),
+        )
+        mixed = self.square @ own
+        self.inner += seen - mixed - mixed.T
+        self.square += own
         # Its rows of VE.
-        rows = D - reach @ self.lent
-        cross = S @ rows
-        self.thrice += _trace(rows.T, corner @ rows)
-        self.thrice -= 2.0 * _trace(self.cross.T, self.shared @ cross)
+        rows = D - F @ self.reached
+        cross = F.T @ rows
+        self.thrice += _trace(corner, rows @ rows.T)
+        self.thrice -= 2.0 * _trace(self.cross, cross)
         self.once += rows
         self.twice += rows.T @ rows
         self.cross += cross
@@ -326,21 +344,29 @@ class _Traces:
 
         They are those of V bordered by the sum over judges.
         """
-        self._border(self.once, self.twice, self.thrice)
+        self._border(
+            self.once, np.trace(self.twice), _trace(self.once, self.twice), self.thrice
+        )
         return self.traces
 
-    def _border(self, corner: Array, square: Array, cubic: float) -> None:
-        """Add what a corner and a column v add, given ``v'v`` and ``tr v'Vv``."""
+    def _border(
+        self, corner: Array, square: float, within: float, cubic: float
+    ) -> None:
+        """Add what a corner C and a column v add.
+
+        ``square``, ``within`` and ``cubic`` are the traces of ``v'v``, ``C v'v`` and
+        ``v'Vv``.
+        """
         self.traces += (
             np.trace(corner),
-            _trace(corner, corner) + 2.0 * np.trace(square),
-            _trace(corner @ corner + 3.0 * square, corner) + 3.0 * cubic,
+            _trace(corner, corner) + 2.0 * square,
+            _trace(corner, corner @ corner) + 3.0 * (within + cubic),
         )
 
 
 def _trace(left: Array, right: Array) -> float:
-    """Trace of a product."""
-    return float(np.einsum("ij,ji->", left, right))
+    """Trace of ``left' right``."""
+    return float(np.vdot(left, right))
 
 
 def _tail(chi: float, df: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def _read_objects(
     bad: list[int] = []
     try:
         if start == "[":
-            records = json.loads(text)
+            records = _loaded(text)
         else:
             records, bad = _lines(text, start, drop_invalid)
     except RecursionError:
@@ -53,6 +54,19 @@ def _read_objects(
     ):
         raise ValueError(f"its one object holds a table by columns. {_DUE}")
     return _exact(pd.DataFrame.from_records(records), records)
+
+
+def _loaded(text: str) -> Any:
+    """Parse one JSON text."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        digits = sys.get_int_max_str_digits()
+        raise ValueError(
+            f"it holds a whole number of more than {digits} digits"
+        ) from None
 
 
 def _exact(table: pd.DataFrame, records: list[dict[str, Any]]) -> pd.DataFrame:
@@ -78,12 +92,12 @@ def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]
         if not line.strip():
             continue
         try:
-            records.append(json.loads(line))
+            records.append(_loaded(line))
         except ValueError as error:
             if not bad:
                 if start == "{" and not records:
                     try:
-                        return [json.loads(text)], []
+                        return [_loaded(text)], []
                     except ValueError:
                         pass
                 first = f"line {number}: {error}"

@@ -43,6 +43,10 @@ SEPARATED = 1e-9
 _STEP = 4096
 """Rows of a step in sums over influence values."""
 
+_ROWS_PER_MODEL = 4
+"""Rows of a source by model, beyond which a product of its sums by pair of models is
+less work than that of all influence values."""
+
 _CELLS = 1 << 22
 """Influence values that are held at a time."""
 
@@ -122,12 +126,52 @@ class RowEvidence:
 
     def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
-        rows, sample = self.held_out, self.sample
-        step = max(_STEP, _CELLS // len(sample.X.models))
-        steps = [rows[start : start + step] for start in range(0, len(rows), step)]
-        return reduce(
-            add, (self._influence(system, limit, part) for part in steps or [rows])
-        )
+        X = self.sample.X
+        rest = np.zeros(len(X), dtype=bool)
+        rest[self.held_out] = True
+        found = []
+        if limit is None and self.sample.groups is None:
+            residual = self._residuals()
+            for m in range(PEOPLE, len(X.judges)):
+                rows = X.by_judge(m).rows
+                rows = rows[rest[rows]]
+                learner = _weight_learner(system, m)
+                if learner is not None and len(rows) > _ROWS_PER_MODEL * len(X.models):
+                    sums = self._residual_sums(m, learner, residual)
+                    largest = self._largest(system, rows)
+                    found.append(
+                        InfluenceSums.of_source(
+                            sums, system.all_columns(m), largest, human=m == PEOPLE
+                        )
+                    )
+                    rest[rows] = False
+        parts = self._steps(np.flatnonzero(rest))
+        found += [self._influence(system, limit, part) for part in parts]
+        return reduce(add, found)
+
+    def _steps(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Parts of which all influence values may be held; at least one."""
+        step = max(_STEP, _CELLS // len(self.sample.X.models))
+        starts = range(0, max(len(rows), 1), step)
+        return [rows[start : start + step] for start in starts]
+
+    def _largest(self, system: RieszSystem, rows: NDArray[np.intp]) -> Array:
+        """Largest influence of some rows, in size, by target."""
+        largest = np.zeros(len(self.sample.X.models))
+        for part in self._steps(rows):
+            values = self.influence_values(system, part, None)
+            np.maximum(largest, np.abs(values, out=values).max(axis=0), out=largest)
+        return largest
+
+    def _residuals(self) -> Array:
+        """Weight times outcome minus probability of the rows held out, else zero."""
+        X = self.sample.X
+        eta = X.logits()
+        valid = X.is_usable & np.isfinite(eta)
+        error = np.where(valid, self.sample.y - sigmoid(np.where(valid, eta, 0.0)), 0.0)
+        result = np.zeros(len(X))
+        result[self.held_out] = (self.sample.weight * error)[self.held_out]
+        return result
 
     def _influence(
         self, system: RieszSystem, limit: Array | None, rows: NDArray[np.intp]
@@ -183,23 +227,24 @@ class RowEvidence:
         """
         information, residuals = {}, {}
         X = self.sample.X
-        eta = X.logits()
-        valid = X.is_usable & np.isfinite(eta)
-        error = np.where(valid, self.sample.y - sigmoid(np.where(valid, eta, 0.0)), 0.0)
-        out = np.zeros(len(X))
-        out[self.held_out] = (self.sample.weight * error)[self.held_out]
-        groups = self.sample.groups
+        residual = self._residuals()
         for m in range(PEOPLE, len(X.judges)):
             learner = WeightLearner() if m == PEOPLE else learners[m]
             found = self.information(m, learner)
             if found is not None:
                 information[m] = found
-            cut = X.by_judge(m)
-            columns = self._columns(m, cut, learner)
-            # Rows that were not held out have none, and belong to no group here.
-            code = None if groups is None else groups[cut.rows]
-            residuals[m] = ResidualSums.of(cut, columns, out[cut.rows], code)
+            residuals[m] = self._residual_sums(m, learner, residual)
         return KeptSums(information, residuals)
+
+    def _residual_sums(
+        self, m: int, learner: WeightLearner, residual: Array
+    ) -> ResidualSums:
+        """Sums over the residuals of a source by its local columns."""
+        cut, groups = self.sample.X.by_judge(m), self.sample.groups
+        columns = self._columns(m, cut, learner)
+        # Rows that were not held out have none, and belong to no group here.
+        code = None if groups is None else groups[cut.rows]
+        return ResidualSums.of(cut, columns, residual[cut.rows], code)
 
     def _columns(self, m: int, cut: JudgeRows, learner: WeightLearner) -> Columns:
         """Columns of a source's rows beside those of the items."""
@@ -258,6 +303,18 @@ class KeptSums:
             {m: s.spread(places, n_items) for m, s in self.information_of.items()},
             {m: s.spread(places, n_items) for m, s in self.residuals.items()},
         )
+
+
+def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
+    """Learner of a source's weights; None where they are not linear in columns."""
+    if m == PEOPLE:
+        return WeightLearner()
+    projection = system.projections[m]
+    if projection is None:
+        return None
+    learner = WeightLearner(projection.learner)
+    is_linear = projection.learner is None or projection.coef is not None
+    return learner if is_linear else None
 
 
 def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:

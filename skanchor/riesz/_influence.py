@@ -96,7 +96,12 @@ class InfluenceSums:
 
     @classmethod
     def of_source(
-        cls, residuals: ResidualSums, columns: Array, *, human: bool
+        cls,
+        residuals: ResidualSums,
+        columns: Array,
+        largest: Array | None = None,
+        *,
+        human: bool,
     ) -> InfluenceSums:
         """Read the sums of one source off those of its residuals.
 
@@ -106,6 +111,8 @@ class InfluenceSums:
             By local column.
         columns : ndarray of shape (n_columns, n_models)
             What the weights of rows multiply these columns with.
+        largest : ndarray of shape (n_models,), optional
+            Largest influence of a row, in size, where rows are at hand.
         human : bool
             Whether they are of people.
 
@@ -122,8 +129,9 @@ class InfluenceSums:
             mine = GroupTotals(known.groups, known.totals @ columns)
             none = GroupTotals(known.groups[:0], mine.totals[:0])
             by_group = (mine, none) if human else (none, mine)
-        unknown = np.full(size, np.nan)
-        return cls(residuals.score @ columns, outer, unknown, by_group)
+        if largest is None:
+            largest = np.full(size, np.nan)
+        return cls(residuals.score @ columns, outer, largest, by_group)
 
     def __add__(self, other: InfluenceSums) -> InfluenceSums:
         by_group = self.by_group

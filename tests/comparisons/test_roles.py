@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skanchor import Comparisons
-from skanchor.comparisons import decide_roles
+from skanchor.comparisons import count_rows, decide_roles
 from skanchor.exceptions import BattlesError
 
 
@@ -17,6 +17,13 @@ def battles(*rows, new_models=None):
 ROWS = [("a", "b", "human"), ("b", "c", "human"), ("a", "c", "j"), ("n", "a", "j"),
         ("b", "m", "k")]  # fmt: skip
 ONE = np.ones(len(ROWS))
+
+
+def test_rows_that_count_are_usable_and_have_weight():
+    X = battles(*ROWS, ("a", "a", "j"))
+    human, judged = count_rows(X, np.array([1.0, 0.0, 1.0, 2.0, 0.0, 1.0]))
+    counts = dict(zip(X.models.tolist(), zip(human, judged, strict=True), strict=True))
+    assert counts == {"a": (1, 2), "b": (1, 0), "c": (0, 1), "m": (0, 0), "n": (0, 1)}
 
 
 def test_roles_default_to_models_without_votes():

@@ -10,7 +10,11 @@ for title, where in {
     "A file that is absent, damaged, empty or of another format":
         "cli.test_rank::test_bad_file",
     "A table nested deeply": "io.test_reading::test_deep_nesting_is_refused",
+    "A number of thousands of digits":
+        "io.test_reading::test_numbers_of_thousands_of_digits_are_refused",
     "A cell of megabytes": "io.test_reading::test_a_cell_of_megabytes_is_read",
+    "A name of megabytes":
+        "io.test_reading::test_a_name_of_megabytes_is_cut_in_messages",
     "A link to a device": "io.test_reading::test_devices_are_refused",
     "A named pipe": "io.test_reading::test_pipes_are_read_once",
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",

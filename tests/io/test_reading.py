@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 
+from skanchor import BTLRegressor
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io import read_battles
@@ -163,6 +164,27 @@ def test_deep_nesting_is_refused(tmp_path, text):
     path.write_text(text)
     with pytest.raises(BattlesError, match="nested too deeply"):
         read_battles(path)
+
+
+@pytest.mark.parametrize("form", ["{}\n{}\n", "[{}, {}]"])
+def test_numbers_of_thousands_of_digits_are_refused(tmp_path, form):
+    line = '{"model_a": "x", "model_b": "y", "winner": 1, "n": %s}'
+    path = tmp_path / "b.jsonl"
+    path.write_text(form.format(line % "1", line % ("9" * 5000)))
+    with pytest.raises(BattlesError, match="number of more than 4300 digits") as raised:
+        read_battles(path)
+    assert "sys." not in str(raised.value)
+    assert "line 2: it holds" in str(raised.value) or form[0] == "["
+
+
+def test_a_name_of_megabytes_is_cut_in_messages(table):
+    labels = table["winner"].astype(object)
+    labels.iloc[0] = "x" * 3_000_000
+    with pytest.raises(
+        BattlesError, match=r"\['xxx.*x\.\.\.x.*first in row 0"
+    ) as raised:
+        BTLRegressor().fit(table.drop(columns="winner"), labels)
+    assert len(str(raised.value)) < 1000
 
 
 def test_labels_that_are_lists_are_refused(tmp_path):

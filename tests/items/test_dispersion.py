@@ -65,3 +65,12 @@ def test_the_noise_of_few_rows_is_not_read_off_fewer_still():
     assert_allclose(dispersions(sample, deviating=False), [1.0])
     # A third of that is expected to be left, half of it is what the floor allows.
     assert_allclose(dispersions(sample, deviating=True), [2.0])
+
+
+def test_the_noise_of_many_rows_knows_what_deviations_take():
+    """Twelve rows in a circle, each pair won twice on either side: two scores go."""
+    table = pd.DataFrame({"model_a": list("xyz") * 4, "model_b": list("yzx") * 4})
+    known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
+    sample = Sample.admit(known, np.repeat([0.0, 1.0], 6))
+    assert_allclose(dispersions(sample, deviating=False), [1.0])
+    assert_allclose(dispersions(sample, deviating=True), [12.0 / 10.0])

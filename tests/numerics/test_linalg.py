@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skanchor._numerics import linalg
 from skanchor._numerics.linalg import (
     Columns,
     SymmetricSolver,
+    semidefinite_root,
     zero_sum_basis,
 )
 
@@ -34,6 +36,59 @@ def test_symmetric_solver_does_not_see_units(rng):
     assert_allclose(
         inverse * np.outer(units, units), np.linalg.inv(matrix), rtol=1e-9, atol=1e-12
     )
+
+
+def information(rng, n, rows, taken=1):
+    """Of scores from rows, beside columns of their own that are profiled out."""
+    left = rng.integers(0, n - 1, rows)
+    right = (left + rng.integers(1, n - 1, rows)) % (n - 1)
+    design = np.eye(n)[left] - np.eye(n)[right]
+    design = design * rng.uniform(0.1, 0.5, rows)[:, None]
+    columns = design @ rng.normal(size=(n, taken))
+    return design.T @ (design - columns @ np.linalg.lstsq(columns, design)[0])
+
+
+@pytest.mark.parametrize(("n", "rows", "missing"), [(30, 200, 3), (30, 12, None)])
+def test_short_rank_by_the_null_space_equals_that_by_eigenvalues(
+    n, rows, missing, rng, monkeypatch
+):
+    """The last model has no row, one more is the mean, one the column taken out."""
+    monkeypatch.setattr(linalg, "_LARGE", 0)
+    matrix = information(rng, n, rows)
+    units = rng.uniform(0.1, 10.0, n)
+    matrix *= np.outer(units, units)
+    found = SymmetricSolver.factorise(matrix)
+    plain = np.linalg.eigvalsh(matrix)
+    assert found.rank == np.sum(plain > 1e-11 * plain[-1])
+    assert missing is None or found.rank == n - missing
+    asked = []
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(linalg, "_short_rank_root", lambda *_: None)
+    monkeypatch.setattr(np.linalg, "eigh", lambda a: asked.append(a) or eigh(a))
+    by_values = SymmetricSolver.factorise(matrix)
+    assert len(asked) == 1
+    assert by_values.rank == found.rank
+    largest = np.abs(by_values.inverse()).max()
+    assert_allclose(found.inverse(), by_values.inverse(), atol=1e-11 * largest)
+
+
+def test_a_rank_in_doubt_is_left_to_eigenvalues(rng, monkeypatch):
+    monkeypatch.setattr(linalg, "_LARGE", 0)
+    basis = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    doubtful = (basis * [1.0, 1.0, 0.5, 0.2, 1e-10, 1e-14]) @ basis.T
+    asked = []
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda a: asked.append(a) or eigh(a))
+    assert SymmetricSolver.factorise(doubtful).rank == 5
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("rank", [0, 1, 4, 6])
+def test_semidefinite_root(rank, rng):
+    factor = rng.normal(size=(6, rank))
+    root = semidefinite_root(factor @ factor.T)
+    assert root.shape == (6, rank)
+    assert_allclose(root @ root.T, factor @ factor.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [0, 1, 3])

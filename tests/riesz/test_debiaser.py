@@ -9,6 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
 
 from skanchor import (
+    AnchorPipeline,
     ArrivalScorer,
     BTLRegressor,
     Comparisons,
@@ -118,3 +119,26 @@ def test_the_columns_of_the_weights_are_those_of_the_bias_whatever_arrives():
         gammas.append(mine.ridge(cut.pairs, old))
     assert_allclose(maps[0], maps[1])
     assert_allclose(gammas[0], gammas[1])
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+@pytest.mark.parametrize("position", [False, True])
+def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
+    """Many rows of a source are summed by pair; few are multiplied one by one."""
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
+    )
+    found = []
+    for least in (0, 10**9):
+        monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", least)
+        anchor = AnchorPipeline(
+            calibrator=JudgeCalibrator(position_effect=position),
+            cv=2, item_effects=None, random_state=0,
+        ).fit(data.X, data.y)  # fmt: skip
+        found.append(anchor.result_)
+    by_pair, by_row = found
+    assert_allclose(by_pair.estimates, by_row.estimates, rtol=1e-10)
+    assert_allclose(by_pair.covariances, by_row.covariances, rtol=1e-9, atol=1e-14)
+    assert_allclose(by_pair.parts, by_row.parts, rtol=1e-9, atol=1e-14)
+    largest = [one.diagnostics.models.select_dtypes("number") for one in found]
+    assert_allclose(*largest, rtol=1e-8, atol=1e-12)
