@@ -80,7 +80,7 @@ class AnchorPipeline(RankingEstimator):
         one or two judges, and with more when a score test on the historical verdicts
         sees deviations at level .2; ``"none"`` otherwise or with fewer than five
         historical models; ``results_`` has both.
-    historical_fit : {"joint", "two-step"}, default="two-step"
+    historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
         ``"joint"`` lets votes and verdicts decide scores and judges together: with few
@@ -200,7 +200,7 @@ class AnchorPipeline(RankingEstimator):
         n_repeats: int = 1,
         new_models: Sequence[Any] | None = None,
         item_effects: Any = "auto",
-        historical_fit: str = "two-step",
+        historical_fit: str = "joint",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
