@@ -113,6 +113,7 @@ def test_cross_fit_equals_the_dense_reference(position, n_new_models):
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=position),
         historical_fit="two-step",
+        item_effects=None,
         cv=4,
         random_state=0,
     ).fit(data.X, data.y)
@@ -135,7 +136,11 @@ def test_lower_bound_is_the_formula():
     data = small()
     calibrator = JudgeCalibrator(position_effect=False)
     anchor = AnchorPipeline(
-        calibrator=calibrator, cv=3, historical_fit="two-step", random_state=0
+        calibrator=calibrator,
+        cv=3,
+        historical_fit="two-step",
+        item_effects=None,
+        random_state=0,
     )
     anchor.fit(data.X, data.y)
     X = plugged(data)
@@ -394,10 +399,13 @@ def test_projection_route_agrees_with_the_linear_span():
         fit, contrast = Wrapped.fit, Wrapped.contrast
 
     data = small()
-    linear = AnchorPipeline(historical_fit="two-step", cv=3, random_state=0)
+    linear = AnchorPipeline(
+        historical_fit="two-step", item_effects=None, cv=3, random_state=0
+    )
     linear.fit(data.X, data.y)
     plain = AnchorPipeline(
         historical_fit="two-step",
+        item_effects=None,
         calibrator=JudgeCalibrator(bias=Plain()),
         debiaser=RieszDebiaser(Plain(), inner_folds=1),
         cv=linear.fold_plan_,
@@ -427,7 +435,7 @@ def test_plain_pipeline_is_the_plug_in():
         ]
     ).fit(data.X, data.y)
     anchor = AnchorPipeline(
-        debiaser="passthrough", historical_fit="two-step", cv=3
+        debiaser="passthrough", historical_fit="two-step", item_effects=None, cv=3
     ).fit(data.X, data.y)
     assert_allclose(chain[-1].scores_, anchor.scores_)
     assert anchor.standard_errors_.isna().all()
