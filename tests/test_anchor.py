@@ -275,7 +275,8 @@ def test_groups_stay_whole_and_square_their_total(rng):
     data = small()
     groups = rng.integers(0, 200, len(data.y))
     X = data.X.assign(prompt_id=groups)
-    anchor = AnchorPipeline(cv=4, random_state=0).fit(X, data.y, groups="prompt_id")
+    anchor = AnchorPipeline(cv=4, item_effects=None, random_state=0)
+    anchor.fit(X, data.y, groups="prompt_id")
     for train, test in anchor.fold_plan_[0]:
         assert not set(groups[train]) & set(groups[test])
     totals = np.zeros((200, len(anchor.models_)))
