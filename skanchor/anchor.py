@@ -85,7 +85,8 @@ class AnchorPipeline(RankingEstimator):
         them from human votes alone and calibrates the judges against them.
         ``"joint"`` lets votes and verdicts decide scores and judges together: with few
         votes it is far more accurate, and judges place models that votes alone leave
-        without a finite score or a common scale.
+        without a finite score or a common scale. The paper's method is ``"two-step"``
+        with ``item_effects=None`` and ``JudgeCalibrator(position_effect=False)``.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
