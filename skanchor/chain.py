@@ -29,7 +29,6 @@ from skanchor.historical import (
     EXACT,
     NEAR,
     fit_jointly,
-    judges_at_bound,
     separated_judges,
 )
 from skanchor.items import ItemCovariance, fit_deviations
@@ -299,7 +298,7 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
     """
     aside = separated_judges(sample.with_battles(start.X), start.calibrator)
     found = _step_jointly(stages, sample, start, aside)
-    drifted = judges_at_bound(found.calibrator) - judges_at_bound(start.calibrator)
+    drifted = separated_judges(sample.with_battles(found.X), found.calibrator) - aside
     if drifted:
         warn(_of_drift(drifted))
         aside |= drifted
@@ -318,8 +317,8 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
     """Warn of judges that would measure scores without error."""
     return WeakJudgeWarning(
         f"Where judges {sorted(judges, key=str)[:5]} help to place the historical "
-        "models, their sensitivity goes to its bound: their verdicts are nearly "
-        "separated by the scores. They are calibrated, but have no say in those scores."
+        "models, their verdicts are separated by the scores: no finite sensitivity "
+        "fits them. They are calibrated, but have no say in those scores."
     )
 
 

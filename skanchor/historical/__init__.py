@@ -8,13 +8,12 @@ alone still fix the scale.
 
 from skanchor.historical._fit import EXACT, NEAR, fit_jointly
 from skanchor.historical._identification import Placement
-from skanchor.historical._separation import judges_at_bound, separated_judges
+from skanchor.historical._separation import separated_judges
 
 __all__ = [
     "EXACT",
     "NEAR",
     "Placement",
     "fit_jointly",
-    "judges_at_bound",
     "separated_judges",
 ]

@@ -207,7 +207,8 @@ class Placement:
         left, right, y = self.pairs[-1]
         delta = self.scores[left] - self.scores[right]
         against = np.where(delta > 0, 1.0 - y, y)[delta != 0]
-        if not (against > 0).any():
+        # Where all are equal there is no scale to limit.
+        if len(against) and not (against > 0).any():
             raise BattlesError(
                 "No human vote goes against the order of the scores that votes and "
                 "verdicts agree on: the votes put no limit on the scale of the scores.",

@@ -11,13 +11,7 @@ from skanchor.items import ItemLikelihood, differences
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["judges_at_bound", "separated_judges"]
-
-
-def judges_at_bound(calibrator: JudgeCalibrator) -> frozenset[Any]:
-    """Judges whose sensitivity lies on a bound."""
-    found = calibrator.sensitivities_
-    return frozenset(found.index[found.isin(calibrator.sensitivity_bounds)])
+__all__ = ["separated_judges"]
 
 
 def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:
@@ -26,14 +20,15 @@ def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[A
     Only a judge whose sensitivity lies on its bound may be one. The rows carry the
     scores.
     """
-    at_bound = judges_at_bound(calibrator)
+    known = calibrator.sensitivities_
+    at_bound = set(known.index[known.isin(calibrator.sensitivity_bounds)])
     if not at_bound:
-        return at_bound
+        return frozenset()
     X = sample.X
     assert X.scores is not None
     scores = np.where(X.is_new, 0.0, X.scores)
-    known = X.with_columns(scores=scores)
-    model = ItemLikelihood(sample.with_battles(known), calibrator, deviating=False)
+    scored = sample.with_battles(X.with_columns(scores=scores))
+    model = ItemLikelihood(scored, calibrator, deviating=False)
     usable = model.X.is_usable & ~model.X.involves_new & (model.weight > 0)
     found = []
     for m, judge in enumerate(X.judges.tolist()):

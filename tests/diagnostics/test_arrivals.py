@@ -48,7 +48,7 @@ def test_changes_equal_dense_algebra():
     found = look(data).changes
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=True),
-        debiaser="passthrough", item_effects=None,
+        debiaser="passthrough", historical_fit="two-step", item_effects=None,
     )  # fmt: skip
     anchor.fit(data.X, data.y)
     X = anchor.comparisons_
