@@ -269,7 +269,7 @@ class AnchorPipeline(RankingEstimator):
         warn_of_contradicting_judges(battles, sample.y, sample.weight)
         everyone = sample.with_battles(battles)
         if self.historical_fit == "joint" and len(battles.judges):
-            bounded = leave_out_one_sided(everyone)
+            bounded = leave_out_one_sided(everyone, btl)
         else:
             bounded = leave_out_separated(everyone, btl)
         return everyone, leave_out_little_history(leave_out_judges(bounded))

@@ -94,7 +94,7 @@ def fit_jointly(
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
     hessian = np.zeros((model.size, model.size))
     hessian[np.ix_(free, free)] = minimum.hessian
-    Placement.of(model, parameters, rows, hessian).check()
+    Placement.of(model, parameters, rows, hessian).check(alpha > 0)
     found = model.annotate(parameters, factor, X)
     assert found.scores is not None
     scores = np.where(X.is_new, X.scores, found.scores)

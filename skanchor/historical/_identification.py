@@ -101,9 +101,13 @@ class Placement:
             pairs,
         )
 
-    def check(self) -> None:
-        """Refuse a history that leaves scores, or their scale, undetermined."""
-        self._check_scale()
+    def check(self, shrunk: bool = False) -> None:
+        """Refuse a history that leaves scores, or their scale, undetermined.
+
+        Where scores are shrunk, the ridge limits their scale.
+        """
+        if not shrunk:
+            self._check_scale()
         self._check_rank()
 
     def _check_rank(self) -> None:
