@@ -134,7 +134,9 @@ def rejects(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # Without a test the plug-in alone is fitted, which is all the check sees.
-        anchor = AnchorPipeline(cv=2, debiaser="passthrough", item_effects=None)
+        anchor = AnchorPipeline(
+            cv=2, debiaser="passthrough", item_effects=None, historical_fit="two-step"
+        )
         anchor.fit(X, data.y)
         rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
         sample = Sample.admit(rows, data.y)

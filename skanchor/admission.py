@@ -175,12 +175,14 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     return sample.with_battles(kept)
 
 
-def leave_out_one_sided(sample: Sample) -> Sample:
+def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     """Leave out historical models that votes and verdicts bound on one side only.
 
     Where judges help to place the historical models, a model that never won with people
-    is placed by its judges; one that never won with anybody by nobody.
+    is placed by its judges; one that never won with anybody by nobody, but for a ridge.
     """
+    if btl.alpha > 0.0:
+        return sample
     X = sample.X
     rows = sample.counts & ~X.involves_new
     left, right, y = X.left[rows], X.right[rows], sample.y[rows]

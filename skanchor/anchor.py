@@ -80,12 +80,13 @@ class AnchorPipeline(RankingEstimator):
         one or two judges, and with more when a score test on the historical verdicts
         sees deviations at level .2; ``"none"`` otherwise or with fewer than five
         historical models; ``results_`` has both.
-    historical_fit : {"joint", "two-step"}, default="two-step"
+    historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
         ``"joint"`` lets votes and verdicts decide scores and judges together: with few
         votes it is far more accurate, and judges place models that votes alone leave
-        without a finite score or a common scale.
+        without a finite score or a common scale. The paper's method is ``"two-step"``
+        with ``item_effects=None`` and ``JudgeCalibrator(position_effect=False)``.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -208,7 +209,7 @@ class AnchorPipeline(RankingEstimator):
         n_repeats: int = 1,
         new_models: Sequence[Any] | None = None,
         item_effects: Any = "auto",
-        historical_fit: str = "two-step",
+        historical_fit: str = "joint",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -278,7 +279,7 @@ class AnchorPipeline(RankingEstimator):
         warn_of_contradicting_judges(battles, sample.y, sample.weight)
         everyone = sample.with_battles(battles)
         if self.historical_fit == "joint" and len(battles.judges):
-            bounded = leave_out_one_sided(everyone)
+            bounded = leave_out_one_sided(everyone, btl)
         else:
             bounded = leave_out_separated(everyone, btl)
         return everyone, leave_out_little_history(leave_out_judges(bounded))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +25,12 @@ from skanchor.exceptions import (
     SkanchorWarning,
     WeakJudgeWarning,
 )
-from skanchor.historical import EXACT, NEAR, fit_jointly
+from skanchor.historical import (
+    EXACT,
+    NEAR,
+    fit_jointly,
+    separated_judges,
+)
 from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.riesz import RieszDebiaser
@@ -70,20 +76,22 @@ class History:
     """Stages fitted on the historical rows, and rows with what they learned.
 
     Where the history is fitted jointly, in the fit of all rows ``two_step`` is the fit
-    that it started from, if votes alone gave every score a finite value.
+    that it started from, if votes alone gave every score a finite value. Judges put
+    ``aside`` have no say in the scores.
     """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     X: Comparisons
     two_step: History | None = None
+    aside: frozenset[Any] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
     """Fitted stages, and the rows with all that they learned.
 
-    ``is_joint`` and ``two_step`` are those of the :class:`History`.
+    ``is_joint``, ``two_step`` and ``aside`` are those of the :class:`History`.
     """
 
     btl: BTLRegressor
@@ -93,6 +101,7 @@ class Chain:
     debiaser: RieszDebiaser | None = None
     is_joint: bool = False
     two_step: History | None = None
+    aside: frozenset[Any] = frozenset()
 
     @property
     def scores(self) -> Array:
@@ -227,6 +236,7 @@ def fit_arrivals(
         arrival.transform(history.X),
         is_joint=stages.fits_jointly(history.X),
         two_step=history.two_step,
+        aside=history.aside,
     )
 
 
@@ -286,15 +296,30 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
     A learner without a span sees only the scores that it is given: it is fitted again
     on those of the joint fit, in turn with it.
     """
-    found = _step_jointly(stages, sample, start)
+    aside = separated_judges(sample.with_battles(start.X), start.calibrator)
+    found = _step_jointly(stages, sample, start, aside)
+    drifted = separated_judges(sample.with_battles(found.X), found.calibrator) - aside
+    if drifted:
+        warn(_of_drift(drifted))
+        aside |= drifted
+        found = _step_jointly(stages, sample, start, aside)
     learners = start.calibrator.biases_.values()
     if all(hasattr(learner, "span") for learner in learners):
         return found
     for _ in range(ROUNDS):
         with WarningLog():
             again = _calibrate(stages, sample, start.btl, found.X, found.calibrator)
-        found = _step_jointly(stages, sample, again)
+        found = _step_jointly(stages, sample, again, aside)
     return found
+
+
+def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
+    """Warn of judges that would measure scores without error."""
+    return WeakJudgeWarning(
+        f"Where judges {sorted(judges, key=str)[:5]} help to place the historical "
+        "models, their verdicts are separated by the scores: no finite sensitivity "
+        "fits them. They are calibrated, but have no say in those scores."
+    )
 
 
 def _fit_near(
@@ -309,7 +334,7 @@ def _fit_near(
         known = History(btl, calibrator, X)
     else:
         known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
-    return _step_jointly(stages, sample, known, NEAR)
+    return _step_jointly(stages, sample, known, start.aside, NEAR)
 
 
 def _has_fixed_span(learner: Any) -> bool:
@@ -318,18 +343,35 @@ def _has_fixed_span(learner: Any) -> bool:
 
 
 def _step_jointly(
-    stages: Stages, sample: Sample, start: History, tol: float = EXACT
+    stages: Stages,
+    sample: Sample,
+    start: History,
+    aside: frozenset[Any],
+    tol: float = EXACT,
 ) -> History:
-    """Minimise the joint loss from where a history stands."""
+    """Minimise the joint loss from where a history stands.
+
+    Judges put aside are calibrated on what the others find.
+    """
     X, calibrator = fit_jointly(
-        sample.with_battles(start.X), start.calibrator, stages.btl.alpha, tol=tol
+        sample.with_battles(start.X),
+        start.calibrator,
+        stages.btl.alpha,
+        tol=tol,
+        aside=aside,
     )
     assert X.scores is not None
     btl = copy(start.btl)
     scores = align(X.scores, X.models, btl.models_)
     btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
     btl.unbounded_ = np.abs(scores) >= btl.score_bound
-    return History(btl, calibrator, X)
+    found = History(btl, calibrator, X, aside=aside)
+    if not aside:
+        return found
+    with WarningLog():
+        # The others are where their own likelihood has its maximum, and stay there.
+        again = _calibrate(stages, sample, btl, X, calibrator)
+    return replace(again, aside=aside)
 
 
 def complete(

@@ -117,6 +117,10 @@ class Remedy(Enum):
     )
     VOTE_BETWEEN_GROUPS = "Add human votes between the groups, or drop one."
     FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
+    FIT_IN_TWO_STEPS = (
+        "Drop judges that contradict people, or let votes alone decide the scores with "
+        "historical_fit='two-step'."
+    )
     BOUND_SCORES = "Add comparisons or set alpha > 0."
     ADD_VOTES = "Add votes, or set BTLRegressor(alpha={alpha})."
     PLACE_BY_JUDGES = (

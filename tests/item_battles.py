@@ -13,6 +13,6 @@ def small(seed=0, **kwargs):
     return simulate_battles(**{**settings, **kwargs}, random_state=seed)
 
 
-def random_effects(X, y, weight=None, groups=None, cv=3):
-    anchor = AnchorPipeline(cv=cv, random_state=0, item_effects="random")
+def random_effects(X, y, weight=None, groups=None, cv=3, **params):
+    anchor = AnchorPipeline(cv=cv, random_state=0, item_effects="random", **params)
     return anchor.fit(X, y, weight, groups)

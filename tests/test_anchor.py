@@ -111,7 +111,11 @@ def test_scaling_scores_against_sensitivities_leaves_judge_rows_unchanged():
 def test_cross_fit_equals_the_dense_reference(position, n_new_models):
     data = small(n_new_models=n_new_models, new_score=[0.5, -0.3][:n_new_models])
     anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator(position_effect=position), cv=4, random_state=0
+        calibrator=JudgeCalibrator(position_effect=position),
+        historical_fit="two-step",
+        item_effects=None,
+        cv=4,
+        random_state=0,
     ).fit(data.X, data.y)
     dense = Dense(
         data.X, data.y, anchor.models_, anchor.judges_, anchor.new_models_, position
@@ -131,7 +135,13 @@ def test_cross_fit_equals_the_dense_reference(position, n_new_models):
 def test_lower_bound_is_the_formula():
     data = small()
     calibrator = JudgeCalibrator(position_effect=False)
-    anchor = AnchorPipeline(calibrator=calibrator, cv=3, random_state=0)
+    anchor = AnchorPipeline(
+        calibrator=calibrator,
+        cv=3,
+        historical_fit="two-step",
+        item_effects=None,
+        random_state=0,
+    )
     anchor.fit(data.X, data.y)
     X = plugged(data)
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models)
@@ -265,7 +275,8 @@ def test_groups_stay_whole_and_square_their_total(rng):
     data = small()
     groups = rng.integers(0, 200, len(data.y))
     X = data.X.assign(prompt_id=groups)
-    anchor = AnchorPipeline(cv=4, random_state=0).fit(X, data.y, groups="prompt_id")
+    anchor = AnchorPipeline(cv=4, item_effects=None, random_state=0)
+    anchor.fit(X, data.y, groups="prompt_id")
     for train, test in anchor.fold_plan_[0]:
         assert not set(groups[train]) & set(groups[test])
     totals = np.zeros((200, len(anchor.models_)))
@@ -343,8 +354,11 @@ def test_warm_arrival_uses_its_human_rows():
     data = small(n_extra_human=150)
     X = pd.concat([data.X, data.extra_X], ignore_index=True)
     y = np.concatenate([data.y, data.extra_y])
-    cold = AnchorPipeline(random_state=0).fit(data.X, data.y)
-    warm = AnchorPipeline(new_models=["new-model"], random_state=0).fit(X, y)
+    cold = AnchorPipeline(historical_fit="two-step", random_state=0)
+    cold.fit(data.X, data.y)
+    warm = AnchorPipeline(
+        new_models=["new-model"], historical_fit="two-step", random_state=0
+    ).fit(X, y)
     assert warm.standard_errors_.iloc[0] < cold.standard_errors_.iloc[0]
     assert warm.variance_["human"].iloc[0] > cold.variance_["human"].iloc[0]
 
@@ -386,8 +400,13 @@ def test_projection_route_agrees_with_the_linear_span():
         fit, contrast = Wrapped.fit, Wrapped.contrast
 
     data = small()
-    linear = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    linear = AnchorPipeline(
+        historical_fit="two-step", item_effects=None, cv=3, random_state=0
+    )
+    linear.fit(data.X, data.y)
     plain = AnchorPipeline(
+        historical_fit="two-step",
+        item_effects=None,
         calibrator=JudgeCalibrator(bias=Plain()),
         debiaser=RieszDebiaser(Plain(), inner_folds=1),
         cv=linear.fold_plan_,
@@ -416,7 +435,9 @@ def test_plain_pipeline_is_the_plug_in():
             ("arrival", ArrivalScorer()),
         ]
     ).fit(data.X, data.y)
-    anchor = AnchorPipeline(debiaser="passthrough", cv=3).fit(data.X, data.y)
+    anchor = AnchorPipeline(
+        debiaser="passthrough", historical_fit="two-step", item_effects=None, cv=3
+    ).fit(data.X, data.y)
     assert_allclose(chain[-1].scores_, anchor.scores_)
     assert anchor.standard_errors_.isna().all()
     assert_allclose(chain.predict_proba(data.X), anchor.predict_proba(data.X))

@@ -77,7 +77,11 @@ def by_hand(X, y, new_models):
 def both(request):
     X, y, new_models = battles(request.param)
     anchor = AnchorPipeline(
-        cv=3, item_effects=None, new_models=new_models, random_state=0
+        cv=3,
+        item_effects=None,
+        historical_fit="two-step",
+        new_models=new_models,
+        random_state=0,
     ).fit(X, y)
     return anchor, X, y, *by_hand(X, y, new_models)
 

@@ -194,7 +194,11 @@ def test_the_pipeline_reports_what_the_engine_sums_up():
         n_models=5, n_judges=2, n_new=120, n_historical=900, random_state=3
     )
     anchor = AnchorPipeline(
-        debiaser=RieszDebiaser(), cv=3, item_effects=ITEMS.covariance, random_state=0
+        debiaser=RieszDebiaser(),
+        cv=3,
+        item_effects=ITEMS.covariance,
+        historical_fit="two-step",
+        random_state=0,
     ).fit(data.X, data.y)
     (repeat,) = cross_fit(
         fitted(items=ItemCovariance(ITEMS.covariance)), anchor.fold_plan_

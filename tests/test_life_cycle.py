@@ -216,8 +216,12 @@ class Loud(Wrapped):
 
 def loud(act, **params):
     # The Riesz step keeps its own learner.
+    # In two steps it is fitted once in the parent, not again in turn with the scores.
     return make(
-        calibrator=JudgeCalibrator(Loud(act)), debiaser=RieszDebiaser(), **params
+        calibrator=JudgeCalibrator(Loud(act)),
+        debiaser=RieszDebiaser(),
+        historical_fit="two-step",
+        **params,
     )
 
 

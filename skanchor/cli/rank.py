@@ -70,7 +70,7 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--historical-fit",
         choices=["joint", "two-step"],
-        default="two-step",
+        default="joint",
         help="what decides the scores of models with votes: two-step takes votes "
         "alone, joint votes and verdicts together, which needs far fewer votes "
         "(default: %(default)s)",

@@ -46,6 +46,8 @@ ADVICE = {
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
     Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",
     Remedy.FIT_JOINTLY: "--historical-fit joint can place them by judge rows.",
+    Remedy.FIT_IN_TWO_STEPS: "Drop judges that contradict people (--drop-judges), or "
+    "let votes alone decide the scores with --historical-fit two-step.",
     Remedy.BOUND_SCORES: "Add comparisons.",
     Remedy.ADD_VOTES: "Add votes.",
     Remedy.PLACE_BY_JUDGES: "Name them with --new to place them with the judges' help, "

@@ -8,5 +8,12 @@ alone still fix the scale.
 
 from skanchor.historical._fit import EXACT, NEAR, fit_jointly
 from skanchor.historical._identification import Placement
+from skanchor.historical._separation import separated_judges
 
-__all__ = ["EXACT", "NEAR", "Placement", "fit_jointly"]
+__all__ = [
+    "EXACT",
+    "NEAR",
+    "Placement",
+    "fit_jointly",
+    "separated_judges",
+]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +34,7 @@ def fit_jointly(
     alpha: float = 0.0,
     *,
     tol: float = EXACT,
+    aside: Collection[Any] = (),
 ) -> tuple[Comparisons, JudgeCalibrator]:
     """Fit historical scores and judges together.
 
@@ -49,6 +53,9 @@ def fit_jointly(
         Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
     tol : float
         Squared Newton decrement of the last step, in squared standard errors.
+    aside : collection of labels
+        Judges that have no say in the scores, and stay as they are: without a finite
+        sensitivity they would measure scores without error.
 
     Returns
     -------
@@ -70,18 +77,24 @@ def fit_jointly(
     factor = np.zeros((model.n_judges, model.n_judges))
     rows = ~model.X.involves_new & model.X.is_usable
     free, _ = model.masks(joint=True)
+    start = model.start(factor)
+    for m in np.flatnonzero(np.isin(X.judges, list(aside))).tolist():
+        rows[model.X.by_judge(m).rows] = False
+        free[model.layout.of_judge(m)] = False
     votes = rows & model.X.is_human
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
-    # Verdicts that scores and features separate have no finite sensitivity.
-    parameters, bounds = model.start(factor), _bounds(model, calibrator)
+    parameters, bounds = start.copy(), _bounds(model, calibrator)
     _rescale(model, parameters, votes)
+    judged = np.arange(model.at["sensitivity"].start, model.size)
+    held = judged[~free[judged]]
+    parameters[held] = start[held]
     minimum = model.minimum(parameters, factor, rows, free, tol=tol, bounds=bounds)
     parameters[free] = minimum.coef
     if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
     hessian = np.zeros((model.size, model.size))
     hessian[np.ix_(free, free)] = minimum.hessian
-    Placement.of(model, parameters, rows, hessian).check()
+    Placement.of(model, parameters, rows, hessian).check(alpha > 0)
     found = model.annotate(parameters, factor, X)
     assert found.scores is not None
     scores = np.where(X.is_new, X.scores, found.scores)

@@ -27,6 +27,9 @@ __all__ = ["Placement"]
 INVISIBLE = 1e-8
 """Eigenvalue of the information of unit diagonal at which a direction is invisible."""
 
+FAR = 25.0
+"""Score that no table of odds holds up: one comparison in 10^10 would go against it."""
+
 LOADED = 1e-3
 """Size of a score in an invisible direction, in the largest, from which it is named."""
 
@@ -98,9 +101,13 @@ class Placement:
             pairs,
         )
 
-    def check(self) -> None:
-        """Refuse a history that leaves scores, or their scale, undetermined."""
-        self._check_scale()
+    def check(self, shrunk: bool = False) -> None:
+        """Refuse a history that leaves scores, or their scale, undetermined.
+
+        Where scores are shrunk, the ridge limits their scale.
+        """
+        if not shrunk:
+            self._check_scale()
         self._check_rank()
 
     def _check_rank(self) -> None:
@@ -113,6 +120,7 @@ class Placement:
             self.models[self.old & (groups == g)] for g in np.unique(groups[self.old])
         ]
         if len(parts) == 1:
+            self._check_range()
             raise BattlesError(
                 f"The features tell models {names} apart so well that the rows do not "
                 "determine their scores; use fewer features or a simpler bias."
@@ -186,12 +194,25 @@ class Placement:
                 return True
         return False
 
+    def _check_range(self) -> None:
+        """Refuse scores that run away where votes and verdicts contradict."""
+        middle = np.median(self.scores[self.old])
+        far = self.old & (np.abs(self.scores - middle) > FAR)
+        if far.any():
+            raise BattlesError(
+                "Human votes and verdicts contradict each other so much that no finite "
+                f"scores fit them both: those of {self.models[far].tolist()[:5]} run "
+                "away, and the judges' sensitivities go to zero.",
+                advice=Advice(Remedy.FIT_IN_TWO_STEPS),
+            )
+
     def _check_scale(self) -> None:
         """Refuse votes that put no bound on the scale, or none but zero on it."""
         left, right, y = self.pairs[-1]
         delta = self.scores[left] - self.scores[right]
         against = np.where(delta > 0, 1.0 - y, y)[delta != 0]
-        if not (against > 0).any():
+        # Where all are equal there is no scale to limit.
+        if len(against) and not (against > 0).any():
             raise BattlesError(
                 "No human vote goes against the order of the scores that votes and "
                 "verdicts agree on: the votes put no limit on the scale of the scores.",

@@ -52,6 +52,12 @@ def one_ahead(rows):
     return FRAME.assign(winner=FRAME["winner"].mask(rows & meets("model-01"), first))
 
 
+def one_behind(rows):
+    """On these rows model-01, which judges put first, loses whenever it takes part."""
+    other = np.where(FRAME["model_a"] == "model-01", "model_b", "model_a")
+    return FRAME.assign(winner=FRAME["winner"].mask(rows & meets("model-01"), other))
+
+
 def favouring(rows):
     """On the other rows the side shown first wins half of what it would lose."""
     lucky = ~rows & (np.random.default_rng(3).random(len(FRAME)) < 0.5)
@@ -160,6 +166,7 @@ CASES = {
     Remedy.GIVE_GROUPS: (lambda: FRAME, "--groups topic"),
     Remedy.JOIN_GROUPS: (islands, TWO_STEP),
     Remedy.FIT_JOINTLY: (islands, TWO_STEP),
+    Remedy.FIT_IN_TWO_STEPS: (lambda: one_behind(HUMAN), ""),
     Remedy.VOTE_BETWEEN_GROUPS: (apart, "--historical-fit joint"),
     Remedy.BOUND_SCORES: (lambda: one_ahead(HUMAN), TWO_STEP),
     Remedy.ADD_VOTES: (lambda: ordered(HUMAN), TWO_STEP),

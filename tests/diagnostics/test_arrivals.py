@@ -18,12 +18,13 @@ from skanchor.simulation import simulate_battles
 NEW = "new-model"
 
 
-def look(data, y=None, item_effects=None, X=None):
+def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
     """The check after the plug-in, and the pipeline."""
     y = data.y if y is None else y
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=True),
-        debiaser="passthrough", item_effects=item_effects,
+        debiaser="passthrough", historical_fit=historical_fit,
+        item_effects=item_effects,
     )  # fmt: skip
     anchor.fit(data.X if X is None else X, y)
     known = anchor.comparisons_
@@ -45,10 +46,10 @@ def meets(X, model):
 
 def test_changes_equal_dense_algebra():
     data = small(item_sd=0.0, n_models=5)
-    found = look(data).changes
+    found = look(data, historical_fit="two-step").changes
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=True),
-        debiaser="passthrough", item_effects=None,
+        debiaser="passthrough", historical_fit="two-step", item_effects=None,
     )  # fmt: skip
     anchor.fit(data.X, data.y)
     X = anchor.comparisons_

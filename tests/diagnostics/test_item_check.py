@@ -23,6 +23,7 @@ def test_a_ridge_leaves_the_size_of_the_check():
         data = small(seed=seed, n_models=10, n_historical=2000, item_sd=0, rho=0.0)
         cubic = make_pipeline(StandardScaler(), PolynomialFeatures(3))
         anchor = AnchorPipeline(
+            historical_fit="two-step",
             calibrator=JudgeCalibrator(LinearBias(cubic, alpha=0.3)),
             debiaser="passthrough", item_effects=None,
         ).fit(data.X, data.y)  # fmt: skip
@@ -47,6 +48,7 @@ def test_ties_and_weights_enter_the_check_of_a_judge(rng):
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=False),
         cv=2, debiaser="passthrough", item_effects=None,
+        historical_fit="two-step",
     )  # fmt: skip
     anchor.fit(X, y, sample_weight=weight)
     rows = anchor.calibrator_.transform(anchor.btl_.transform(X))
@@ -107,7 +109,11 @@ def test_size_and_power_of_the_check():
             data = small(seed=seed, n_models=10, n_historical=4000, item_sd=item_sd)
             X = data.X[["model_a", "model_b", "judge"]] if item_sd else data.X
             anchor = AnchorPipeline(
-                cv=2, debiaser="passthrough", item_effects=None, random_state=0
+                cv=2,
+                debiaser="passthrough",
+                item_effects=None,
+                historical_fit="two-step",
+                random_state=0,
             ).fit(X, data.y)
             encoded = anchor.calibrator_.transform(anchor.btl_.transform(X))
             values.append(

@@ -26,7 +26,6 @@ from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     DiagnosticWarning,
-    InstabilityWarning,
     SeparationWarning,
     SkanchorWarning,
 )
@@ -132,6 +131,11 @@ see(
 )
 
 
+def assert_unsure(row):
+    assert row["standard_error"] > 1.0
+    assert (row["rank_low"], row["rank_high"]) == (1, 6)
+
+
 def far_features():
     frame = FRAME.copy()
     for side in "ab":
@@ -144,9 +148,10 @@ table(
     far_features,
     warns=[
         (DiagnosticWarning, "'judge-1': a feature .* outside the range .* in 100%"),
-        (InstabilityWarning, r"\['new-model'\] are not determined"),
     ],
-    check=infinite(NEW),
+    check=lambda anchor: (
+        infinite()(anchor), assert_unsure(anchor.leaderboard().loc[NEW]),
+    ),
 )  # fmt: skip
 
 

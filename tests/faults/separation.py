@@ -8,6 +8,7 @@ from faults.battles import (
     FIRST,
     FRAME,
     HUMAN,
+    LAST,
     NEW,
     fit,
     heard,
@@ -38,7 +39,10 @@ def unbeaten(anchor):
     infinite(FIRST)(anchor)
     # Far out, its rows say nothing of the others: the answer is as without it.
     assert anchor.leaderboard().index[0] == FIRST
-    rest = fit(wins(keep_rows(~meets(FIRST)), FIRST, HUMAN[~meets(FIRST)]))
+    rest = fit(
+        wins(keep_rows(~meets(FIRST)), FIRST, HUMAN[~meets(FIRST)]),
+        historical_fit="two-step",
+    )
     error = rest.standard_errors_[NEW]
     assert abs(rest.scores_[NEW] - anchor.scores_[NEW]) < 0.1 * error
     assert anchor.influence_.shape == (len(FRAME), 6)
@@ -51,6 +55,7 @@ def unbeaten(anchor):
         {"groups": np.arange(len(FRAME)) // 2},
         {"debiaser": "passthrough"},
     ):
+        params["historical_fit"] = "two-step"
         other, _ = heard(lambda p=params: fit(wins(FRAME, FIRST, HUMAN), **p))
         assert np.isinf(other.leaderboard().loc[FIRST, "standard_error"])
         p = other.win_probability(FRAME.drop(columns="winner"))
@@ -69,18 +74,57 @@ def two_groups(n_bridges=0, winner=None):
     return frame[rows].reset_index(drop=True)
 
 
+def placed_first(anchor):
+    infinite()(anchor)
+    assert anchor.leaderboard().index[0] == FIRST
+
+
+def judges_join(anchor):
+    infinite()(anchor)
+    # The order that all votes give.
+    known = fit(FRAME).leaderboard()["score"]
+    board = anchor.leaderboard()
+    assert np.corrcoef(board["score"], known.loc[board.index])[0, 1] > 0.9
+    # People say little of the distance between the groups, and the errors tell.
+    assert (
+        board.loc[FIRST, "standard_error"]
+        > 1.5 * (fit(FRAME).leaderboard().loc[FIRST, "standard_error"])
+    )
+
+
+TWO_STEP = {
+    "historical_fit": "two-step",
+    "flags": ("--historical-fit", "two-step"),
+}
 SEPARATED = [(SeparationWarning, r"Human votes bound"), (DataWarning, "left out")]
 table(
     "A model that never lost to people",
     lambda: wins(FRAME, FIRST, HUMAN),
+    check=placed_first,
+)
+table(
+    "A model that never lost to people, in two steps",
+    lambda: wins(FRAME, FIRST, HUMAN),
     warns=[(SeparationWarning, r"\['model-01'\] never lost"), SEPARATED[1]],
     check=unbeaten,
+    **TWO_STEP,
 )
 table(
     "A model that never won with people",
+    lambda: wins(FRAME, LAST, HUMAN, won=False),
+    check=infinite(),
+)
+table(
+    "The judges' first model never won with people",
+    lambda: wins(FRAME, FIRST, HUMAN, won=False),
+    raises=(BattlesError, r"contradict each other .*\['model-01'\] run away"),
+)
+table(
+    "A model that never won with people, in two steps",
     lambda: wins(FRAME, FIRST, HUMAN, won=False),
     warns=[(SeparationWarning, r"\['model-01'\] never won"), SEPARATED[1]],
     check=infinite(FIRST),
+    **TWO_STEP,
 )
 see(
     "A model that never lost, with a ridge on the scores",
@@ -96,18 +140,31 @@ table(
 table(
     "Two groups of models that no vote joins",
     two_groups,
-    raises=(DisconnectedError, r"2 separate groups.*model-03, .*\{model-01, model-02"),
+    check=judges_join,
 )
 table(
-    "Two groups that no vote joins, with disconnected='warn'",
+    "Two groups of models that no vote joins, in two steps",
+    two_groups,
+    raises=(DisconnectedError, r"2 separate groups.*model-03, .*\{model-01, model-02"),
+    **TWO_STEP,
+)
+table(
+    "Two groups that no vote joins, in two steps with disconnected='warn'",
     two_groups,
     warns=[(SeparationWarning, "2 separate groups .* centred on its own")],
     btl=BTLRegressor(disconnected="warn"),
+    historical_fit="two-step",
     cli=False,
 )
 table(
     "Two groups joined by a single vote",
     lambda: two_groups(1, 1.0),
+    check=judges_join,
+)
+table(
+    "Two groups joined by a single vote, in two steps",
+    lambda: two_groups(1, 1.0),
+    **TWO_STEP,
     warns=[(SeparationWarning, "is both beaten by and beating"), SEPARATED[1]],
     check=infinite(FIRST, "model-02"),
 )
@@ -116,7 +173,15 @@ table(
     lambda: FRAME.assign(
         winner=np.where(HUMAN, FRAME["model_a"] < FRAME["model_b"], FRAME["winner"])
     ),
+    raises=(BattlesError, "No human vote goes against .* the scale of the scores"),
+)
+table(
+    "A chain in which each model beats the next ones always, in two steps",
+    lambda: FRAME.assign(
+        winner=np.where(HUMAN, FRAME["model_a"] < FRAME["model_b"], FRAME["winner"])
+    ),
     raises=(BattlesError, "all historical models on one side only"),
+    **TWO_STEP,
 )
 
 

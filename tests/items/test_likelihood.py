@@ -19,6 +19,7 @@ def test_equals_the_dense_mixed_model(position, n_new_models):
         cv=3,
         item_effects=COVARIANCE,
         random_state=0,
+        historical_fit="two-step",
     ).fit(data.X, data.y)
     dense = DenseItems(
         data.X, data.y, anchor.models_, anchor.judges_, anchor.new_models_, position,
@@ -36,9 +37,13 @@ def test_equals_the_dense_mixed_model(position, n_new_models):
 
 def test_zero_covariance_is_the_paper_s_interval():
     data = small(item_sd=0.0)
-    paper = AnchorPipeline(cv=4, random_state=0, item_effects=None)
+    paper = AnchorPipeline(
+        cv=4, historical_fit="two-step", random_state=0, item_effects=None
+    )
     paper.fit(data.X, data.y)
-    zero = AnchorPipeline(cv=4, random_state=0, item_effects=np.zeros((2, 2)))
+    zero = AnchorPipeline(
+        cv=4, historical_fit="two-step", random_state=0, item_effects=np.zeros((2, 2))
+    )
     zero.fit(data.X, data.y)
     assert_allclose(zero.scores_, paper.scores_, atol=1e-5)
     assert_allclose(zero.standard_errors_, paper.standard_errors_, rtol=1e-5)

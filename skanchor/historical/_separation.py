@@ -1,0 +1,47 @@
+"""Judges that the scores separate: they have no finite sensitivity to fit jointly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skanchor._numerics.separation import separation_of
+from skanchor.items import ItemLikelihood, differences
+from skanchor.judges import JudgeCalibrator
+from skanchor.sample import Sample
+
+__all__ = ["separated_judges"]
+
+
+def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:
+    """Judges whose historical verdicts the score difference helps to separate.
+
+    Only a judge whose sensitivity lies on its bound may be one. The rows carry the
+    scores.
+    """
+    known = calibrator.sensitivities_
+    at_bound = set(known.index[known.isin(calibrator.sensitivity_bounds)])
+    if not at_bound:
+        return frozenset()
+    X = sample.X
+    assert X.scores is not None
+    scores = np.where(X.is_new, 0.0, X.scores)
+    scored = sample.with_battles(X.with_columns(scores=scores))
+    model = ItemLikelihood(scored, calibrator, deviating=False)
+    usable = model.X.is_usable & ~model.X.involves_new & (model.weight > 0)
+    found = []
+    for m, judge in enumerate(X.judges.tolist()):
+        if judge not in at_bound:
+            continue
+        cut, span = model.X.by_judge(m), model.spans[m]
+        columns = [differences(scores, cut)[:, None]]
+        if model.layout.has_positions:
+            columns.append(cut.order[:, None])
+        if span is not None:
+            columns.append(span)
+        used = usable[cut.rows]
+        split = separation_of(np.hstack(columns)[used], model.y[cut.rows][used])
+        if 0 in split.columns:
+            found.append(judge)
+    return frozenset(found)
