@@ -79,7 +79,9 @@ def test_pipeline_chooses_once_and_reports():
     data = battles(2)
     auto = AutoBias(["linear", QUICK])
     anchor = AnchorPipeline(
-        calibrator=JudgeCalibrator({"judge-1": auto, "judge-2": "linear"}),
+        calibrator=JudgeCalibrator(
+            {"judge-1": auto, "judge-2": "linear"}, position_effect=False
+        ),
         cv=3,
         random_state=0,
     ).fit(data.X, data.y)
@@ -92,7 +94,9 @@ def test_pipeline_chooses_once_and_reports():
     learner = anchor.debiaser_.learner["judge-1"]
     assert isinstance(learner, type(anchor.calibrator_.biases_["judge-1"]))
     plain = AnchorPipeline(
-        calibrator=JudgeCalibrator({"judge-1": learner, "judge-2": "linear"}),
+        calibrator=JudgeCalibrator(
+            {"judge-1": learner, "judge-2": "linear"}, position_effect=False
+        ),
         cv=anchor.fold_plan_,
     ).fit(data.X, data.y)
     assert_allclose(plain.scores_, anchor.scores_, atol=1e-9)
@@ -186,7 +190,7 @@ class Broken(BaseEstimator):
     [
         ("nan", "judge 'judge-1', Broken, returned .* not finite"),
         ("short", r"judge 'judge-1', Broken, returned shape \(3,\)"),
-        ("coef", "judge 'judge-1', Broken, must store 1 finite"),
+        ("coef", "judge 'judge-1', Broken, must store 2 finite"),
         ("riesz", "learner of the Riesz weights returned NaN"),
     ],
 )

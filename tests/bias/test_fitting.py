@@ -45,6 +45,7 @@ def test_derived_seeds_include_those_of_parts():
 def test_every_fold_draws_anew():
     data = simulate_battles(600, 100, random_state=0)
     options = {"cv": 2, "n_repeats": 2, "item_effects": None, "random_state": 0}
+    options["historical_fit"] = "two-step"
     heard = []
 
     class Seeded(Wrapped):

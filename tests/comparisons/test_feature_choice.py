@@ -141,6 +141,8 @@ def test_the_result_knows_what_was_used(anchor):
         "features": ["length", "markdown"],
         "ignored": ["score_a", "score_b"],
         "groups": "prompt_id",
+        "weights": None,
+        "counted": False,
     }
 
 
