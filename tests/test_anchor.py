@@ -271,6 +271,7 @@ def test_copies_in_one_group_equal_integer_weights():
     assert_allclose(again.standard_errors_, anchor.standard_errors_, rtol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_groups_stay_whole_and_square_their_total(rng):
     data = small()
     groups = rng.integers(0, 200, len(data.y))

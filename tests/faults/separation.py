@@ -26,6 +26,7 @@ from skanchor import (
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
+    DiagnosticWarning,
     DisconnectedError,
     SeparationWarning,
 )
@@ -105,7 +106,11 @@ table(
 table(
     "A model that never lost to people, in two steps",
     lambda: wins(FRAME, FIRST, HUMAN),
-    warns=[(SeparationWarning, r"\['model-01'\] never lost"), SEPARATED[1]],
+    warns=[
+        (SeparationWarning, r"\['model-01'\] never lost"),
+        SEPARATED[1],
+        (DiagnosticWarning, r"has \d+ human votes"),
+    ],
     check=unbeaten,
     **TWO_STEP,
 )
