@@ -43,9 +43,9 @@ SEPARATED = 1e-9
 _STEP = 4096
 """Rows of a step in sums over influence values."""
 
-_ROWS_PER_MODEL = 4
-"""Rows of a source by model, beyond which a product of its sums by pair of models is
-less work than that of all influence values."""
+_MODELS, _ROWS_PER_MODEL = 100, 4
+"""Models, and rows of a source by model, from which a product of its sums by pair of
+models is less work than that of all influence values."""
 
 _CELLS = 1 << 22
 """Influence values that are held at a time."""
@@ -130,7 +130,8 @@ class RowEvidence:
         rest = np.zeros(len(X), dtype=bool)
         rest[self.held_out] = True
         found = []
-        if limit is None and self.sample.groups is None:
+        many = len(X.models) >= _MODELS
+        if many and limit is None and self.sample.groups is None:
             residual = self._residuals()
             for m in range(PEOPLE, len(X.judges)):
                 rows = X.by_judge(m).rows

@@ -130,6 +130,7 @@ def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
     )
     found = []
     for least in (0, 10**9):
+        monkeypatch.setattr("skanchor.riesz._evidence._MODELS", 2)
         monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", least)
         anchor = AnchorPipeline(
             calibrator=JudgeCalibrator(position_effect=position),
