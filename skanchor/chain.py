@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -41,6 +41,7 @@ __all__ = [
     "Chain",
     "History",
     "Stages",
+    "add_item_effects",
     "complete",
     "fit_arrivals",
     "fit_history",
@@ -149,6 +150,9 @@ class Chain:
         ):
             flags[[place[model] for model in models[at_bound].tolist()]] = True
         return flags
+
+
+Fitted = TypeVar("Fitted", History, Chain)
 
 
 def fit_stages(
@@ -374,6 +378,46 @@ def _step_jointly(
     return replace(again, aside=aside)
 
 
+def add_item_effects(
+    stages: Stages,
+    known: Fitted,
+    sample: Sample,
+    items: ItemCovariance | None,
+    start: Chain | None = None,
+) -> Fitted:
+    """Fit the item effects beside judges and new scores, where there are any.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    known : History or Chain
+        Fitted without item effects.
+    sample : Sample
+        Outcomes, weights and groups of its rows.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
+    start : Chain, optional
+        What :func:`complete` returned for nearly the same rows.
+
+    Returns
+    -------
+    History or Chain
+        As ``known``.
+    """
+    if items is None:
+        return known
+    near = None if start is None else (start.X, start.calibrator)
+    X, calibrator = fit_deviations(
+        sample.with_battles(known.X),
+        known.calibrator,
+        items.covariance,
+        near,
+        joint=stages.fits_jointly(known.X),
+    )
+    return replace(known, X=X, calibrator=calibrator)
+
+
 def complete(
     stages: Stages,
     plugged: Chain,
@@ -403,24 +447,15 @@ def complete(
     -------
     Chain
     """
-    X, calibrator = plugged.X, plugged.calibrator
-    if items is not None:
-        near = None if start is None else (start.X, start.calibrator)
-        X, calibrator = fit_deviations(
-            sample.with_battles(X),
-            calibrator,
-            items.covariance,
-            near,
-            joint=stages.fits_jointly(X),
-        )
-    debiaser = None
+    chain = add_item_effects(stages, plugged, sample, items, start)
+    X, calibrator, debiaser = chain.X, chain.calibrator, None
     if stages.debiaser is not None:
         debiaser = clone(stages.debiaser)
         debiaser.learner = calibrator.follow(debiaser.learner)
         if start is None:
             _warn_of_narrow_weights(calibrator, debiaser)
         debiaser.fit_sample(sample.with_battles(X), seed_offset=seed_offset)
-    return replace(plugged, calibrator=calibrator, X=X, debiaser=debiaser)
+    return replace(chain, debiaser=debiaser)
 
 
 def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:

@@ -18,13 +18,20 @@ from sklearn.base import clone
 
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
-from skanchor.chain import Chain, History, Stages, fit_arrivals, fit_history
+from skanchor.chain import (
+    Chain,
+    History,
+    Stages,
+    add_item_effects,
+    fit_arrivals,
+    fit_history,
+)
 from skanchor.comparisons import Comparisons
 from skanchor.comparisons.labels import positions
 from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import LearnerError, located
 from skanchor.folds import FoldPlan, training_weights
-from skanchor.items import ItemCovariance, fit_deviations
+from skanchor.items import ItemCovariance
 from skanchor.judges import JudgeCalibrator
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner, weight_learners
 from skanchor.sample import Sample
@@ -135,17 +142,14 @@ class KeptFold:
         sample = arrivals.weighted(training)
         known = History(self.btl, self.calibrator, self._annotate(sample.X))
         plugged = fit_arrivals(stages, known, sample)
-        X, calibrator = plugged.X, self.calibrator
-        if items is not None:
-            X, calibrator = fit_deviations(
-                sample.with_battles(X), calibrator, items.covariance
-            )
+        chain = add_item_effects(stages, plugged, sample, items)
+        X = chain.X
         rows = RowEvidence.of(arrivals.with_battles(X), training, held_out)
         places = positions(self.X.models, X.models)
         evidence = [self.sums.spread(places, len(X.models)), rows]
         assert stages.debiaser is not None
         debiaser = clone(stages.debiaser).fit_evidence(X, evidence, self.learners)
-        chain = replace(plugged, X=X, calibrator=calibrator, debiaser=debiaser)
+        chain = replace(chain, debiaser=debiaser)
         sums = debiaser.influence_sums(evidence)
         return chain, FoldFit.of(chain, sums, chain.without_rows())
 
@@ -267,13 +271,5 @@ def _keep_fold(
     with located(f"Fold {number}"):
         training = full.sample.weighted(training_weights(full.sample, train))
         known = fit_history(full.stages, training, full.plugged, seed_offset)
-        if full.items is not None:
-            X, calibrator = fit_deviations(
-                training.with_battles(known.X),
-                known.calibrator,
-                full.items.covariance,
-                (full.chain.X, full.chain.calibrator),
-                joint=full.stages.fits_jointly(known.X),
-            )
-            known = History(known.btl, calibrator, X)
+        known = add_item_effects(full.stages, known, training, full.items, full.chain)
         return KeptFold.of(full.stages, known, full.sample, training.weight, test)

@@ -136,7 +136,7 @@ def test_kept_sums_and_arrivals_are_the_cross_fit_of_all_rows(
     history, arrivals, early, late = split(sample, plans)
     kept = KeptHistory.of(fit(stages, history, items), early)
     placed = kept.place(arrivals, late)
-    X = kept._admit(arrivals).X
+    X = placed.influence.sample.X
     apart, apart_parts = ranked(X, placed)
 
     assert apart.is_new.sum() == 2

@@ -144,8 +144,8 @@ class JudgeCalibrator(ComparisonEstimator):
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
             if historical[cut.rows].any():
-                displays[judge] = display = Display.of(
-                    X, cut, historical[cut.rows], sample.weight[cut.rows] > 0
+                displays[judge] = display = Display(
+                    cut, X.is_new, historical[cut.rows], sample.weight[cut.rows] > 0
                 )
                 counts = np.where(historical[cut.rows], sample.weight[cut.rows], 0.0)
                 columns = [delta[cut.rows]]

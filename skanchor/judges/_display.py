@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,61 +16,68 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import last_stage
-from skanchor.comparisons import Comparisons, JudgeRows
+from skanchor.comparisons import JudgeRows
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
 __all__ = ["Display", "favour_of_a_side"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Display:
-    """The display order of one judge's rows that count.
+    """The display order of one judge's rows, read as far as it is asked for.
 
     Attributes
     ----------
-    turned : ndarray of shape (n_historical,)
-        Order of the historical rows, turned so that the earlier label comes first.
-    seen : ndarray of shape (n_arrivals,)
-        Order of the arrival rows, turned so that the new model comes first.
-    is_varied : bool
-        Whether no ranking of the models says which of them the historical rows show
-        first.
-    is_told : bool
-        Whether the table says more of the display than that it is the column order.
+    cut : JudgeRows
+        The rows of the judge.
+    is_new : ndarray of shape (n_models,)
+        New models.
+    historical, counted : ndarray of shape (n_rows,)
+        Which rows are historical, and which count.
     """
 
-    turned: Array
-    seen: Array
-    is_varied: bool
-    is_told: bool
+    cut: JudgeRows
+    is_new: NDArray[np.bool_]
+    historical: NDArray[np.bool_]
+    counted: NDArray[np.bool_]
 
-    @classmethod
-    def of(
-        cls,
-        X: Comparisons,
-        cut: JudgeRows,
-        historical: NDArray[np.bool_],
-        counted: NDArray[np.bool_],
-    ) -> Display:
-        """Read the rows of a judge, of which some are historical and some count."""
-        turned = np.where(cut.left < cut.right, cut.order, -cut.order)[historical]
-        new = np.append(X.is_new, False)
-        arrival = (new[cut.left] ^ new[cut.right]) & counted
-        seen = np.where(new[cut.left], cut.order, -cut.order)[arrival]
-        known = historical & (cut.order != 0)
+    @cached_property
+    def turned(self) -> Array:
+        """Order of historical rows, turned so that the earlier label comes first."""
+        cut = self.cut
+        return np.where(cut.left < cut.right, cut.order, -cut.order)[self.historical]
+
+    @cached_property
+    def seen(self) -> Array:
+        """Order of arrival rows, turned so that the new model comes first."""
+        cut, new = self.cut, np.append(self.is_new, False)
+        arrival = (new[cut.left] ^ new[cut.right]) & self.counted
+        return np.where(new[cut.left], cut.order, -cut.order)[arrival]
+
+    @cached_property
+    def is_varied(self) -> bool:
+        """Whether no ranking of the models says which the historical rows show first.
+
+        A ranking has no cycle, so that each model is a component of its own.
+        """
+        cut = self.cut
+        known = self.historical & (cut.order != 0)
         ahead = cut.order[known] > 0
         left, right = cut.left[known], cut.right[known]
         first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
         first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
-        # A ranking has no cycle, so that each model is a component of its own.
-        is_varied = count_components(first)[1] < cut.n_models
-        return cls(turned, seen, is_varied, bool((cut.order[counted] != 1).any()))
+        return count_components(first)[1] < cut.n_models
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the table says more than that the display is the column order."""
+        return bool((self.cut.order[self.counted] != 1).any())
 
     @property
     def is_known(self) -> bool:
         """Whether the display order of any historical row is known."""
-        return bool(self.turned.any())
+        return bool(self.cut.order[self.historical].any())
 
     def check(self, judge: Any) -> None:
         """Refuse a position effect that the historical rows cannot tell apart."""
