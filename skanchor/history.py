@@ -18,19 +18,13 @@ from sklearn.base import clone
 
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
-from skanchor.chain import (
-    Chain,
-    History,
-    Stages,
-    add_item_effects,
-    fit_arrivals,
-    fit_history,
-)
+from skanchor.chain import Chain, Stages, add_item_effects, fit_arrivals
 from skanchor.comparisons import Comparisons
 from skanchor.comparisons.labels import positions
 from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import LearnerError, located
 from skanchor.folds import FoldPlan, training_weights
+from skanchor.historical import History, fit_history
 from skanchor.items import ItemCovariance
 from skanchor.judges import JudgeCalibrator
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner, weight_learners

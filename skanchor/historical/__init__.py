@@ -1,4 +1,4 @@
-"""The joint historical fit: votes and verdicts decide the old scores together.
+"""The historical rows fitted: scores of the old models, and the judges beside them.
 
 The two-step fit takes scores from human votes alone and calibrates judges against
 them as if they were the truth. The joint fit minimises the loss of all rows without a
@@ -6,14 +6,7 @@ new model over everything at once, so that judges help to place the old models; 
 alone still fix the scale.
 """
 
-from skanchor.historical._fit import EXACT, NEAR, fit_jointly
+from skanchor.historical._history import History, fit_history
 from skanchor.historical._identification import Placement
-from skanchor.historical._separation import separated_judges
 
-__all__ = [
-    "EXACT",
-    "NEAR",
-    "Placement",
-    "fit_jointly",
-    "separated_judges",
-]
+__all__ = ["History", "Placement", "fit_history"]
