@@ -125,9 +125,7 @@ class Inference:
             self.check,
             arrivals,
         )
-        historical = historical_table(
-            full.sample.with_battles(X), chain.btl, calibrated=not chain.is_joint
-        )
+        historical = historical_table(fitted, chain.btl, calibrated=not chain.is_joint)
         return replace(result, diagnostics=replace(diagnostics, historical=historical))
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
