@@ -76,6 +76,13 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument(
+        "--ties",
+        choices=["half", "drop"],
+        default="half",
+        help="what becomes of ties: half a win for either side, or left out, which "
+        "gives the scores of decided votes (default: %(default)s)",
+    )
+    parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
 
@@ -98,6 +105,7 @@ def _rank(options: argparse.Namespace) -> None:
         random_state=options.seed,
         verbose=int(is_watched()),
         weights=meaning,
+        ties=options.ties,
     )
     pipeline.fit(X, y, sample_weight=weight, groups=groups_of(X, options))
     deliver(pipeline, options)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
-from skanchor.exceptions import DiagnosticWarning
+from skanchor.diagnostics._ties import PEOPLE, apart_from_people
+from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import warn
 
 __all__ = ["Diagnostics"]
@@ -97,6 +98,12 @@ class Diagnostics:
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
         differences by which judges are calibrated, in their own (warns above .03).
+    ties : DataFrame
+        By source, ``"human"`` and the judges: ``rows``, ``ties``, ``both_bad``, and
+        ``level``, by how much the log-odds of a tie rise with the mean score of the
+        two models, with its ``level_error``. Where a judge's level differs from that of
+        people by more than .2 and three standard errors, it warns: half-wins then bend
+        the scale.
     grouped : bool
         Whether rows depend on each other by group.
     coverage : float or None
@@ -115,6 +122,7 @@ class Diagnostics:
     arrivals: ArrivalCheck
     scale_z: float = np.nan
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
+    ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
     coverage: float | None = None
     covered: float | None = None
@@ -135,7 +143,7 @@ class Diagnostics:
                 *self._about_judges(),
                 *self._about_thin_models(),
                 *self._about_information(), *self._about_overlap(),
-                *self._about_new_models(), *self._about_changes(),
+                *self._about_new_models(), *self._about_changes(), *self._about_ties(),
                 *self.disagreements()]  # fmt: skip
 
     def _about_item_effects(self) -> Iterator[str]:
@@ -250,6 +258,20 @@ class Diagnostics:
                 f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
             )
 
+    def _about_ties(self) -> Iterator[str]:
+        apart = apart_from_people(self.ties)
+        if len(apart):
+            people = self.ties.loc[PEOPLE, "level"]
+            judge = apart.abs().idxmax()
+            others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
+            yield (
+                "The log-odds of a tie rise with the level of both models by "
+                f"{people:+.2f} a logit where people vote, by "
+                f"{people + apart[judge]:+.2f} with judge {judge!r}{others}: as ties "
+                "count for half a win, scores of new models far up or down the board "
+                "may be off."
+            )
+
     def disagreements(self) -> list[str]:
         """Say about which new models the judges disagree, and what was done."""
         table = self.arrivals.models
@@ -271,4 +293,6 @@ class Diagnostics:
         """Warn of the thresholds crossed, in one warning."""
         said = self.messages()
         if said:
-            warn(DiagnosticWarning(" ".join(said)))
+            apart = len(apart_from_people(self.ties)) > 0
+            advice = [Advice(Remedy.COMPARE_WITHOUT_TIES)] if apart else []
+            warn(DiagnosticWarning(" ".join(said), advice=advice))
