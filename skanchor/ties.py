@@ -80,9 +80,7 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             f"Every {what} is a tie: with ties left out there is nothing to fit.",
             advice=advice,
         )
-    voted, decided = (
-        X.rows.appearances(rows) > 0 for rows in (votes, votes & ~tied)
-    )
+    voted, decided = (X.rows.appearances(rows) > 0 for rows in (votes, votes & ~tied))
     models = X.models[voted & ~decided].tolist()
     if models:
         warn(

@@ -2,8 +2,8 @@
 
 Ties that count as half a win multiply the log-odds of a source by a constant, which a
 judge's sensitivity absorbs, as long as they depend on the difference of two scores
-alone. Where the rate of ties depends on how good both models are, too, and otherwise for
-people than for judges, the constant differs along the board.
+alone. Where the rate of ties depends on how good both models are, too, and otherwise
+for people than for judges, the constant differs along the board.
 """
 
 from __future__ import annotations

@@ -112,6 +112,17 @@ def sure():
     return FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1 & ~meets(NEW), better))
 
 
+def unlike_ties():
+    """People tie where both models are bad, judges where both are good."""
+    human = FRAME[HUMAN]
+    btl = BTLRegressor().fit(human.drop(columns="winner"), human["winner"])
+    known = ~meets(NEW)
+    total = FRAME["model_a"].map(btl.scores_) + FRAME["model_b"].map(btl.scores_)
+    rare = FRAME.index % 5 > 0
+    ties = known & np.where(HUMAN, total < 0, total > 0) & rare
+    return FRAME.assign(winner=FRAME["winner"].mask(ties, "tie"))
+
+
 CASES = {
     Remedy.RENAME_COLUMNS: (
         lambda: FRAME.rename(columns={"model_a": "left"}),
@@ -155,6 +166,11 @@ CASES = {
         ).assign(winner=lambda frame: frame["winner"].mask(frame.index == 5, 2)),
         "",
     ),
+    Remedy.KEEP_TIES: (
+        lambda: FRAME.assign(winner=FRAME["winner"].mask(HUMAN, "tie")),
+        "--ties drop",
+    ),
+    Remedy.COMPARE_WITHOUT_TIES: (unlike_ties, ""),
     Remedy.SPLIT_BY_SOURCE: (lambda: FRAME[HUMAN], ""),
     Remedy.CHOOSE_NEW_MODELS: (lambda: FRAME[HUMAN], ""),
     Remedy.ADD_NEW_MODELS: (lambda: FRAME, "--new model-01"),
