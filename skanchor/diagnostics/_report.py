@@ -93,7 +93,9 @@ class Diagnostics:
     arrivals : ArrivalCheck
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
-        below .01, and widens the interval). The attributes of each are columns.
+        below .01, and widens the interval); whether a judge's log-odds are in
+        proportion to score differences, ``arrivals.curvature`` (warns below .01). The
+        attributes of each are columns.
     historical : DataFrame
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
@@ -143,7 +145,8 @@ class Diagnostics:
                 *self._about_judges(),
                 *self._about_thin_models(),
                 *self._about_information(), *self._about_overlap(),
-                *self._about_new_models(), *self._about_changes(), *self._about_ties(),
+                *self._about_new_models(), *self._about_changes(),
+                *self._about_curvature(), *self._about_ties(),
                 *self.disagreements()]  # fmt: skip
 
     def _about_item_effects(self) -> Iterator[str]:
@@ -256,6 +259,23 @@ class Diagnostics:
                 f"{who} {what} on the rows of new models {than} history (p = "
                 f"{row['p_adjusted']:.1g}), as if version or prompt had changed: taken "
                 f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
+            )
+
+    def _about_curvature(self) -> Iterator[str]:
+        table = self.arrivals.curvature
+        for judge, row in table[table["p_adjusted"] < CHANGED].iterrows():
+            how = "less" if row["value"] > 0 else "more"
+            moved = (
+                f": taken into account, that moves {row['model']!r} by "
+                f"{row['shift']:+.2f}"
+                if np.isfinite(row["shift"])
+                else ""
+            )
+            yield (
+                f"Judge {judge!r} tells models that are far apart {how} sharply than "
+                "its verdicts on close ones let expect (p = "
+                f"{row['p_adjusted']:.1g}), where log-odds in proportion to the score "
+                f"difference are supposed{moved}."
             )
 
     def _about_ties(self) -> Iterator[str]:
