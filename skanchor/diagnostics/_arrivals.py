@@ -18,6 +18,7 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 
 from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.sums import local_gram
 from skanchor._numerics.system import RieszSystem
@@ -147,7 +148,7 @@ class _JudgeSums:
             # A side shown first throughout is the score of who is shown there.
             shown = np.zeros(len(cut))
         slope = X.sensitivities[m]
-        tested = [slope * arrival * delta, shown, slope * _bend(delta)]
+        tested = [slope * arrival * delta, shown, slope * bend(delta)]
         blocks = [np.column_stack([delta, cut.order, *tested])]
         known = np.where(arrival, 0.0, weight)
         stage = last_stage(learner, cut.pairs, known)
@@ -284,11 +285,6 @@ def _most_moved(X: Comparisons, shift: Array) -> tuple[Any, float]:
         return None, np.nan
     most = int(np.argmax(np.abs(shift)))
     return X.models[X.is_new][most], float(shift[most])
-
-
-def _bend(delta: Array) -> Array:
-    """Derivative of ``sinh(b asinh(delta)) / b`` by -log b at b = 1."""
-    return np.asarray(delta - np.sqrt(1.0 + delta**2) * np.arcsinh(delta))
 
 
 def _curvature(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
