@@ -94,8 +94,8 @@ class Diagnostics:
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
         below .01, and widens the interval); whether a judge's log-odds are in
-        proportion to score differences, ``arrivals.curvature`` (warns below .01). The
-        attributes of each are columns.
+        proportion to score differences, ``arrivals.curvature`` (warns below .01, unless
+        ``allows_curves``). The attributes of each are columns.
     historical : DataFrame
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
@@ -108,6 +108,8 @@ class Diagnostics:
         the scale.
     grouped : bool
         Whether rows depend on each other by group.
+    allows_curves : bool
+        Whether the correction allows for curved scales of the judges.
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -126,6 +128,7 @@ class Diagnostics:
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
     ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
+    allows_curves: bool = False
     coverage: float | None = None
     covered: float | None = None
 
@@ -262,8 +265,7 @@ class Diagnostics:
             )
 
     def _about_curvature(self) -> Iterator[str]:
-        table = self.arrivals.curvature
-        for judge, row in table[table["p_adjusted"] < CHANGED].iterrows():
+        for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
             moved = (
                 f": taken into account, that moves {row['model']!r} by "
@@ -277,6 +279,11 @@ class Diagnostics:
                 f"{row['p_adjusted']:.1g}), where log-odds in proportion to the score "
                 f"difference are supposed{moved}."
             )
+
+    def _curved(self) -> pd.DataFrame:
+        """Judges whose scales are curved, where straight ones are supposed."""
+        table = self.arrivals.curvature
+        return table[(table["p_adjusted"] < CHANGED) & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
         apart = apart_from_people(self.ties)
@@ -313,6 +320,9 @@ class Diagnostics:
         """Warn of the thresholds crossed, in one warning."""
         said = self.messages()
         if said:
-            apart = len(apart_from_people(self.ties)) > 0
-            advice = [Advice(Remedy.COMPARE_WITHOUT_TIES)] if apart else []
+            advice = []
+            if len(self._curved()):
+                advice.append(Advice(Remedy.ALLOW_CURVES))
+            if len(apart_from_people(self.ties)):
+                advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
             warn(DiagnosticWarning(" ".join(said), advice=advice))

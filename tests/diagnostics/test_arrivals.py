@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.special import expit
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.diagnostics import check_arrivals
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.items import dispersions
@@ -157,6 +157,10 @@ def test_a_curved_judge_is_named():
         table = anchor.result_.diagnostics.arrivals.curvature
         assert table["p_value"].idxmin() == "judge-1"
         assert (table.loc["judge-1", "value"] > 0) == (how == "less")
+    curved = RieszDebiaser("calibrator", judge_scale="curved")
+    # Nothing is told where curves are allowed for: a warning would be an error.
+    anchor.set_params(debiaser=curved).fit(X, y)
+    assert anchor.result_.diagnostics.allows_curves
 
 
 def test_a_historical_leaderboard_has_curvature_but_no_shift():
