@@ -37,6 +37,7 @@ from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import WEIGHTS, Sample
+from skanchor.ties import TIES
 from skanchor.treatments import choose_treatments, leaves_items_out
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
@@ -103,6 +104,11 @@ class AnchorPipeline(RankingEstimator):
         speak of its rows, ``np.repeat(np.arange(len(X)), sample_weight)``. So a row
         is divided over the folds by count. With ``"importance"`` a row of
         weight two is one outcome that counts twice.
+    ties : {"half", "drop"}, default="half"
+        What becomes of ties. With ``"half"`` each is half a win for either side, and
+        scores are on the half-win scale: those that a fit to people's votes with ties
+        counted so would give. With ``"drop"`` rows of ties count for nothing, and
+        scores, on a wider scale, are log-odds of a decided vote.
 
     Attributes
     ----------
@@ -197,6 +203,7 @@ class AnchorPipeline(RankingEstimator):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
         "weights": [StrOptions(set(WEIGHTS))],
+        "ties": [StrOptions(set(TIES))],
     }
 
     def __init__(
@@ -215,6 +222,7 @@ class AnchorPipeline(RankingEstimator):
         verbose: int = 0,
         unseen: str = "warn",
         weights: str = "importance",
+        ties: str = "half",
     ):
         self.btl = btl
         self.calibrator = calibrator
@@ -230,6 +238,7 @@ class AnchorPipeline(RankingEstimator):
         self.verbose = verbose
         self.unseen = unseen
         self.weights = weights
+        self.ties = ties
 
     # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
@@ -332,7 +341,9 @@ class AnchorPipeline(RankingEstimator):
         Returns
         -------
         DataFrame
-            By judge: ``rows``, ``ties`` (outcomes of exactly one half),
+            By judge: ``rows``, ``ties`` (outcomes of exactly one half; also where they
+            are left out, and then not among the rows), ``both_bad`` (ties that call
+            both responses bad),
             ``first_side_rate`` (how often the side shown first is preferred),
             ``agreement`` (how often the judge's verdict on historical rows points to
             the model with the higher final score), ``sensitivity``,

@@ -126,7 +126,12 @@ class Inference:
             arrivals,
         )
         historical = historical_table(fitted, chain.btl, calibrated=not chain.is_joint)
-        return replace(result, diagnostics=replace(diagnostics, historical=historical))
+        diagnostics = replace(
+            diagnostics,
+            historical=historical,
+            allows_curves=debiaser.judge_scale == "curved",
+        )
+        return replace(result, diagnostics=diagnostics)
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)

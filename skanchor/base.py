@@ -24,6 +24,7 @@ from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample, check_weight, counts_rows, warn_of_counts
+from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ComparisonEstimator"]
@@ -126,7 +127,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
-                self.fit_sample(sample)
+                self.fit_sample(treat_ties(sample, drop=drops_ties(self)))
         except BaseException:
             # An interrupt, too, leaves no half-fitted estimator behind.
             self._forget()
@@ -397,6 +398,8 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         weight = check_weight(sample_weight, encoded)
         known = self._annotate(encoded)
         rows = self._scored_rows(known) & known.is_usable & (weight > 0)
+        if drops_ties(self):
+            rows &= values != 0.5
         read = rows & np.isfinite(known.logits())
         if not read.any():
             _refuse_blanks(known, rows)

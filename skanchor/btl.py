@@ -31,6 +31,7 @@ from skanchor.exceptions import (
 )
 from skanchor.sample import WEIGHTS, Sample
 from skanchor.score_errors import GroupedVotes, ScoreErrors
+from skanchor.ties import TIES
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
@@ -70,6 +71,11 @@ class BTLRegressor(ComparisonEstimator):
     weights : {"importance", "frequency"}, default="importance"
         What ``sample_weight`` is: with ``"frequency"`` a number of equal votes, for the
         covariance of the table that lists them all. Scores are the same.
+    ties : {"half", "drop"}, default="half"
+        What becomes of ties: half a win for either side, or rows that count for
+        nothing. The scores are then log-odds of a decided vote, on a wider scale. A
+        method that has no such parameter takes that of its ``BTLRegressor``, for all
+        rows.
 
     Attributes
     ----------
@@ -99,7 +105,8 @@ class BTLRegressor(ComparisonEstimator):
     Notes
     -----
     Solves eq:human-estimation-v2 from the K x K win counts, so the cost of a step does
-    not depend on the number of votes. Ties enter as half a win and one row.
+    not depend on the number of votes. Ties enter as half a win and one row, or not at
+    all.
 
     Examples
     --------
@@ -123,6 +130,7 @@ class BTLRegressor(ComparisonEstimator):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions(set(WEIGHTS))],
+        "ties": [StrOptions(set(TIES))],
     }
 
     def __init__(
@@ -136,6 +144,7 @@ class BTLRegressor(ComparisonEstimator):
         tol: float = 1e-10,
         max_iter: int = 100,
         weights: str = "importance",
+        ties: str = "half",
     ):
         self.alpha = alpha
         self.score_bound = score_bound
@@ -145,6 +154,7 @@ class BTLRegressor(ComparisonEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.weights = weights
+        self.ties = ties
 
     def _fit(
         self,

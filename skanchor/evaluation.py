@@ -25,6 +25,7 @@ from skanchor.exceptions import (
 from skanchor.folds import run_plan
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Sample, counts_rows, warn_of_counts
+from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["leave_one_model_out"]
@@ -121,6 +122,7 @@ def leave_one_model_out(
         counted = counts_rows(estimator) if weights is None else weights == "frequency"
         if not counted:
             warn_of_counts(sample)
+        sample = treat_ties(sample, drop=drops_ties(estimator))
         sample, human = _true_scores(sample, counted)
     log.issue()
     battles = sample.X

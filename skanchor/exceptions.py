@@ -94,6 +94,11 @@ class Remedy(Enum):
         "there is no probability of a tie. metrics.log_loss_scorer scores with ties, "
         "and win_probability counts one as half a win."
     )
+    KEEP_TIES = "Count them as half a win: ties='half'."
+    ALLOW_CURVES = (
+        "Compare with debiaser=RieszDebiaser('calibrator', judge_scale='curved')."
+    )
+    COMPARE_WITHOUT_TIES = "Compare with ties='drop'."
     SPLIT_BY_SOURCE = (
         "In a cross-validation, split with SourceKFold, which keeps rows of every "
         "source in training; learning_curve needs shuffle=True as well."

@@ -27,7 +27,7 @@ from skanchor.folds import FoldPlan, training_weights
 from skanchor.historical import History, fit_history
 from skanchor.items import ItemCovariance
 from skanchor.judges import JudgeCalibrator
-from skanchor.riesz import KeptSums, RowEvidence, WeightLearner, weight_learners
+from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
 
 __all__ = ["KeptFold", "KeptHistory"]
@@ -91,7 +91,7 @@ class KeptFold:
         rows = RowEvidence.of(sample.with_battles(known.X), training, held_out)
         assert stages.debiaser is not None
         learner = known.calibrator.follow(stages.debiaser.learner)
-        learners = weight_learners(known.X, rows.curvature, learner)
+        learners = stages.debiaser.learners(known.X, rows.curvature, learner)
         flexible = [
             judge
             for judge, own in zip(known.X.judges.tolist(), learners, strict=True)

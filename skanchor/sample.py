@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
@@ -38,6 +39,9 @@ __all__ = [
 WEIGHTS = ("importance", "frequency")
 """What the weight of a row may be: its importance, or a number of equal rows."""
 
+BOTH_BAD_COLUMN = "both_bad"
+"""Column in which tables of tools mark votes that call both responses bad."""
+
 COUNT_COLUMN = "count"
 """Column in which tables of counts say how often each row occurred."""
 
@@ -61,6 +65,8 @@ class Sample:
         Group codes of dependent rows.
     inputs : Inputs
         What of the user's table this is.
+    left_out : ndarray of shape (n_rows,) or None
+        Ties that count for nothing as they are left out; None if none are.
     """
 
     X: Comparisons
@@ -68,6 +74,7 @@ class Sample:
     weight: Array
     groups: NDArray[np.intp] | None = None
     inputs: Inputs = field(default_factory=Inputs)
+    left_out: NDArray[np.bool_] | None = None
 
     @classmethod
     def admit(
@@ -114,6 +121,7 @@ class Sample:
                 "Outcomes of positive weight have only one class; both sides must win "
                 "at least once."
             )
+        outcomes = outcomes.marked(_marked_both_bad(X))
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
             # Encoded rows have been through this door before.
@@ -129,10 +137,11 @@ class Sample:
     def __getitem__(self, rows: Any) -> Sample:
         return Sample(
             self.X[rows],
-            replace(self.outcomes, values=self.y[rows]),
+            self.outcomes[rows],
             self.weight[rows],
             None if self.groups is None else self.groups[rows],
             self.inputs,
+            None if self.left_out is None else self.left_out[rows],
         )
 
     @property
@@ -144,6 +153,18 @@ class Sample:
     def counts(self) -> NDArray[np.bool_]:
         """Rows that count: usable, of positive weight."""
         return self.X.is_usable & (self.weight > 0)
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Rows of ties, also of those that are left out."""
+        tied = (self.y == 0.5) & (self.weight > 0)
+        return tied if self.left_out is None else tied | self.left_out
+
+    @property
+    def both_bad(self) -> NDArray[np.bool_]:
+        """Those of the ties in which both responses were called bad."""
+        bad = self.outcomes.both_bad
+        return np.zeros(len(self), dtype=bool) if bad is None else self.tied & bad
 
     @property
     def copies(self) -> NDArray[np.intp]:
@@ -195,6 +216,17 @@ class Sample:
     def weighted(self, weight: Array) -> Sample:
         """The same rows with other weights."""
         return replace(self, weight=weight)
+
+
+def _marked_both_bad(table: Any) -> NDArray[np.bool_] | None:
+    """Rows that a table of a tool marks as both bad; its outcomes may be numbers."""
+    frame = as_frame(table) if not isinstance(table, Comparisons) else None
+    if frame is None or BOTH_BAD_COLUMN not in frame.columns:
+        return None
+    marks = frame[BOTH_BAD_COLUMN]
+    if not isinstance(marks.dtype, nw.Boolean):
+        return None
+    return np.asarray(marks.fill_null(False).to_numpy(), dtype=bool)
 
 
 def check_weight(sample_weight: Any, X: Comparisons) -> Array:

@@ -33,15 +33,18 @@ SETTINGS = {
     "knots": {"bias": LinearBias(feature_map=KNOTS, alpha=0.01)},
     "position": {"position_effect": True},
     "joint": {"historical_fit": "joint", "position_effect": True},
+    "curved": {"judge_scale": "curved", "position_effect": True},
 }
 
 
-def stages_of(bias="linear", historical_fit="two-step", **settings):
+def stages_of(
+    bias="linear", historical_fit="two-step", judge_scale="straight", **settings
+):
     return Stages(
         BTLRegressor(),
         JudgeCalibrator(bias, **settings),
         ArrivalScorer(),
-        RieszDebiaser("calibrator"),
+        RieszDebiaser("calibrator", judge_scale=judge_scale),
         historical_fit,
     )
 
@@ -118,6 +121,8 @@ def ranked(X, found):
         ("position", True, False, True),
         ("joint", False, True, True),
         ("joint", True, True, True),
+        ("curved", False, False, True),
+        ("curved", True, True, False),
     ],
 )
 def test_kept_sums_and_arrivals_are_the_cross_fit_of_all_rows(

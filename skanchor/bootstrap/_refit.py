@@ -25,6 +25,7 @@ from skanchor.exceptions import DataWarning
 from skanchor.folds import stream_plan
 from skanchor.refits import BatchedFits, Layout
 from skanchor.sample import WEIGHTS, Sample, counts_rows, warn_of_counts
+from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
 __all__ = ["bootstrap"]
@@ -130,6 +131,8 @@ def bootstrap(
             sample = sample.expanded()
         else:
             warn_of_counts(sample)
+        drop = any(map(drops_ties, methods.values()))
+        sample = treat_ties(sample, drop=drop)
     log.issue()
     fitted = _fit_on_all_rows(methods, sample, y)
     if not fitted:

@@ -132,11 +132,12 @@ def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
 def _text(
     board: pd.DataFrame, pipeline: AnchorPipeline, options: argparse.Namespace
 ) -> str:
-    from skanchor.reports import leaderboard_text, render
+    from skanchor.reports import best_note, leaderboard_text, render
 
     result = pipeline.result_
     found = result.diagnostics
-    notes = [] if found is None else found.disagreements()
+    notes = [best_note(result, board, options.level)]
+    notes += [] if found is None else found.disagreements()
     text = leaderboard_text(board, options.level, result.inputs, notes)
     if options.output is not None or not sys.stdout.isatty():
         return render(text)

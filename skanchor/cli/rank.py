@@ -76,6 +76,20 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument(
+        "--judge-scale",
+        choices=["straight", "curved"],
+        default="straight",
+        help="curved allows for judges that lapse, or tell models that are far apart "
+        "less or more sharply than close ones (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=["half", "drop"],
+        default="half",
+        help="what becomes of ties: half a win for either side, or left out, which "
+        "gives the scores of decided votes (default: %(default)s)",
+    )
+    parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
 
@@ -86,10 +100,11 @@ def _rank(options: argparse.Namespace) -> None:
     X, y, counted = load_battles(options)
     meaning, weight = weights_of(X, options, counted)
 
-    from skanchor import AnchorPipeline, JudgeCalibrator
+    from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 
     pipeline = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=options.position_effect),
+        debiaser=RieszDebiaser("calibrator", judge_scale=options.judge_scale),
         cv=options.folds,
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
@@ -98,6 +113,7 @@ def _rank(options: argparse.Namespace) -> None:
         random_state=options.seed,
         verbose=int(is_watched()),
         weights=meaning,
+        ties=options.ties,
     )
     pipeline.fit(X, y, sample_weight=weight, groups=groups_of(X, options))
     deliver(pipeline, options)

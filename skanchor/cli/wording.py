@@ -35,6 +35,9 @@ ADVICE = {
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",
     Remedy.CONVERT_OUTCOMES: "Write them as numbers.",
     Remedy.LEAVE_OUT_TIES: None,
+    Remedy.KEEP_TIES: "Count them as half a win: leave out --ties drop.",
+    Remedy.ALLOW_CURVES: "Compare with --judge-scale curved.",
+    Remedy.COMPARE_WITHOUT_TIES: "Compare with --ties drop.",
     Remedy.SPLIT_BY_SOURCE: None,
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",

@@ -12,8 +12,8 @@ from skanchor.comparisons.table import as_frame
 
 __all__ = ["Inputs"]
 
-# The rater tells copies of a battle apart.
-_READ = ("model_a", "model_b", "judge", "shown_first", "rater")
+# The rater tells copies of a battle apart; ties that call both bad are counted.
+_READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
 _LISTED = 20
 
 
@@ -21,7 +21,7 @@ _LISTED = 20
 class Inputs:
     """What of a table a fit has read.
 
-    ``str`` says it in three lines, or four where rows have weights.
+    ``str`` says it in three lines, and one more each for weights and for ties.
 
     Attributes
     ----------
@@ -35,6 +35,10 @@ class Inputs:
         Name of what weighs the rows; None without weights.
     counted : bool
         Whether weights are numbers of equal rows.
+    ties : {"half", "drop"}
+        What became of ties: half a win for either side, or left out.
+    n_ties, n_both_bad : int
+        Rows of ties, and those of them that call both responses bad.
     """
 
     features: tuple[str, ...] = ()
@@ -42,6 +46,9 @@ class Inputs:
     groups: str | None = None
     weights: str | None = None
     counted: bool = False
+    ties: str = "half"
+    n_ties: int = 0
+    n_both_bad: int = 0
 
     @classmethod
     def of(
@@ -109,6 +116,13 @@ class Inputs:
         if self.weights is not None:
             meaning = "numbers of equal rows" if self.counted else "importance"
             lines.append(f"Weights: {self.weights}, {meaning}.")
+        if self.n_ties:
+            bad = f" ({self.n_both_bad} of them both bad)" if self.n_both_bad else ""
+            fate = {
+                "half": "each half a win for either side",
+                "drop": "left out: scores are those of decided votes",
+            }
+            lines.append(f"Ties: {self.n_ties} rows{bad}, {fate[self.ties]}.")
         return "\n".join(lines)
 
 

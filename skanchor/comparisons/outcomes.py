@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -24,7 +24,7 @@ from skanchor.comparisons.labels import (
 )
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["WINNER_VALUES", "Outcomes", "is_number"]
+__all__ = ["BOTH_BAD", "WINNER_VALUES", "Outcomes", "is_number"]
 
 WINNER_VALUES = {
     "model_a": 1.0,
@@ -34,6 +34,9 @@ WINNER_VALUES = {
     "both_bad": 0.5,
 }
 """Outcome labels of a battles table and the preference for ``model_a`` they mean."""
+
+BOTH_BAD = ("tie (bothbad)", "both_bad")
+"""Those of them that call both responses bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,25 @@ class Outcomes:
         The two labels in sorted order, as scikit-learn has them.
     first_wins : int
         Index in ``classes`` of the label that means "the first side won".
+    both_bad : ndarray of shape (n_rows,) or None
+        Ties in which both responses were called bad; None if there are none.
     """
 
     values: Array
     classes: NDArray[Any]
     first_wins: int
+    both_bad: NDArray[np.bool_] | None = None
+
+    def __getitem__(self, rows: Any) -> Outcomes:
+        both_bad = None if self.both_bad is None else self.both_bad[rows]
+        return replace(self, values=self.values[rows], both_bad=both_bad)
+
+    def marked(self, both_bad: NDArray[np.bool_] | None) -> Outcomes:
+        """The same outcomes, of which these ties are marked as both bad, too."""
+        if both_bad is None:
+            return self
+        known = both_bad if self.both_bad is None else self.both_bad | both_bad
+        return replace(self, both_bad=known)
 
     @property
     def tied_labels(self) -> bool:
@@ -139,7 +156,9 @@ class Outcomes:
                 advice=advice,
             )
         values = np.array([WINNER_VALUES[label] for label in labels])
-        return cls(values[codes], np.array(["model_a", "model_b"]), 0)
+        bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
+        both_bad = bad[codes] if bad.any() else None
+        return cls(values[codes], np.array(["model_a", "model_b"]), 0, both_bad)
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:

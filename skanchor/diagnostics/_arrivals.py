@@ -1,10 +1,10 @@
 """Do judges treat the new models as they treated the old ones, and alike?
 
 Parameters that the fit leaves out are tested on its residuals: a change of a judge's
-sensitivity or position effect on arrival rows, and what each judge thinks of a model
-beyond what all share. Their scores are made orthogonal to all that was fitted, the new
-scores and the bias functions among it, and item effects are taken as the fit takes
-them, so that the test is against the noise of the whole fit.
+sensitivity or position effect on arrival rows, a curved scale of a judge, and what each
+judge thinks of a model beyond what all share. Their scores are made orthogonal to all
+that was fitted, the new scores and the bias functions among it, and item effects are
+taken as the fit takes them, so that the test is against the noise of the whole fit.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import pandas as pd
 from scipy.special import chdtrc, expit, ndtr
 
 from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.sums import local_gram
 from skanchor._numerics.system import RieszSystem
@@ -57,6 +58,11 @@ class ArrivalCheck:
         logits; ``p_value``, and ``p_adjusted`` among all; the new ``model`` that it
         moves most, and the ``shift`` of its score once it is taken into account.
         Without a row for what the rows cannot tell.
+    curvature : DataFrame
+        By judge, whether its log-odds are proportional to the score difference, on all
+        its rows: ``value`` k, such that they are ``c sinh(b asinh(delta)) / b`` with
+        ``b = exp(-k)`` (positive where a judge saturates or lapses); ``p_value``,
+        ``p_adjusted`` among the judges, ``model`` and ``shift`` as above.
     models : DataFrame
         By model: ``chi2`` of the scores that the judges give it one by one, ``df``,
         ``p_value``; ``lowest`` and ``highest`` of those scores; and for new models the
@@ -66,6 +72,7 @@ class ArrivalCheck:
 
     changes: pd.DataFrame
     models: pd.DataFrame
+    curvature: pd.DataFrame
 
 
 def check_arrivals(sample: Sample, order: Array, calibrator: Any) -> ArrivalCheck:
@@ -99,7 +106,8 @@ def check_arrivals(sample: Sample, order: Array, calibrator: Any) -> ArrivalChec
     rejected = X.is_new & (models["p_value"] < DISAGREE)
     ratio = (models["chi2"] / models["df"]).where(rejected, 1.0)
     models["scale"] = np.sqrt(ratio.clip(lower=1.0))
-    return ArrivalCheck(_changes(fit, X), models.rename_axis("model"))
+    models = models.rename_axis("model")
+    return ArrivalCheck(_changes(fit, X), models, _curvature(fit, X))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +115,13 @@ class _JudgeSums:
     """Sums over one judge's rows, its bias function profiled out.
 
     The columns are those of a `JudgeBlock` (items, delta, order), then those of a
-    change on arrival rows (sensitivity, position).
+    change on arrival rows (sensitivity, position) and of a curved scale.
 
     Attributes
     ----------
-    gram : ndarray of shape (n_items + 4, n_items + 4)
+    gram : ndarray of shape (n_items + 5, n_items + 5)
         Information of the columns.
-    score : ndarray of shape (n_items + 4,)
+    score : ndarray of shape (n_items + 5,)
         Their scores, of the residuals.
     """
 
@@ -138,11 +146,9 @@ class _JudgeSums:
         if not (turned > 0).any() or not (turned < 0).any():
             # A side shown first throughout is the score of who is shown there.
             shown = np.zeros(len(cut))
-        blocks = [
-            np.column_stack(
-                [delta, cut.order, X.sensitivities[m] * arrival * delta, shown]
-            )
-        ]
+        slope = X.sensitivities[m]
+        tested = [slope * arrival * delta, shown, slope * bend(delta)]
+        blocks = [np.column_stack([delta, cut.order, *tested])]
         known = np.where(arrival, 0.0, weight)
         stage = last_stage(learner, cut.pairs, known)
         if stage is not None:
@@ -150,7 +156,7 @@ class _JudgeSums:
         extra = Columns(*blocks)
         gram = local_gram(cut, extra, weight * p * (1.0 - p))
         score = np.concatenate([cut.net(residual), extra.sums(residual)])
-        n = cut.n_models + 4
+        n = cut.n_models + 2 + len(tested)
         if stage is None:
             return cls(gram, score)
         ridge = known.sum() * stage.ridge
@@ -172,7 +178,7 @@ class _FittedRows:
         Their scores, zero but for what was fitted in steps.
     judges : list of _JudgeSums
         By judge.
-    crosses : list of ndarray of shape (p, n_items + 4)
+    crosses : list of ndarray of shape (p, n_items + 5)
         By judge, information that its columns share with what was fitted.
     """
 
@@ -263,15 +269,35 @@ def _changes(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
         found = fit.change(X, codes, n + k)
         if found is not None:
             value, p, shift = found
-            most = int(np.argmax(np.abs(shift)))
             # A sensitivity changes by a factor.
-            row = [value + (k == 0), p, X.models[X.is_new][most], shift[most]]
-            rows[judge, CHANGES[k]] = row
+            rows[judge, CHANGES[k]] = [value + (k == 0), p, *_most_moved(X, shift)]
     index = pd.MultiIndex.from_tuples(list(rows) or [("", "")])[: len(rows)]
     columns = ["value", "p_value", "model", "shift"]
     table = pd.DataFrame(list(rows.values()), index, columns)
     table.insert(2, "p_adjusted", holm_adjust(table["p_value"].to_numpy(float)))
     return table.rename_axis(["judge", "change"])
+
+
+def _most_moved(X: Comparisons, shift: Array) -> tuple[Any, float]:
+    """The new model that is moved most, and by how much."""
+    if not len(shift):
+        return None, np.nan
+    most = int(np.argmax(np.abs(shift)))
+    return X.models[X.is_new][most], float(shift[most])
+
+
+def _curvature(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
+    """Curvature of each judge's scale."""
+    at, rows = len(X.models) + 4, {}
+    for m, judge in enumerate(X.judges.tolist()):
+        found = fit.change(X, [m], at)
+        if found is not None:
+            value, p, shift = found
+            rows[judge] = [value, p, *_most_moved(X, shift)]
+    columns = ["value", "p_value", "model", "shift"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+    table.insert(2, "p_adjusted", holm_adjust(table["p_value"].to_numpy(float)))
+    return table.rename_axis("judge")
 
 
 def _disagreement(fit: _FittedRows, X: Comparisons, i: int) -> list[float]:

@@ -17,6 +17,7 @@ from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._ties import tie_table
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -99,6 +100,7 @@ def diagnose(
         arrivals,
         scale_z=_scale_z(X, system),
         grouped=sample.groups is not None,
+        ties=tie_table(sample),
     )
 
 

@@ -32,6 +32,7 @@ def judge_table(
     """
     X, y, weight = sample.X, sample.y, sample.weight
     delta = X.with_columns(scores=scores).score_differences
+    tied, both_bad = sample.tied, sample.both_bad
     table = {}
     for m, judge in enumerate(X.judges.tolist()):
         cut = X.by_judge(m)
@@ -42,7 +43,8 @@ def judge_table(
         decided = decided[delta[decided] != 0]
         table[judge] = {
             "rows": len(rows),
-            "ties": int(np.sum(y[rows] == 0.5)),
+            "ties": int(np.sum(tied[cut.rows])),
+            "both_bad": int(np.sum(both_bad[cut.rows])),
             "first_side_rate": shown[ordered].mean() if ordered.any() else np.nan,
             "agreement": np.mean((delta[decided] > 0) == (y[decided] > 0.5))
             if len(decided)

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
-from skanchor.exceptions import DiagnosticWarning
+from skanchor.diagnostics._ties import PEOPLE, apart_from_people
+from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import warn
 
 __all__ = ["Diagnostics"]
@@ -92,13 +93,23 @@ class Diagnostics:
     arrivals : ArrivalCheck
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
-        below .01, and widens the interval). The attributes of each are columns.
+        below .01, and widens the interval); whether a judge's log-odds are in
+        proportion to score differences, ``arrivals.curvature`` (warns below .01, unless
+        ``allows_curves``). The attributes of each are columns.
     historical : DataFrame
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
         differences by which judges are calibrated, in their own (warns above .03).
+    ties : DataFrame
+        By source, ``"human"`` and the judges: ``rows``, ``ties``, ``both_bad``, and
+        ``level``, by how much the log-odds of a tie rise with the mean score of the
+        two models, with its ``level_error``. Where a judge's level differs from that of
+        people by more than .2 and three standard errors, it warns: half-wins then bend
+        the scale.
     grouped : bool
         Whether rows depend on each other by group.
+    allows_curves : bool
+        Whether the correction allows for curved scales of the judges.
     coverage : float or None
         Share of historical models whose score, when they were left out, differed from
         their human score by less than the errors of both allow; see
@@ -115,7 +126,9 @@ class Diagnostics:
     arrivals: ArrivalCheck
     scale_z: float = np.nan
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
+    ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
+    allows_curves: bool = False
     coverage: float | None = None
     covered: float | None = None
 
@@ -136,6 +149,7 @@ class Diagnostics:
                 *self._about_thin_models(),
                 *self._about_information(), *self._about_overlap(),
                 *self._about_new_models(), *self._about_changes(),
+                *self._about_curvature(), *self._about_ties(),
                 *self.disagreements()]  # fmt: skip
 
     def _about_item_effects(self) -> Iterator[str]:
@@ -250,6 +264,41 @@ class Diagnostics:
                 f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
             )
 
+    def _about_curvature(self) -> Iterator[str]:
+        for judge, row in self._curved().iterrows():
+            how = "less" if row["value"] > 0 else "more"
+            moved = (
+                f": taken into account, that moves {row['model']!r} by "
+                f"{row['shift']:+.2f}"
+                if np.isfinite(row["shift"])
+                else ""
+            )
+            yield (
+                f"Judge {judge!r} tells models that are far apart {how} sharply than "
+                "its verdicts on close ones let expect (p = "
+                f"{row['p_adjusted']:.1g}), where log-odds in proportion to the score "
+                f"difference are supposed{moved}."
+            )
+
+    def _curved(self) -> pd.DataFrame:
+        """Judges whose scales are curved, where straight ones are supposed."""
+        table = self.arrivals.curvature
+        return table[(table["p_adjusted"] < CHANGED) & (not self.allows_curves)]
+
+    def _about_ties(self) -> Iterator[str]:
+        apart = apart_from_people(self.ties)
+        if len(apart):
+            people = self.ties.loc[PEOPLE, "level"]
+            judge = apart.abs().idxmax()
+            others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
+            yield (
+                "The log-odds of a tie rise with the level of both models by "
+                f"{people:+.2f} a logit where people vote, by "
+                f"{people + apart[judge]:+.2f} with judge {judge!r}{others}: as ties "
+                "count for half a win, scores of new models far up or down the board "
+                "may be off."
+            )
+
     def disagreements(self) -> list[str]:
         """Say about which new models the judges disagree, and what was done."""
         table = self.arrivals.models
@@ -271,4 +320,9 @@ class Diagnostics:
         """Warn of the thresholds crossed, in one warning."""
         said = self.messages()
         if said:
-            warn(DiagnosticWarning(" ".join(said)))
+            advice = []
+            if len(self._curved()):
+                advice.append(Advice(Remedy.ALLOW_CURVES))
+            if len(apart_from_people(self.ties)):
+                advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
+            warn(DiagnosticWarning(" ".join(said), advice=advice))

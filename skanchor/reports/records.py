@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from skanchor.reports.best import may_be_best
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -30,6 +32,8 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         ``level``; ``item_effects``, the treatment reported; ``inputs``, the features
         and groups used and the columns ignored; ``models``, the rows of the
         leaderboard, best first, whose rank sets hold jointly among all models;
+        ``may_be_best``, the models of the set that holds the best one at this level,
+        each with its ``probability`` of being it, which promises no level;
         ``new_models``, for each its score, standard error, interval, the ``intervals``
         by treatment, ``rank_set`` among the historical models, the parts of its
         ``variance``, and its ``contrasts`` to every other model; ``judges``, the rows
@@ -37,6 +41,7 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         ``"inf"`` and ``"-inf"``, undefined ones null.
     """
     board = pipeline.leaderboard(level)
+    best = may_be_best(pipeline.result_, board, level).rename("probability")
     contrasts = pipeline.contrasts(level)
     interval, ranks = pipeline.conf_int(level), pipeline.rank_sets(level)
     variance = pipeline.variance_
@@ -62,6 +67,7 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
             "item_effects": pipeline.item_effects_,
             "inputs": asdict(pipeline.result_.inputs),
             "models": _records(board, "model"),
+            "may_be_best": _records(best.to_frame(), "model"),
             "new_models": new,
             "judges": _records(pipeline.summary(), "judge"),
         }

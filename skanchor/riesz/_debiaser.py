@@ -81,6 +81,11 @@ class RieszDebiaser(ComparisonEstimator):
     weight_bound : float, optional
         Bounds the absolute weight of a row, in multiples of the root mean square of
         the target's weights over the rows of ``fit``: shortens extreme corrections.
+    judge_scale : {"straight", "curved"}, default="straight"
+        How judges are supposed to see score differences. ``"straight"`` takes their
+        log-odds as proportional to them. ``"curved"`` lets each judge saturate, lapse,
+        or do the opposite: the correction then also removes, to first order, what a
+        curvature of each scale does to the scores. Needs a learner with a linear span.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
@@ -131,6 +136,7 @@ class RieszDebiaser(ComparisonEstimator):
         "rounds": [Interval(Integral, 1, None, closed="left")],
         "ridge": [Interval(Real, 0, None, closed="left")],
         "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
+        "judge_scale": [StrOptions({"straight", "curved"})],
     }
 
     def __init__(
@@ -142,6 +148,7 @@ class RieszDebiaser(ComparisonEstimator):
         rounds: int = 3,
         ridge: float = 0.0,
         weight_bound: float | None = None,
+        judge_scale: str = "straight",
         unseen: str = "warn",
     ):
         self.learner = learner
@@ -150,6 +157,7 @@ class RieszDebiaser(ComparisonEstimator):
         self.rounds = rounds
         self.ridge = ridge
         self.weight_bound = weight_bound
+        self.judge_scale = judge_scale
         self.unseen = unseen
 
     def _fit(
@@ -163,7 +171,7 @@ class RieszDebiaser(ComparisonEstimator):
         sample = sample.with_battles(usable_features(sample.X, used))
         rows = RowEvidence.of(sample, sample.weight)
         X, curvature = sample.X, rows.curvature
-        learners = weight_learners(X, curvature, self._part("learner"))
+        learners = self.learners(X, curvature, self._part("learner"))
         if all(learner.has_span for learner in learners):
             self.fit_evidence(X, [rows], learners)
         else:
@@ -182,6 +190,27 @@ class RieszDebiaser(ComparisonEstimator):
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
         totals = np.bincount(codes + 1, weight, minlength=len(keys) + 1)[1:]
         self._source_totals = dict(zip(keys, totals.tolist(), strict=True))
+
+    def learners(
+        self, X: Comparisons, curvature: Array, learner: Any
+    ) -> list[WeightLearner]:
+        """Settle the learners of all judges on historical rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows in their roles.
+        curvature : ndarray of shape (n_rows,)
+            Weighted variance of each outcome.
+        learner : str, learner or dict
+            In place of the parameter.
+
+        Returns
+        -------
+        list of WeightLearner
+        """
+        curved = self.judge_scale == "curved"
+        return weight_learners(X, curvature, learner, curved=curved)
 
     def fit_evidence(
         self,

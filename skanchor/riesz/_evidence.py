@@ -24,7 +24,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import BattlesError
 from skanchor.riesz._influence import InfluenceSums
-from skanchor.riesz._learners import WeightLearner
+from skanchor.riesz._learners import WeightLearner, row_pairs
 from skanchor.sample import Sample
 
 __all__ = [
@@ -255,7 +255,8 @@ class RowEvidence:
         delta = np.where(np.isfinite(delta), delta, 0.0)
         blocks = [delta[:, None], cut.order[:, None]]
         if learner.learner is not None:
-            blocks.append(learner.learner.span(cut.pairs))
+            pairs = row_pairs(learner.learner, self.sample.X, cut)
+            blocks.append(learner.learner.span(pairs))
         return Columns(*blocks)
 
 
@@ -414,7 +415,8 @@ def row_weights(
         if projection is not None:
             if X.position_effects is not None:
                 values += np.outer(cut.order[chosen], columns[n_items + 1])
-            values -= projection.correction(cut.pairs[chosen], columns)
+            pairs = row_pairs(projection.learner, X, cut, chosen)
+            values -= projection.correction(pairs, columns)
         weights[at[chosen]] = values
     return weights if limit is None else np.clip(weights, -limit, limit)
 

@@ -15,14 +15,16 @@ from skanchor import AnchorPipeline, split_battles
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
-from skanchor.reports import leaderboard_text, render, result_json
+from skanchor.reports import best_note, leaderboard_text, render, result_json
 
 FAST = ["--folds", "2"]
 
 
 def text_of(anchor):
     """What the program prints of a fitted pipeline."""
-    return render(leaderboard_text(anchor.leaderboard(), inputs=anchor.result_.inputs))
+    board, result = anchor.leaderboard(), anchor.result_
+    notes = [best_note(result, board), *result.diagnostics.disagreements()]
+    return render(leaderboard_text(board, inputs=result.inputs, notes=notes))
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,9 @@ def test_demo_json_holds_the_result(run, pipeline):
     board = pipeline.leaderboard(0.9)
     assert [row.pop("model") for row in result["models"]] == board.index.tolist()
     assert result["models"][0] == board.iloc[0].to_dict()
+    best = pipeline.best_set(level=0.9)
+    assert [row["model"] for row in result["may_be_best"]] == best.tolist()
+    assert result["may_be_best"][0]["probability"] == pipeline.prob_best()[best[0]]
     first = result["new_models"][0]
     assert first["model"] == "ivory-lynx"
     assert first["rank_set"] == pipeline.rank_sets(0.9).loc["ivory-lynx"].to_dict()

@@ -16,7 +16,7 @@ from skanchor.simulation import simulate_battles
 PYTHON = re.compile(
     r"new_models|split_battles|n_splits|\bcv\b|BTLRegressor|LinearBias|alpha|mask\("
     r"|astype|read_battles|drop_invalid|position_effect|disconnected=|an array"
-    r"|sample_weight|pandas|historical_fit"
+    r"|sample_weight|pandas|historical_fit|judge_scale|ties=|debiaser"
 )
 TWO_STEP = "--historical-fit two-step"
 NEW, SIDES = "new-model", ("model_a", "model_b")
@@ -112,6 +112,28 @@ def sure():
     return FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1 & ~meets(NEW), better))
 
 
+def unlike_ties():
+    """People tie where both models are bad, judges where both are good."""
+    human = FRAME[HUMAN]
+    btl = BTLRegressor().fit(human.drop(columns="winner"), human["winner"])
+    known = ~meets(NEW)
+    total = FRAME["model_a"].map(btl.scores_) + FRAME["model_b"].map(btl.scores_)
+    rare = FRAME.index % 5 > 0
+    ties = known & np.where(HUMAN, total < 0, total > 0) & rare
+    return FRAME.assign(winner=FRAME["winner"].mask(ties, "tie"))
+
+
+def dull():
+    """The first judge sees small differences, and tosses a coin over large ones."""
+    human = FRAME[HUMAN]
+    btl = BTLRegressor().fit(human.drop(columns="winner"), human["winner"])
+    known = JUDGE_1 & ~meets(NEW)
+    gap = FRAME["model_a"].map(btl.scores_) - FRAME["model_b"].map(btl.scores_)
+    far = gap.abs() > gap[known].abs().median()
+    first = np.where(far, FRAME.index % 2 == 0, (gap > 0) ^ (FRAME.index % 7 == 0))
+    return FRAME.assign(winner=FRAME["winner"].mask(known, np.where(first, *SIDES)))
+
+
 CASES = {
     Remedy.RENAME_COLUMNS: (
         lambda: FRAME.rename(columns={"model_a": "left"}),
@@ -155,6 +177,12 @@ CASES = {
         ).assign(winner=lambda frame: frame["winner"].mask(frame.index == 5, 2)),
         "",
     ),
+    Remedy.KEEP_TIES: (
+        lambda: FRAME.assign(winner=FRAME["winner"].mask(HUMAN, "tie")),
+        "--ties drop",
+    ),
+    Remedy.ALLOW_CURVES: (dull, ""),
+    Remedy.COMPARE_WITHOUT_TIES: (unlike_ties, ""),
     Remedy.SPLIT_BY_SOURCE: (lambda: FRAME[HUMAN], ""),
     Remedy.CHOOSE_NEW_MODELS: (lambda: FRAME[HUMAN], ""),
     Remedy.ADD_NEW_MODELS: (lambda: FRAME, "--new model-01"),

@@ -1,13 +1,14 @@
 """What judges make of new models: dense algebra, laws, size and what is said."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
 from reference import Dense
 from scipy.special import expit
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.diagnostics import check_arrivals
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.items import dispersions
@@ -46,7 +47,8 @@ def meets(X, model):
 
 def test_changes_equal_dense_algebra():
     data = small(item_sd=0.0, n_models=5)
-    found = look(data, historical_fit="two-step").changes
+    check = look(data, historical_fit="two-step")
+    found = check.changes
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=True),
         debiaser="passthrough", historical_fit="two-step", item_effects=None,
@@ -61,13 +63,21 @@ def test_changes_equal_dense_algebra():
     residual, curvature = (data.y - p) / noise, p * (1 - p) / noise
     J = G.T @ (G * curvature[:, None])
     c = dense.split(v)[1]
-    for (judge, change), row in found.iterrows():
-        rows = dense.arrival & (dense.m >= 0)
+    slope = np.append(c, 1.0)[dense.m]
+    delta = dense.Z @ v[: dense.Z.shape[1]]
+    step = 1e-5
+    bend = [np.sinh(np.exp(-k) * np.arcsinh(delta)) * np.exp(k) for k in (-step, step)]
+    columns = {
+        "sensitivity": dense.arrival * slope * delta,
+        "position": dense.arrival * dense.o,
+        "curvature": slope * (bend[1] - bend[0]) / (2.0 * step),
+    }
+    curved = {(judge, "curvature"): row for judge, row in check.curvature.iterrows()}
+    for (judge, change), row in [*found.iterrows(), *curved.items()]:
+        rows = dense.m >= 0
         if judge != "all judges":
             rows &= dense.m == X.judges.tolist().index(judge)
-        slope = np.append(c, 1.0)[dense.m]
-        delta = dense.Z @ v[: dense.Z.shape[1]]
-        t = rows * (slope * delta if change == "sensitivity" else dense.o)
+        t = rows * columns[change]
         answer = -np.linalg.pinv(J, hermitian=True) @ (G.T @ (curvature * t))
         score = t @ residual + answer @ (G.T @ residual)
         information = t @ (curvature * t) + answer @ (G.T @ (curvature * t))
@@ -75,7 +85,7 @@ def test_changes_equal_dense_algebra():
         assert_allclose(row["value"], value, rtol=1e-4)
         assert_allclose(row["shift"], (value - (change == "sensitivity")) * answer[0],
                         rtol=1e-4)  # fmt: skip
-    assert len(found) == 5
+    assert len(found) == 5 and len(curved) == 2
 
 
 @pytest.mark.parametrize("item_effects", ["none", "random"])
@@ -95,7 +105,7 @@ def test_laws(item_effects):
     ).assign(shown_first="model_b")
     other = look(data, 1 - data.y, item_effects, turned[[*data.X, "shown_first"]])
     for same in (again, other):
-        for table in ("changes", "models"):
+        for table in ("changes", "models", "curvature"):
             want = getattr(one, table).select_dtypes("number")
             have = getattr(same, table).select_dtypes("number")
             assert_allclose(have, want, rtol=1e-3, atol=1e-3)
@@ -108,6 +118,7 @@ def test_silent_where_nothing_is_wrong():
         found = look(data)
         said += (found.changes["p_adjusted"] < 0.01).any()
         said += (found.models["scale"] > 1.0).any()
+        said += (found.curvature["p_adjusted"] < 0.01).any()
     # Each has odds of one in a hundred.
     assert said <= 3
 
@@ -129,6 +140,36 @@ def test_judges_that_change_are_named():
         anchor = AnchorPipeline(cv=3, random_state=0).fit(X, y)
     table = anchor.result_.diagnostics.arrivals.changes
     assert table["p_value"].idxmin() == ("judge-1", "position")
+
+
+def test_a_curved_judge_is_named():
+    data = simulate_battles(n_historical=16000, new_score=1.0, random_state=0)
+    X, truth = data.X, data.truth
+    scores = pd.concat([truth.scores, truth.new_scores])
+    delta = (X["model_a"].map(scores) - X["model_b"].map(scores)).to_numpy()
+    rows = (X["judge"] == "judge-1").to_numpy()
+    slope = truth.sensitivities["judge-1"]
+    words = "'judge-1' tells models that are far apart {} sharply.* that moves 'new-mod"
+    for how, bent in (("less", 1.5 * np.tanh(delta / 1.5)), ("more", np.sinh(delta))):
+        y = redraw(data, rows, rows * slope * (bent - delta))
+        with pytest.warns(DiagnosticWarning, match=words.format(how)):
+            anchor = AnchorPipeline(cv=2, random_state=0).fit(X, y)
+        table = anchor.result_.diagnostics.arrivals.curvature
+        assert table["p_value"].idxmin() == "judge-1"
+        assert (table.loc["judge-1", "value"] > 0) == (how == "less")
+    curved = RieszDebiaser("calibrator", judge_scale="curved")
+    # Nothing is told where curves are allowed for: a warning would be an error.
+    anchor.set_params(debiaser=curved).fit(X, y)
+    assert anchor.result_.diagnostics.allows_curves
+
+
+def test_a_historical_leaderboard_has_curvature_but_no_shift():
+    data = small(item_sd=0.0)
+    rows, _ = meets(data.X, NEW)
+    anchor = AnchorPipeline(new_models=[], cv=2, random_state=0, item_effects=None)
+    anchor.fit(data.X[~rows].reset_index(drop=True), data.y[~rows])
+    table = anchor.result_.diagnostics.arrivals.curvature
+    assert table["p_value"].notna().all() and table["shift"].isna().all()
 
 
 def test_disagreement_is_told_and_widens_the_interval():

@@ -50,6 +50,7 @@ def test_counts_and_rates_by_hand():
         {
             "rows": [5, 1],
             "ties": [1, 0],
+            "both_bad": [0, 0],
             "first_side_rate": [3 / 4, np.nan],
             "agreement": [2 / 3, 1.0],
             "sensitivity": [1.5, -0.5],

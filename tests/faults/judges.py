@@ -32,7 +32,7 @@ from skanchor.exceptions import (
 )
 
 FAULTS = Listing()
-table, call = FAULTS.table, FAULTS.call
+table, call, see = FAULTS.table, FAULTS.call, FAULTS.see
 
 
 def split_by(column, ties=0, judge="judge-1"):
@@ -245,6 +245,10 @@ table(
     by_name,
     warns=[(DataWarning, "position effect of judge 'judge-1' is left out")],
     check=without_position,
+)
+see(
+    "A judge that lapses, or whose scale is curved",
+    "diagnostics.test_arrivals::test_a_curved_judge_is_named",
 )
 table(
     "A position effect that the rows cannot show, asked for",

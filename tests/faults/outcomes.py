@@ -96,6 +96,19 @@ call(
     raises=(ValueError, "masked entries, the first in row 7"),
 )
 see("Ties", "test_btl::test_two_models_closed_form")
+see("Ties that are left out", "test_ties::test_left_out_is_the_table_without_them")
+see(
+    "Human votes that are all ties, which are left out",
+    "test_ties::test_votes_that_all_tie_cannot_be_left_out",
+)
+see(
+    "Ties that are all that a judge says, or people of a model, left out",
+    "test_ties::test_judges_and_models_with_nothing_else_are_named",
+)
+see(
+    "Ties that rise with the level of both models, otherwise for people than judges",
+    "test_ties::test_level_is_the_coefficient_of_the_ties",
+)
 see("Labels of bare arrays in either order",
     "test_btl::test_bare_arrays_follow_label_order")  # fmt: skip
 see(

@@ -8,7 +8,8 @@ import pytest
 
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
-from skanchor.reports import leaderboard_text, render
+from skanchor.reports import best_note, leaderboard_text, may_be_best, render
+from skanchor.results import RankingResult
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +84,48 @@ def test_layout_keeps_odd_names_readable(width):
     assert "\x1b[" in render(leaderboard_text(board), width=80, terminal=True) or (
         "NO_COLOR" in os.environ or os.environ.get("TERM") in (None, "dumb")
     )
+
+
+@pytest.fixture(scope="module")
+def demo():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(random_state=0, cv=2).fit(X, y)
+
+
+def test_who_may_be_the_best_is_told(demo):
+    board, result = demo.leaderboard(0.9), demo.result_
+    best = result.best_set(level=0.9)
+    note = best_note(result, board, 0.9)
+    assert "90 % set" in note
+    told = note.splitlines()[1].strip().split(", ")
+    chances = result.prob_best()
+    assert 0 < len(best) <= 5
+    assert told == [f"{model} ({chances[model]:.2f})" for model in best]
+    text = render(leaderboard_text(board, 0.9, notes=[note]))
+    assert note.splitlines()[1] in text
+
+
+def test_the_best_of_many_is_read_off_the_board():
+    n = 120
+    result = RankingResult(
+        np.array([f"m{i}" for i in range(n)], dtype=object),
+        np.arange(n) == 0,
+        np.linspace(-3.0, 3.0, n)[None],
+        np.eye(n)[None] * 0.01,
+        np.zeros(n, bool),
+        np.ones(n, int),
+        np.ones(n, int),
+    )
+    board = result.leaderboard()
+    found = may_be_best(result, board)
+    assert found.index.tolist() == board.index[board["rank_low"] == 1].tolist()
+    assert f"and {len(found) - 5} more" in best_note(result, board)
+
+
+def test_scores_without_errors_have_no_probability(demo):
+    plug_in = AnchorPipeline(debiaser="passthrough", random_state=0, cv=2)
+    X, y = load_demo(return_X_y=True)
+    plug_in.fit(X, y)
+    board = plug_in.leaderboard()
+    assert may_be_best(plug_in.result_, board).isna().all()
+    assert "(0" not in best_note(plug_in.result_, board)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from skanchor.comparisons.outcomes import BOTH_BAD, WINNER_VALUES
 from skanchor.exceptions import BattlesError
 
 __all__ = [
@@ -31,8 +32,7 @@ FAILED = frozenset(
 """What tools write, in lower case, where a judge gave no verdict."""
 
 _SIDES = ("_a", "_b", "_A", "_B")
-_BOTH_BAD = {"tie (bothbad)": "tie (bothbad)", "both_bad": "both_bad"}
-_VOTES = {"model_a": "model_a", "model_b": "model_b", "tie": "tie", **_BOTH_BAD}
+_VOTES = {label: label for label in WINNER_VALUES}
 
 
 def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFrame:
@@ -112,7 +112,7 @@ def labelled(column: pd.Series, labels: Mapping[str, Any]) -> pd.Series:
 def vote_labels(column: pd.Series) -> dict[str, pd.Series]:
     """Columns ``winner`` and ``both_bad`` of votes in the arena's words."""
     winner = labelled(column, _VOTES)
-    return {"winner": winner, "both_bad": winner.isin(_BOTH_BAD)}
+    return {"winner": winner, "both_bad": winner.isin(BOTH_BAD)}
 
 
 def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.Series:

@@ -1,0 +1,116 @@
+"""Do people and judges tie alike? How ties depend on the level of a pair.
+
+Ties that count as half a win multiply the log-odds of a source by a constant, which a
+judge's sensitivity absorbs, as long as they depend on the difference of two scores
+alone. Where the rate of ties depends on how good both models are, too, and otherwise
+for people than for judges, the constant differs along the board.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from skanchor._numerics.logistic import fit_logistic
+from skanchor._typing import Array
+from skanchor.sample import Sample
+
+__all__ = ["PEOPLE", "apart_from_people", "tie_table"]
+
+PEOPLE = "human"
+"""In place of a judge, for the votes of people."""
+
+APART, APART_Z = 0.2, 3.0
+"""Difference between two levels, and that over its standard error, beyond which it is
+told."""
+
+FEWEST = 10
+"""Ties, and rows that are none, below which a level is not estimated."""
+
+
+def tie_table(sample: Sample) -> pd.DataFrame:
+    """Ties of people and of each judge, and how they depend on the level of a pair.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry everything the chain learned, outcomes and weights.
+
+    Returns
+    -------
+    DataFrame
+        By source, people first: ``rows``, those of ties included; ``ties``;
+        ``both_bad``, ties that call both responses bad; ``level``, by how much the
+        log-odds of a tie rise with the mean score of the two models, beside how close
+        they are, and its ``level_error``. The level is NaN where ties are left out or
+        too few; without a tie it is zero, as then nothing depends on it.
+    """
+    X, tied, both_bad = sample.X, sample.tied, sample.both_bad
+    rows = sample.counts | (X.is_usable & tied)
+    eta = X.logits()
+    fitted = np.isfinite(eta) & sample.counts & (sample.left_out is None)
+    table = {}
+    for m, source in enumerate([PEOPLE, *X.judges.tolist()], start=-1):
+        cut = X.by_judge(m)
+        at = cut.rows[fitted[cut.rows]]
+        table[source] = {
+            "rows": int(rows[cut.rows].sum()),
+            "ties": int(tied[cut.rows].sum()),
+            "both_bad": int(both_bad[cut.rows].sum()),
+            **_level(sample, at, eta[at], tied[at]),
+        }
+    return pd.DataFrame.from_dict(table, orient="index").rename_axis("source")
+
+
+def apart_from_people(table: pd.DataFrame) -> pd.Series:
+    """Differences between the level of a judge and that of people, where it matters.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As :func:`tie_table` gives it.
+
+    Returns
+    -------
+    Series
+        By judge.
+    """
+    if PEOPLE not in table.index:
+        return pd.Series(dtype=float)
+    people, judges = table.loc[PEOPLE], table.drop(index=PEOPLE)
+    gap = judges["level"] - people["level"]
+    error = np.hypot(judges["level_error"], people["level_error"])
+    return gap[(gap.abs() > APART) & (gap.abs() > APART_Z * error)]
+
+
+def _level(sample: Sample, at: Array, eta: Array, tied: Array) -> dict[str, float]:
+    """Coefficient of the level in a logistic regression of ties, and its error.
+
+    Beside it stands closeness, ``-log(2 cosh(eta / 2))``, whose coefficient is one
+    under Davidson's model of ties.
+    """
+    unknown = {"level": np.nan, "level_error": np.nan}
+    n_ties = int(tied.sum())
+    if not n_ties and sample.left_out is None:
+        return {"level": 0.0, "level_error": 0.0}
+    if min(n_ties, len(at) - n_ties) < FEWEST:
+        return unknown
+    X, weight = sample.X, sample.weight[at]
+    assert X.scores is not None
+    level = 0.5 * (X.scores[X.left[at]] + X.scores[X.right[at]])
+    closeness = -np.logaddexp(0.5 * eta, -0.5 * eta)
+    design = np.column_stack([np.ones(len(at)), closeness, level])
+    design[:, 1:] -= np.average(design[:, 1:], axis=0, weights=weight)
+    y = tied.astype(np.float64)
+    fit = fit_logistic(design, y, weight)
+    if not fit.converged or np.linalg.cond(fit.hessian) > 1e12:
+        return unknown
+    p = 1.0 / (1.0 + np.exp(-design @ fit.coef))
+    score = design * (weight * (y - p))[:, None]
+    if sample.groups is not None:
+        score = pd.DataFrame(score).groupby(sample.groups[at]).sum().to_numpy()
+    answer = np.linalg.solve(fit.hessian * weight.sum(), [0.0, 0.0, 1.0])
+    return {
+        "level": float(fit.coef[2]),
+        "level_error": float(np.sqrt(np.sum((score @ answer) ** 2))),
+    }

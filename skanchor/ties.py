@@ -1,0 +1,106 @@
+"""Ties: half a win for either side, or left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
+
+__all__ = ["TIES", "drops_ties", "treat_ties"]
+
+TIES = ("half", "drop")
+"""What becomes of ties: half a win for either side, or rows that count for nothing."""
+
+_LISTED = 5
+
+
+def drops_ties(estimator: Any) -> bool:
+    """Whether an estimator, or a part of it, leaves ties out.
+
+    The rows are those of the whole, so that what a part says holds for all of it.
+    """
+    return any(
+        name.rpartition("__")[2] == "ties" and value == "drop"
+        for name, value in estimator.get_params().items()
+    )
+
+
+def treat_ties(sample: Sample, *, drop: bool) -> Sample:
+    """Count the ties of a sample, and leave them out where that is asked for.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    drop : bool
+        Whether rows of ties lose their weight.
+
+    Returns
+    -------
+    Sample
+        The same rows; its ``inputs`` tell how many ties there are, and ``tied`` keeps
+        which rows they are.
+
+    Raises
+    ------
+    BattlesError
+        If no vote is left.
+    """
+    tied = sample.tied
+    if not tied.any():
+        return sample
+    inputs = replace(
+        sample.inputs,
+        ties="drop" if drop else "half",
+        n_ties=int(tied.sum()),
+        n_both_bad=int(sample.both_bad.sum()),
+    )
+    sample = replace(sample, inputs=inputs)
+    if not drop:
+        return sample
+    _check_what_is_left(sample, tied)
+    weight = np.where(tied, 0.0, sample.weight)
+    return replace(sample, weight=weight, left_out=tied)
+
+
+def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
+    """Refuse votes that are all ties; name judges and models that have nothing else."""
+    X, advice = sample.X, Advice(Remedy.KEEP_TIES)
+    counts = sample.counts
+    votes = counts & X.is_human
+    if (votes.any() and not (votes & ~tied).any()) or not (counts & ~tied).any():
+        what = "human vote" if votes.any() else "outcome"
+        raise BattlesError(
+            f"Every {what} is a tie: with ties left out there is nothing to fit.",
+            advice=advice,
+        )
+    voted, decided = (X.rows.appearances(rows) > 0 for rows in (votes, votes & ~tied))
+    models = X.models[voted & ~decided].tolist()
+    if models:
+        warn(
+            DataWarning(
+                f"All human votes on models {models[:_LISTED]} are ties, which are "
+                "left out: they count as models without votes.",
+                advice=advice,
+            )
+        )
+    verdicts = counts & (X.judge >= 0)
+    judged, deciding = (
+        np.bincount(X.judge[rows], minlength=len(X.judges)) > 0
+        for rows in (verdicts, verdicts & ~tied)
+    )
+    judges = X.judges[judged & ~deciding].tolist()
+    if judges:
+        warn(
+            DataWarning(
+                f"All verdicts of judges {judges[:_LISTED]} are ties, which are left "
+                "out.",
+                advice=advice,
+            )
+        )

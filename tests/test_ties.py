@@ -1,0 +1,255 @@
+"""Ties: half a win or left out, and told apart by source and kind."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from skanchor import AnchorPipeline, BTLRegressor, read_battles, split_battles
+from skanchor.baselines import DirectScore
+from skanchor.bootstrap import bootstrap
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError, DataWarning, DiagnosticWarning
+from skanchor.simulation import simulate_battles
+
+NEW = "new-model"
+
+
+def davidson(eta, nu):
+    """P(win), P(tie)."""
+    total = 2.0 * np.cosh(0.5 * eta) + nu
+    return np.exp(0.5 * eta) / total, nu / total
+
+
+def with_ties(seed=0, nu=(0.8, 0.0, 2.0), slopes=(0.0, 0.0, 0.0), n=2200, score=0.5):
+    """A table, its probabilities of win and tie, and drawn labels."""
+    data = simulate_battles(
+        n_models=6, n_judges=2, n_new=400, n_historical=n, new_score=score,
+        tau=0.0, rho=0.0, random_state=seed,
+    )  # fmt: skip
+    X, truth = data.X[["model_a", "model_b", "judge"]], data.truth
+    scores = pd.concat([truth.scores, truth.new_scores])
+    a, b = (X[side].map(scores).to_numpy() for side in ("model_a", "model_b"))
+    source = X["judge"].map({"human": 0, "judge-1": 1, "judge-2": 2}).to_numpy()
+    eta = np.where(source == 0, a - b, np.asarray(truth.logits))
+    weight = np.take(nu, source) * np.exp(np.take(slopes, source) * (a + b) / 2)
+    win, tie = davidson(eta, weight)
+    draw = np.random.default_rng(seed).random(len(X))
+    y = np.select([draw < win, draw < win + tie], ["model_a", "tie"], "model_b")
+    return X, pd.Series(y), win, tie
+
+
+def quiet(estimator, X, y, **more):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return estimator.fit(X, y, **more)
+
+
+# ------------------------------------------------------------------------ exact laws
+def test_two_equal_ties_to_a_win_halve_the_logit():
+    # With nu = 2 a battle is two independent votes at half the logit.
+    eta = np.linspace(-8, 8, 65)
+    win, tie = davidson(eta, 2.0)
+    assert_allclose(win + tie / 2, expit(eta / 2), atol=1e-15)
+
+
+def test_half_wins_are_a_multiple_of_the_logit_but_for_half_a_percent():
+    eta = np.linspace(-6, 6, 481)
+    for nu in (0.2, 0.5, 1.0):
+        win, tie = davidson(eta, nu)
+        kappa = 2 / (2 + nu)
+        near = [
+            np.abs(win + tie / 2 - expit(k * eta)).max()
+            for k in kappa * np.linspace(0.95, 1.15, 41)
+        ]
+        assert min(near) < 0.0065
+
+
+def test_decided_votes_are_exact_whatever_the_ties_depend_on():
+    X, _, win, tie = with_ties(slopes=(-0.5, 0.0, 0.4))
+    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
+    quiet(anchor, X, win / (1 - tie), sample_weight=1 - tie)
+    assert_allclose(anchor.scores_[NEW], 0.5, atol=1e-6)
+
+
+def test_half_wins_are_unbiased_on_their_own_scale():
+    # Half-wins of people and judges with other rates of ties: kappa = 1 / 2 exactly.
+    X, _, win, tie = with_ties(nu=(2.0, 0.0, 2.0))
+    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
+    quiet(anchor, X, win + tie / 2)
+    assert_allclose(anchor.scores_[NEW], 0.25, atol=1e-6)
+
+
+# ------------------------------------------------------------------------- leaving out
+@pytest.mark.parametrize("item_effects", ["none", "random"])
+def test_left_out_is_the_table_without_them(item_effects):
+    X, y, *_ = with_ties()
+    anchor = AnchorPipeline(
+        ties="drop", item_effects=item_effects, cv=3, random_state=0
+    )
+    quiet(anchor, X, y)
+    keep = (y != "tie").to_numpy()
+    place = np.cumsum(keep) - 1
+    plan = [[place[rows[keep[rows]]] for rows in s] for s in anchor.fold_plan_[0]]
+    rest = AnchorPipeline(cv=plan, item_effects=item_effects)
+    quiet(rest, X[keep].reset_index(drop=True), y[keep].reset_index(drop=True))
+    for name in ("estimates", "covariances", "parts", "plug_in"):
+        found, due = (getattr(fit.result_, name) for fit in (anchor, rest))
+        assert_allclose(found, due, rtol=1e-9, atol=1e-11)
+    assert_allclose(anchor.influence_[keep], rest.influence_, atol=1e-11)
+    assert not anchor.influence_[~keep].any()
+
+
+def test_scores_of_people_alone():
+    X, y, *_ = with_ties()
+    human = (X.judge == "human").to_numpy()
+    decided = human & (y != "tie").to_numpy()
+    found = BTLRegressor(ties="drop").fit(X[human], y[human])
+    due = BTLRegressor().fit(X[decided], y[decided])
+    assert_allclose(found.scores_, due.scores_, rtol=1e-10)
+    assert_allclose(found.covariance_, due.covariance_, rtol=1e-9)
+    assert_allclose(
+        found.score(X[human], y[human]), due.score(X[decided], y[decided]), rtol=1e-10
+    )
+
+
+def test_counts_and_tables_of_wins_follow(tmp_path):
+    X, y, *_ = with_ties()
+    cells = X.assign(y=y).groupby([*X.columns, "y"]).size().unstack(fill_value=0)
+    wins = cells.rename(
+        columns={"model_a": "wins_a", "model_b": "wins_b", "tie": "ties"}
+    )
+    wins.reset_index().to_csv(tmp_path / "wins.csv", index=False)
+    table, outcomes = split_battles(read_battles(tmp_path / "wins.csv"))
+    anchor = AnchorPipeline(
+        weights="frequency", ties="drop", item_effects=None, cv=3, random_state=0
+    )
+    quiet(anchor, table, outcomes, sample_weight=table["count"])
+    listed = np.repeat(np.arange(len(table)), table["count"])
+    rows = table.iloc[listed].reset_index(drop=True)
+    same = AnchorPipeline(ties="drop", item_effects=None, cv=anchor.fold_plan_)
+    quiet(same, rows, outcomes.iloc[listed].reset_index(drop=True))
+    assert_allclose(anchor.scores_, same.scores_, rtol=1e-12)
+    assert_allclose(anchor.standard_errors_, same.standard_errors_, rtol=1e-10)
+    n_ties = int((y == "tie").sum())
+    assert anchor.result_.inputs.n_ties == same.result_.inputs.n_ties == n_ties
+
+
+def test_a_method_takes_the_ties_of_its_part():
+    X, y, *_ = with_ties()
+    keep = (y != "tie").to_numpy()
+    found = quiet(DirectScore(btl=BTLRegressor(ties="drop")), X, y)
+    due = quiet(DirectScore(), X[keep], y[keep])
+    assert_allclose(found.scores_, due.scores_, rtol=1e-9)
+    refits = bootstrap(
+        {"direct": DirectScore(btl=BTLRegressor(ties="drop"))},
+        X, y, n_resamples=4, random_state=0,
+    )  # fmt: skip
+    direct = refits["direct"]
+    assert_allclose(direct.estimates[direct.is_new], found.scores_, rtol=1e-9)
+    assert np.isfinite(direct.replicates).all()
+
+
+def test_models_left_out_are_compared_on_one_scale():
+    X, y, *_ = with_ties()
+    keep = (y != "tie").to_numpy()
+    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties="drop")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = leave_one_model_out(anchor, X, y, models=["model-01"])
+        due = leave_one_model_out(anchor, X[keep], y[keep], models=["model-01"])
+    assert_allclose(found["true_score"], due["true_score"], rtol=1e-9)
+    assert_allclose(found["true_error"], due["true_error"], rtol=1e-9)
+
+
+# ------------------------------------------------------------------------------- told
+def test_counts_are_told_by_source_and_kind():
+    X, y, *_ = with_ties()
+    bad = (y == "tie") & (np.arange(len(y)) % 2 == 0)
+    y = y.mask(bad, "tie (bothbad)")
+    for ties, words in (("half", "half a win"), ("drop", "left out")):
+        anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties=ties)
+        quiet(anchor, X, y)
+        told = str(anchor.result_.inputs)
+        n_ties = int((y.str.startswith("tie")).sum())
+        assert f"Ties: {n_ties} rows ({bad.sum()} of them both bad)" in told
+        assert words in told
+        table = anchor.result_.diagnostics.ties
+        for source, row in table.iterrows():
+            mine = (X.judge == source).to_numpy()
+            assert row["rows"] == mine.sum()
+            assert row["ties"] == y[mine].str.startswith("tie").sum()
+            assert row["both_bad"] == bad[mine].sum()
+        summary = anchor.summary()
+        assert (summary["both_bad"] == table["both_bad"].drop("human")).all()
+        assert (summary["ties"] == table["ties"].drop("human")).all()
+
+
+def test_marks_of_a_reader_count_where_outcomes_are_numbers():
+    X, y, *_ = with_ties()
+    numbers = y.map({"model_a": 1.0, "model_b": 0.0, "tie": 0.5})
+    marked = X.assign(both_bad=(y == "tie") & (X.judge == "human"))
+    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
+    quiet(anchor, marked, numbers)
+    inputs = anchor.result_.inputs
+    assert inputs.n_both_bad == marked["both_bad"].sum() > 0
+    assert "both_bad" not in inputs.ignored
+
+
+def test_nothing_is_told_where_nothing_ties():
+    X, y, *_ = with_ties(nu=(0.0, 0.0, 0.0))
+    for ties in ("half", "drop"):
+        anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0, ties=ties)
+        quiet(anchor, X, y)
+        assert "Ties" not in str(anchor.result_.inputs)
+        assert (anchor.result_.diagnostics.ties["level"] == 0).all()
+
+
+# ------------------------------------------------------------------------- the level
+def test_level_is_the_coefficient_of_the_ties():
+    X, y, *_ = with_ties(nu=(2.0, 2.0, 2.0), slopes=(-0.6, 0.6, 0.0), n=20000)
+    anchor = AnchorPipeline(item_effects=None, cv=2, random_state=0)
+    with pytest.warns(DiagnosticWarning, match="log-odds of a tie .*ties='drop'"):
+        anchor.fit(X, y)
+    table = anchor.result_.diagnostics.ties
+    # In logits of the half-win scale, which are about twice as long.
+    due = np.array([-0.6, 0.6, 0.0]) * 2.0
+    assert (np.abs(table["level"] - due) < 4 * table["level_error"] + 0.15).all()
+    drop = AnchorPipeline(item_effects=None, cv=2, random_state=0, ties="drop")
+    drop.fit(X, y)
+    assert drop.result_.diagnostics.ties["level"].isna().all()
+
+
+def test_ties_alike_are_no_warning():
+    X, y, *_ = with_ties(nu=(1.0, 0.5, 2.0), n=6000)
+    anchor = AnchorPipeline(item_effects=None, cv=2, random_state=0).fit(X, y)
+    assert anchor.result_.diagnostics.messages() == []
+
+
+# -------------------------------------------------------------------------- bad input
+def test_votes_that_all_tie_cannot_be_left_out():
+    X, y, *_ = with_ties()
+    human = X.judge == "human"
+    with pytest.raises(BattlesError, match=r"vote is a tie.*ties='half'"):
+        AnchorPipeline(ties="drop").fit(X, y.mask(human, "tie"))
+    with pytest.raises(BattlesError, match="Every human vote is a tie"):
+        BTLRegressor(ties="drop").fit(X[human], y[human].mask(human, "tie"))
+    with pytest.raises(ValueError, match="ties"):
+        AnchorPipeline(ties="davidson").fit(X, y)
+
+
+def test_judges_and_models_with_nothing_else_are_named():
+    X, y, *_ = with_ties()
+    anchor = AnchorPipeline(ties="drop", item_effects=None, cv=3, random_state=0)
+    lazy = y.mask(X.judge == "judge-2", "tie")
+    with pytest.warns(DataWarning) as heard:
+        anchor.fit(X, lazy)
+    said = " ".join(str(each.message) for each in heard)
+    assert "All verdicts of judges ['judge-2'] are ties" in said
+    met = (X.model_a == "model-01") | (X.model_b == "model-01")
+    with pytest.warns(DataWarning, match=r"votes on models \['model-01'\] are ties"):
+        anchor.fit(X, y.mask((X.judge == "human") & met, "tie"))
+    assert "model-01" in anchor.new_models_
