@@ -34,7 +34,7 @@ def design(X):
     models = sorted(set(X["model_a"]) | set(X["model_b"]))
     eye = np.eye(len(models))
     place = {model: eye[i] for i, model in enumerate(models)}
-    z = np.array([place[a] - place[b] for a, b in zip(X["model_a"], X["model_b"])])
+    z = np.array([place[a] - place[b] for a, b in zip(X["model_a"], X["model_b"], strict=True)])
     return models, np.hstack([z[:, :-1], contrasts(X)])
 
 
@@ -80,14 +80,14 @@ def test_the_covariance_is_that_of_the_dense_design(table, kind):
     assert_allclose(btl.covariance_[np.ix_(at, at)], wanted, atol=1e-9)
 
 
-def test_a_table_of_votes_is_ranked_as_by_the_regression(table):
-    data, y, _ = table
+def test_a_table_of_votes_is_ranked_as_by_the_regression():
+    data, y, _ = small(n_historical=15000)
     X, y = votes(data, y)
-    anchor = pipeline(new_models=[]).fit(X.assign(judge="human"), y)
+    anchor = pipeline(new_models=[], cv=10).fit(X.assign(judge="human"), y)
     btl = BTLRegressor(bias="linear").fit(X, y)
     error = btl.standard_errors_
     found = anchor.result_.all_scores[error.index]
-    assert_allclose(found, btl.scores_, atol=0.5 * error.min())
+    assert_allclose(found, btl.scores_, atol=0.3 * error.min())
 
 
 def test_without_style_in_people_scores_hardly_move(table):
