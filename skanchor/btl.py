@@ -123,6 +123,7 @@ class BTLRegressor(ComparisonEstimator):
     {'x': 1060, 'y': 940}
     """
 
+    scores_: pd.Series
     _has_errors = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],

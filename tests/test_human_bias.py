@@ -12,8 +12,11 @@ from sklearn.preprocessing import SplineTransformer
 from style_battles import FEATURES, contrasts, small
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, RieszDebiaser
+from skanchor.baselines import DirectScore
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
+from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.history import KeptHistory
 from skanchor.sample import Sample
 
 TARGETS = ("style_controlled", "style_included")
@@ -34,7 +37,9 @@ def design(X):
     models = sorted(set(X["model_a"]) | set(X["model_b"]))
     eye = np.eye(len(models))
     place = {model: eye[i] for i, model in enumerate(models)}
-    z = np.array([place[a] - place[b] for a, b in zip(X["model_a"], X["model_b"], strict=True)])
+    z = np.array(
+        [place[a] - place[b] for a, b in zip(X["model_a"], X["model_b"], strict=True)]
+    )
     return models, np.hstack([z[:, :-1], contrasts(X)])
 
 
@@ -292,3 +297,75 @@ def test_separated_votes_are_refused():
     X["x1_a"], X["x1_b"] = y, 1 - y
     with pytest.raises(BattlesError, match="separate the human votes"):
         pipeline(cv=2).fit(X, y)
+
+
+def test_a_history_is_not_kept_with_style(table):
+    data, y, _ = table
+    anchor = pipeline(new_models=[], item_effects=None)
+    old = (data.X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
+    anchor.fit(data.X[old], y[old])
+    with pytest.raises(LearnerError, match="cannot be kept"):
+        KeptHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
+
+
+def test_baselines_know_no_style(table):
+    data, y, _ = table
+    with pytest.raises(ValueError, match="Baselines know no bias of people"):
+        DirectScore(btl=BTLRegressor(bias="linear")).fit(data.X, y)
+
+
+# ------------------------------------------------------------------ what it tells of it
+def test_diagnostics_tell_the_coefficients_of_style(table):
+    data, y, coef = table
+    anchor = pipeline(item_effects=None).fit(data.X, y)
+    told = anchor.result_.diagnostics.style
+    assert told.index.tolist() == FEATURES
+    assert_allclose(told["coefficient"], anchor.human_bias_.coef_)
+    assert (abs(told["coefficient"] - coef) < 4 * told["standard_error"]).all()
+    # With judges errors are a little smaller than by votes alone.
+    X, outcomes = votes(data, y)
+    _, D = design(X)
+    p = BTLRegressor(bias="linear").fit(X, outcomes).predict_proba(X)[:, 1]
+    alone = np.linalg.inv(D.T @ (D * (p * (1 - p))[:, None]))
+    ratio = told["standard_error"] / np.sqrt(np.diag(alone))[-3:]
+    assert ((ratio > 0.8) & (ratio < 1.05)).all()
+    shares = anchor.result_.diagnostics.historical["residual_share"]
+    assert ((shares > 0.3) & (shares < 1)).all()
+
+
+def test_style_that_tells_models_apart_is_warned_of(table):
+    data, y, _ = table
+    X = data.X.copy()
+    names = np.unique(data.truth.historical_models)
+    rng = np.random.default_rng(0)
+    for side in "ab":
+        # One model alone writes in a way of its own.
+        own = (X[f"model_{side}"] == names[0]).to_numpy(float)
+        X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
+    with pytest.warns(Warning, match="what its votes say"):
+        pipeline(item_effects=None).fit(X, y)
+
+
+def test_results_say_what_scores_say(table):
+    data, y, _ = table
+    assert "Style" not in str(AnchorPipeline(cv=2).fit(data.X, y).result_.inputs)
+    for target in TARGETS:
+        inputs = pipeline(cv=2, target=target).fit(data.X, y).result_.inputs
+        assert inputs.style == target
+        assert f"Style: {target.removeprefix('style_')}" in str(inputs)
+
+
+def test_models_left_out_are_compared_at_equal_style():
+    data, y, _ = small(n_models=4, n_historical=4000)
+    models = data.truth.historical_models[:1]
+    anchor = pipeline(cv=2, item_effects=None)
+    left = leave_one_model_out(anchor, data.X, y, models=models)
+    X, outcomes = votes(data, y)
+    style = BTLRegressor(bias="linear").fit(X, outcomes).scores_
+    truth = style[models[0]] - style.drop(models[0]).mean()
+    assert_allclose(left["true_score"], truth)
+    assert left["compatible"].all()
+    anchor.set_params(target="style_included")
+    left = leave_one_model_out(anchor, data.X, y, models=models)
+    plain = BTLRegressor().fit(X, outcomes).scores_
+    assert_allclose(left["true_score"], plain[models[0]] * 4 / 3)

@@ -42,7 +42,7 @@ class Projection:
         What the weights hold of the span's columns because targets ask for the bias
         itself; None where they do not.
     inner : ndarray of shape (n_span, n_span) or None
-        Information on the span's coefficients, where something is asked of them.
+        Information on the span's own coefficients, of people alone.
     """
 
     learner: Any

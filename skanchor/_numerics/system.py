@@ -83,7 +83,7 @@ class RieszProblem:
         )
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
-        people = self.people.projection
+        people = replace(self.people.projection, inner=self.people.inner)
         if self.asked is not None:
             people = self._ask(people, targets)
         weights = solver.solve(targets)
@@ -113,7 +113,7 @@ class RieszProblem:
         by_item = block.coef[:, : layout.n_items].T @ self.asked
         targets[layout.at["scores"]] -= layout.items.T @ by_item
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
-        return replace(people, asked=found, inner=block.inner)
+        return replace(people, asked=found)
 
     def _with_prior(self, total: Array) -> Array:
         joint = self.layout.reduce_information(total, self.factor)

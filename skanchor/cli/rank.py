@@ -76,6 +76,14 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument(
+        "--style",
+        choices=["ignored", "controlled", "included"],
+        default="ignored",
+        help="what people make of the features of responses: controlled compares "
+        "models at equal features, included adds what each model's features are worth "
+        "to people; both need features in human rows (default: %(default)s)",
+    )
+    parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
 
@@ -94,6 +102,8 @@ def _rank(options: argparse.Namespace) -> None:
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
         historical_fit=options.historical_fit,
+        human_bias=None if options.style == "ignored" else "linear",
+        target="style_included" if options.style == "included" else "style_controlled",
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=int(is_watched()),

@@ -15,13 +15,18 @@ __all__ = ["Inputs"]
 # The rater tells copies of a battle apart.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater")
 _LISTED = 20
+_STYLES = {
+    "style_controlled": "Style: controlled; scores compare models at equal features.",
+    "style_included": "Style: included; scores add what people make of each model's "
+    "features.",
+}
 
 
 @dataclass(frozen=True)
 class Inputs:
     """What of a table a fit has read.
 
-    ``str`` says it in three lines, or four where rows have weights.
+    ``str`` says it in three lines, and one more each for weights and style.
 
     Attributes
     ----------
@@ -35,6 +40,9 @@ class Inputs:
         Name of what weighs the rows; None without weights.
     counted : bool
         Whether weights are numbers of equal rows.
+    style : {"style_controlled", "style_included"} or None
+        What scores say where people have a bias of their own; None where they have
+        none.
     """
 
     features: tuple[str, ...] = ()
@@ -42,6 +50,7 @@ class Inputs:
     groups: str | None = None
     weights: str | None = None
     counted: bool = False
+    style: str | None = None
 
     @classmethod
     def of(
@@ -109,6 +118,8 @@ class Inputs:
         if self.weights is not None:
             meaning = "numbers of equal rows" if self.counted else "importance"
             lines.append(f"Weights: {self.weights}, {meaning}.")
+        if self.style is not None:
+            lines.append(_STYLES[self.style])
         return "\n".join(lines)
 
 

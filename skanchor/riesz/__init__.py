@@ -3,10 +3,16 @@
 from skanchor.riesz._debiaser import TARGETS, RieszDebiaser
 from skanchor.riesz._evidence import Evidence, KeptSums, RowEvidence, riesz_problem
 from skanchor.riesz._influence import InfluenceSums
-from skanchor.riesz._learners import WeightLearner, human_learner, weight_learners
+from skanchor.riesz._learners import (
+    NO_BIAS,
+    WeightLearner,
+    human_learner,
+    weight_learners,
+)
 from skanchor.riesz._responses import ResponseMeans
 
 __all__ = [
+    "NO_BIAS",
     "TARGETS",
     "Evidence",
     "InfluenceSums",
