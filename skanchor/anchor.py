@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,11 +24,13 @@ from skanchor.admission import (
 )
 from skanchor.arrivals import ArrivalScorer
 from skanchor.assembly import Inference, TreatmentResults
+from skanchor.bias.registry import ONE_LEARNER
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, fit_stages
 from skanchor.comparisons import (
     Comparisons,
     decide_roles,
+    usable_features,
     warn_of_contradicting_judges,
 )
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
@@ -35,7 +38,7 @@ from skanchor.folds import make_plans
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult
-from skanchor.riesz import RieszDebiaser
+from skanchor.riesz import TARGETS, RieszDebiaser
 from skanchor.sample import WEIGHTS, Sample
 from skanchor.ties import TIES
 from skanchor.treatments import choose_treatments, leaves_items_out
@@ -88,6 +91,17 @@ class AnchorPipeline(RankingEstimator):
         votes it is far more accurate, and judges place models that votes alone leave
         without a finite score or a common scale. The paper's method is ``"two-step"``
         with ``item_effects=None`` and ``JudgeCalibrator(position_effect=False)``.
+    human_bias : {"linear", "network", "boosted", "auto"} or learner, optional
+        Learner of people's own bias, psi_0: a vote then has the logit
+        ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``, and scores compare models at
+        equal style. It needs features in human rows, and is fitted with the scores.
+        None: that of ``btl``, which by default has none.
+    target : {"style_controlled", "style_included"}, default="style_controlled"
+        With a human bias, what scores say. ``"style_controlled"`` is theta, the score
+        at equal style. ``"style_included"`` adds the mean of psi_0 over the model's
+        responses (on arrival of a new one, in human rows of a historical one), less
+        its mean over the historical models; it needs a bias that is linear in fixed
+        columns.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -134,6 +148,8 @@ class AnchorPipeline(RankingEstimator):
         The one reported: all of the above, frozen, with ``diagnostics``.
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
+    human_bias_ : learner or None
+        Fitted bias of people, that of all rows.
     btl_, calibrator_, arrival_, debiaser_ : estimators
         The chain fitted on all rows. With a joint historical fit ``btl_`` has the
         joint scores, but the errors of votes alone.
@@ -199,6 +215,8 @@ class AnchorPipeline(RankingEstimator):
         # What the names and the array must be is said where they are read.
         "item_effects": [str, "array-like", None],
         "historical_fit": [StrOptions({"joint", "two-step"})],
+        "human_bias": [*ONE_LEARNER, None],
+        "target": [StrOptions(set(TARGETS))],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -217,6 +235,8 @@ class AnchorPipeline(RankingEstimator):
         new_models: Sequence[Any] | None = None,
         item_effects: Any = "auto",
         historical_fit: str = "joint",
+        human_bias: Any = None,
+        target: str = "style_controlled",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -233,6 +253,8 @@ class AnchorPipeline(RankingEstimator):
         self.new_models = new_models
         self.item_effects = item_effects
         self.historical_fit = historical_fit
+        self.human_bias = human_bias
+        self.target = target
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -287,6 +309,9 @@ class AnchorPipeline(RankingEstimator):
         check_ranking(battles, self.new_models)
         warn_of_contradicting_judges(battles, sample.y, sample.weight)
         everyone = sample.with_battles(battles)
+        if btl.bias is not None:
+            # Before anything is fitted: those of new models are no votes of the BTL.
+            usable_features(battles, everyone.counts & battles.is_human)
         if self.historical_fit == "joint" and len(battles.judges):
             bounded = leave_out_one_sided(everyone, btl)
         else:
@@ -295,17 +320,33 @@ class AnchorPipeline(RankingEstimator):
 
     def _stages(self) -> Stages:
         passthrough = isinstance(self.debiaser, str)
+        btl = self._part("btl")
+        if self.human_bias is not None:
+            btl = clone(btl).set_params(bias=self.human_bias)
+        if self.target == "style_included":
+            if btl.bias is None:
+                raise ValueError(
+                    "target='style_included' includes what people make of style: give "
+                    "human_bias, such as 'linear'."
+                )
+            if passthrough:
+                raise ValueError(
+                    "target='style_included' needs the debiaser, and "
+                    "debiaser='passthrough' has none."
+                )
         return Stages(
-            self._part("btl"),
+            btl,
             self._part("calibrator"),
             self._part("arrival"),
             None if passthrough else self._part("debiaser"),
             self.historical_fit,
+            self.target,
         )
 
     def _keep(self, chain: Chain) -> None:
         """Store the chain that is reported."""
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
+        self.human_bias_ = chain.btl.bias_
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
         self.comparisons_ = chain.X
         self.models_, self.judges_ = self.result_.models, chain.X.judges
@@ -399,7 +440,14 @@ class AnchorPipeline(RankingEstimator):
     def _annotate(self, X: Comparisons) -> Comparisons:
         for stage in (self.btl_, self.calibrator_, self.arrival_):
             X = stage.transform(X)
-        scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
+        known = self.result_.all_scores
+        if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
+            # What scores include of style, each row has by itself.
+            known = known.sub(
+                pd.Series(self.debiaser_.responses_.offsets, self.debiaser_.models_),
+                fill_value=0.0,
+            )
+        scores = known.reindex(X.models).to_numpy(dtype=np.float64)
         X = X.with_columns(scores=scores, new_models=tuple(self.new_models_.tolist()))
         if self.comparisons_.deviations is None:
             return X

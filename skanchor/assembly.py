@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from skanchor.chain import Chain, Stages
-from skanchor.comparisons import count_rows
+from skanchor.comparisons import Inputs, count_rows
 from skanchor.diagnostics import (
     ItemCheck,
     check_arrivals,
     diagnose,
     historical_table,
+    style_shares,
+    style_table,
 )
 from skanchor.engine import FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
@@ -96,7 +99,8 @@ class Inference:
 
         plug_in = stacked("plug_in")
         fitted = full.sample.with_battles(X)
-        arrivals = check_arrivals(fitted, full.sample.X.order, chain.calibrator)
+        bias = chain.btl.bias_
+        arrivals = check_arrivals(fitted, full.sample.X.order, chain.calibrator, bias)
         # Where judges disagree about a new model, its error is scaled up.
         scale = arrivals.models["scale"].to_numpy()
         square = np.outer(scale, scale)
@@ -114,7 +118,7 @@ class Inference:
             lower_bound=debiaser.system_.lower_bound(chain.scores),
             plug_in=plug_in,
             fold_plan=self.fold_plan,
-            inputs=full.sample.inputs,
+            inputs=self._inputs(full),
         )
         diagnostics = diagnose(
             fitted,
@@ -126,12 +130,23 @@ class Inference:
             arrivals,
         )
         historical = historical_table(fitted, chain.btl, calibrated=not chain.is_joint)
+        system = debiaser.system_
+        if bias is not None:
+            shares = pd.Series(style_shares(fitted, system), X.models)
+            historical["residual_share"] = shares.reindex(historical.index)
         diagnostics = replace(
             diagnostics,
             historical=historical,
+            style=style_table(fitted, system, bias),
             allows_curves=debiaser.judge_scale == "curved",
         )
         return replace(result, diagnostics=diagnostics)
+
+    def _inputs(self, full: FullFit) -> Inputs:
+        """What was read, and what scores then say."""
+        if self.stages.btl.bias is None:
+            return full.sample.inputs
+        return replace(full.sample.inputs, style=self.stages.target)
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
@@ -148,7 +163,7 @@ class Inference:
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
             fold_plan=self.fold_plan,
-            inputs=full.sample.inputs,
+            inputs=self._inputs(full),
         )
 
 

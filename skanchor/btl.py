@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,7 +20,8 @@ from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.standing import Standing, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
-from skanchor.comparisons import Comparisons, align, is_constant
+from skanchor.bias.registry import ONE_LEARNER, make_learner
+from skanchor.comparisons import Comparisons, align, is_constant, usable_features
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -29,6 +31,7 @@ from skanchor.exceptions import (
     Remedy,
     SeparationWarning,
 )
+from skanchor.human_bias import Votes, fit_bias, fit_votes
 from skanchor.sample import WEIGHTS, Sample
 from skanchor.score_errors import GroupedVotes, ScoreErrors
 from skanchor.ties import TIES
@@ -76,6 +79,10 @@ class BTLRegressor(ComparisonEstimator):
         nothing. The scores are then log-odds of a decided vote, on a wider scale. A
         method that has no such parameter takes that of its ``BTLRegressor``, for all
         rows.
+    bias : str or learner, optional
+        Learner of people's own bias, a name or a learner as in
+        :class:`JudgeCalibrator`: scores then compare models at equal style. It needs
+        features in human rows. None: people have none.
 
     Attributes
     ----------
@@ -92,6 +99,9 @@ class BTLRegressor(ComparisonEstimator):
     unbounded_ : ndarray of shape (n_models,)
         Whether the votes bound a model's score on one side only, or it lies on
         ``score_bound``.
+    bias_ : learner or None
+        Fitted bias of people. Where it has no linear span, ``covariance_`` takes all
+        but its last coefficients as known; intervals of :class:`AnchorPipeline` do not.
     converged_ : bool
         Whether the solver converged.
     n_iter_ : int
@@ -120,6 +130,7 @@ class BTLRegressor(ComparisonEstimator):
     {'x': 1060, 'y': 940}
     """
 
+    scores_: pd.Series
     _has_errors = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -131,6 +142,10 @@ class BTLRegressor(ComparisonEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions(set(WEIGHTS))],
         "ties": [StrOptions(set(TIES))],
+        "bias": [*ONE_LEARNER, None],
+    }
+    _stands_for: ClassVar = {
+        "bias": lambda value: None if value is None else make_learner(value)
     }
 
     def __init__(
@@ -145,6 +160,7 @@ class BTLRegressor(ComparisonEstimator):
         max_iter: int = 100,
         weights: str = "importance",
         ties: str = "half",
+        bias: Any = None,
     ):
         self.alpha = alpha
         self.score_bound = score_bound
@@ -155,6 +171,7 @@ class BTLRegressor(ComparisonEstimator):
         self.max_iter = max_iter
         self.weights = weights
         self.ties = ties
+        self.bias = bias
 
     def _fit(
         self,
@@ -190,6 +207,10 @@ class BTLRegressor(ComparisonEstimator):
         self.connectivity_ = describe_connectivity(counts.wins, self.models_)
         self._check_graph()
         standing = self._fit_scores(counts, start)
+        self.bias_ = None
+        if self.bias is not None:
+            self._fit_bias(sample, standing, present, start, seed_offset)
+            return
         errors = ScoreErrors.of(
             counts, standing, self.models_, self.alpha * counts.weight.sum()
         )
@@ -203,9 +224,87 @@ class BTLRegressor(ComparisonEstimator):
             covariance = errors.clustered(
                 GroupedVotes(place[left], place[right], y, share, groups[rows])
             )
+        self.covariance_ = self._open(covariance)
+
+    def _open(self, covariance: Array) -> Array:
+        """Mark scores that the votes bound on one side only, in place."""
         covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
         covariance[self.unbounded_, self.unbounded_] = np.inf
-        self.covariance_ = covariance
+        return covariance
+
+    def _fit_bias(
+        self,
+        sample: Sample,
+        standing: Standing,
+        present: NDArray[np.intp],
+        start: BTLRegressor | None,
+        seed_offset: int,
+    ) -> None:
+        """Fit scores and people's bias together, from the scores without one."""
+        votes = self._votes(sample)
+        scores = np.zeros(len(sample.X.models))
+        scores[present] = standing.scores
+        found = fit_votes(
+            votes, scores, [present[at] for at in standing.scales], self.alpha,
+            self.bias, None if start is None else start.bias_, seed_offset,
+        )  # fmt: skip
+        on = ~self.unbounded_
+        values = np.where(on, found.scores[present], self.scores_.to_numpy())
+        self.scores_ = pd.Series(values, index=self._index, name="score")
+        self.bias_ = found.bias
+        kind = found.inverse if self.covariance == "fisher" else found.covariance
+        self.covariance_ = self._open(kind[np.ix_(present, present)])
+
+    def _votes(self, sample: Sample) -> Votes:
+        """Human rows with their features, those that count and others of weight zero.
+
+        Others may lack features.
+        """
+        counts = np.zeros(len(sample.X), dtype=bool)
+        counts[self._counted(sample)] = True
+        cut = usable_features(sample.X, counts).by_judge(-1)
+        weight = np.where(counts, sample.weight, 0.0)[cut.rows]
+        groups = None if sample.groups is None else sample.groups[cut.rows]
+        return Votes(cut, sample.y[cut.rows], weight, groups)
+
+    def with_bias(self, bias: Any) -> BTLRegressor:
+        """Copy with another fitted bias of people.
+
+        Parameters
+        ----------
+        bias : learner or None
+            Fitted.
+
+        Returns
+        -------
+        BTLRegressor
+        """
+        found = copy(self)
+        found.bias_ = bias
+        return found
+
+    def with_bias_refitted(
+        self, sample: Sample, scores: Array, seed_offset: int = 0
+    ) -> BTLRegressor:
+        """Copy with people's bias fitted to votes beside given scores.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows and weights.
+        scores : ndarray of shape (n_models,)
+            Scores, NaN for new models.
+        seed_offset : int, default=0
+            As in :meth:`fit_sample`.
+
+        Returns
+        -------
+        BTLRegressor
+        """
+        votes = self._votes(sample)
+        return self.with_bias(
+            fit_bias(votes, scores, self.bias, self.bias_, seed_offset)
+        )
 
     def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Standing:
         """Fit ``scores_`` of the models of the counts, and flag those without limit.
@@ -293,7 +392,7 @@ class BTLRegressor(ComparisonEstimator):
                 "No human row compares two historical models; human rows carry the "
                 "label 'human' in column 'judge'."
             )
-        self.models_ = np.empty(0, dtype=object)
+        self.models_, self.bias_ = np.empty(0, dtype=object), None
         self.connectivity_ = Connectivity((), (), (), ())
         self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
         self.covariance_ = np.zeros((0, 0))
@@ -449,7 +548,25 @@ class BTLRegressor(ComparisonEstimator):
         new = X.new_models
         if new is None:
             new = tuple(X.models[np.isnan(scores)].tolist())
-        return X.with_columns(scores=scores, new_models=new)
+        if self.bias_ is None:
+            return X.with_columns(scores=scores, new_models=new)
+        return X.with_columns(
+            scores=scores, new_models=new, biases=self._vote_biases(X)
+        )
+
+    def _vote_biases(self, X: Comparisons) -> Array:
+        """Bias of each human row, NaN without features; of others what they carry."""
+        biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
+        cut = X.by_judge(-1)
+        pairs = cut.pairs
+        finite = np.flatnonzero(
+            np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(axis=1)
+        )
+        biases[cut.rows] = np.nan
+        assert self.bias_ is not None
+        if len(finite):
+            biases[cut.rows[finite]] = self.bias_.contrast(pairs[finite])
+        return biases
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human

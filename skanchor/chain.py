@@ -39,7 +39,7 @@ class Stages:
     """Unfitted stages; without a debiaser the chain ends in the plug-in.
 
     ``historical_fit`` is ``"two-step"``, or ``"joint"`` where votes and verdicts decide
-    the historical scores together.
+    the historical scores together; ``target`` says whether scores include style.
     """
 
     btl: BTLRegressor
@@ -47,6 +47,7 @@ class Stages:
     arrival: ArrivalScorer
     debiaser: RieszDebiaser | None
     historical_fit: str = "two-step"
+    target: str = "style_controlled"
 
     def fits_jointly(self, X: Comparisons) -> bool:
         """Whether there are judges to fit jointly with people."""
@@ -76,11 +77,18 @@ class Chain:
         return self.X.scores
 
     @property
+    def targets(self) -> Array:
+        """Plug-in of what is reported of all models: scores, and style if included."""
+        responses = None if self.debiaser is None else self.debiaser.responses_
+        return self.scores if responses is None else self.scores + responses.offsets
+
+    @property
     def has_spans(self) -> bool:
         """Whether biases and weights are linear in columns, so that little is kept."""
         assert self.debiaser is not None
-        learners = [*self.calibrator.biases_.values()]
-        found = self.debiaser.system_.projections
+        learners = [*self.calibrator.biases_.values(), self.btl.bias_]
+        system = self.debiaser.system_
+        found = [*system.projections, system.people]
         learners += [one.learner for one in found if one is not None]
         return all(one is None or hasattr(one, "fit_span") for one in learners)
 
@@ -215,14 +223,16 @@ def add_item_effects(
     if items is None:
         return known
     near = None if start is None else (start.X, start.calibrator)
-    X, calibrator = fit_deviations(
+    X, calibrator, human_bias = fit_deviations(
         sample.with_battles(known.X),
         known.calibrator,
         items.covariance,
         near,
         joint=stages.fits_jointly(known.X),
+        human_bias=known.btl.bias_,
     )
-    return replace(known, X=X, calibrator=calibrator)
+    btl = known.btl.with_bias(human_bias)
+    return replace(known, btl=btl, X=X, calibrator=calibrator)
 
 
 def complete(
@@ -259,6 +269,7 @@ def complete(
     if stages.debiaser is not None:
         debiaser = clone(stages.debiaser)
         debiaser.learner = calibrator.follow(debiaser.learner)
+        debiaser.set_params(human_bias=chain.btl.bias_, target=stages.target)
         if start is None:
             _warn_of_narrow_weights(calibrator, debiaser)
         debiaser.fit_sample(sample.with_battles(X), seed_offset=seed_offset)

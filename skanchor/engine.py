@@ -119,7 +119,7 @@ class FoldFit:
         assert chain.debiaser is not None
         slopes, system = chain.X.sensitivities, chain.debiaser.system_
         return cls(
-            chain.scores,
+            chain.targets,
             np.empty(0) if slopes is None else slopes,
             system.prior_score(chain.X.deviations),
             system.item_covariance(),
@@ -303,7 +303,7 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     return Repeat(
         plug_in,
         # No number is better than one that cannot be believed.
-        np.where(unstable, chain.scores, plug_in + step),
+        np.where(unstable, chain.targets, plug_in + step),
         sums.sampling + item_part,
         item_part,
         np.vstack([sums.parts, np.diag(item_part)]),
@@ -322,7 +322,7 @@ def _unstable(
     of all rows, or a step of several logits, has left the region where the tangent says
     something.
     """
-    apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
     return np.asarray(
         (apart > FAR).any(axis=0) | (np.abs(step) > FAR) | (variance == 0.0)
     )
@@ -333,7 +333,7 @@ def _instability(
 ) -> Warning:
     """Say which scores are not determined, and which judges and folds may be why."""
     slopes = np.array([fold.sensitivities for fold in folds])
-    apart = np.abs(np.array([fold.scores for fold in folds]) - full.scores)
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
     causes = []
     for m, judge in enumerate(X.judges.tolist()):
         weak = np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()

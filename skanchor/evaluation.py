@@ -96,6 +96,11 @@ def leave_one_model_out(
 
     Notes
     -----
+    Where the estimator has a human bias, scores at equal style are compared with human
+    scores at equal style, by the same learner. With ``target="style_included"`` they
+    are compared with plain human scores, in which style counts as it happened in the
+    votes, not on arrival: the two differ where a model's style does.
+
     The human score is itself an estimate. Intervals that hold people's preferences at
     ``level`` hold their noisy estimate less often: the share of ``covered`` falls short
     of ``level`` where the human error is not small beside the standard error, and says
@@ -123,7 +128,8 @@ def leave_one_model_out(
         if not counted:
             warn_of_counts(sample)
         sample = treat_ties(sample, drop=drops_ties(estimator))
-        sample, human = _true_scores(sample, counted)
+        bias = _bias_of_truth(estimator)
+        sample, human = _true_scores(sample, counted, bias)
     log.issue()
     battles = sample.X
     known = human.models_.tolist()
@@ -176,7 +182,7 @@ def _place(
         fitted = fitted[-1]
     with WarningLog():
         # What it warns of, the fit above has warned of.
-        reference = BTLRegressor().fit_sample(left)
+        reference = BTLRegressor(bias=human.bias).fit_sample(left)
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
         "true_error": _centred_error(human, model),
@@ -226,9 +232,32 @@ def _compatible(
     return bool(abs(score - true_score) <= quantile * error)
 
 
-def _true_scores(sample: Sample, counted: bool) -> tuple[Sample, BTLRegressor]:
+def _bias_of_truth(estimator: Any) -> Any:
+    """Bias of people beside which the true scores are fitted.
+
+    Scores at equal style are held against human scores at equal style.
+    """
+    staged = isinstance(estimator, Pipeline)
+    last = estimator.steps[-1][1] if staged else estimator
+    params = last.get_params() if hasattr(last, "get_params") else {}
+    bias = params.get("human_bias")
+    if bias is None:
+        bias = params.get("btl__bias")
+    if bias is None or params.get("target") == "style_included":
+        return None
+    if staged:
+        raise ValueError(
+            "leave_one_model_out cannot fit human scores at equal style to a table "
+            "whose features a Pipeline makes: transform the table first."
+        )
+    return bias
+
+
+def _true_scores(
+    sample: Sample, counted: bool, bias: Any
+) -> tuple[Sample, BTLRegressor]:
     """BTL on all human rows; models without a finite score are left out."""
-    human = _human_fit(sample, counted)
+    human = _human_fit(sample, counted, bias)
     if human.unbounded_.any():
         # Infinitely far out, they would move the mean of all the others.
         without = human.models_[human.unbounded_].tolist()
@@ -241,13 +270,14 @@ def _true_scores(sample: Sample, counted: bool) -> tuple[Sample, BTLRegressor]:
         bounded = human.models_[~human.unbounded_]
         sample = sample.with_battles(sample.X.relabel(bounded, sample.X.judges))
         with WarningLog():
-            human = _human_fit(sample, counted)
+            human = _human_fit(sample, counted, bias)
     return sample, human
 
 
-def _human_fit(sample: Sample, counted: bool) -> BTLRegressor:
+def _human_fit(sample: Sample, counted: bool, bias: Any) -> BTLRegressor:
     """Human scores, with the errors of rows that are dependent, or counts."""
-    return BTLRegressor().fit_sample(sample.expanded() if counted else sample)
+    rows = sample.expanded() if counted else sample
+    return BTLRegressor(bias=bias).fit_sample(rows)
 
 
 def _centred_error(human: BTLRegressor, model: Any) -> float:

@@ -196,6 +196,11 @@ class KeptHistory:
         KeptHistory
         """
         stages, sample, chain = full.stages, full.sample, full.chain
+        if stages.btl.bias is not None:
+            raise LearnerError(
+                "A history cannot be kept where people have a bias of their own "
+                "(human_bias): fit all rows together, or keep it with human_bias=None."
+            )
         fitted = History(chain.btl, chain.calibrator, chain.X)
         none = np.arange(0)
         whole = KeptFold.of(stages, fitted, sample, sample.weight, none)

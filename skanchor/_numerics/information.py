@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.sums import Information, ItemRows
@@ -37,11 +38,18 @@ class Projection:
         Projection on the learner's span, for learners that have one.
     left : ndarray of shape (n_items + 2,)
         Information on each column that it leaves.
+    asked : ndarray of shape (n_span, n_targets) or None
+        What the weights hold of the span's columns because targets ask for the bias
+        itself; None where they do not.
+    inner : ndarray of shape (n_span, n_span) or None
+        Information on the span's own coefficients, of people alone.
     """
 
     learner: Any
     coef: Array | None
     left: Array
+    asked: Array | None = None
+    inner: Array | None = None
 
     def correction(self, pairs: Any, columns: Array) -> Array | float:
         """What the bias takes from the weights of rows, of shape (n, n_targets).
@@ -52,8 +60,26 @@ class Projection:
         if self.learner is None:
             return 0.0
         if self.coef is not None:
-            return np.asarray(self.learner.span(pairs) @ (self.coef @ columns))
+            return np.asarray(self.learner.span(pairs) @ -self._of_span(columns))
         return np.asarray(self.learner.contrast(pairs) @ columns)
+
+    def misses(self, asked: Array) -> NDArray[np.bool_]:
+        """Targets that ask for coefficients which the rows do not tell.
+
+        Parameters
+        ----------
+        asked : ndarray of shape (n_span, n_targets)
+            What is asked of the span's coefficients.
+
+        Returns
+        -------
+        ndarray of shape (n_targets,)
+        """
+        assert self.inner is not None and self.asked is not None
+        missing = np.abs(self.inner @ self.asked - asked)
+        # Columns have units of their own.
+        unit = np.abs(asked).max(axis=1, initial=0.0, keepdims=True)
+        return np.asarray((missing > 1e-5 * unit).any(axis=0))
 
     def extended(self, columns: Array) -> Array:
         """Coefficients of all local columns, those of the span included.
@@ -69,7 +95,13 @@ class Projection:
         """
         if self.coef is None:
             return columns
-        return np.concatenate([columns, -self.coef @ columns])
+        return np.concatenate([columns, self._of_span(columns)])
+
+    def _of_span(self, columns: Array) -> Array:
+        """Coefficients of the span's columns in the weights."""
+        assert self.coef is not None
+        taken = -self.coef @ columns
+        return taken if self.asked is None else taken + self.asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +125,15 @@ class JudgeBlock:
         As in :class:`Projection`.
     coef : ndarray of shape (n_span, n_items + 2) or None
         As in :class:`Projection`.
+    inner : ndarray of shape (n_span, n_span) or None
+        Information on the span's own coefficients, where there is one.
     """
 
     gram: Array
     identity: Array
     learner: Any
     coef: Array | None
+    inner: Array | None = None
 
     @property
     def projection(self) -> Projection:
@@ -138,7 +173,7 @@ def judge_block(
         inner[np.diag_indices(len(inner))] += known.curvature * ridge
     coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
     projected = gram[head, head] - gram[head, tail] @ coef
-    return JudgeBlock(projected, projected, learner, coef)
+    return JudgeBlock(projected, projected, learner, coef, inner)
 
 
 def gradient_columns(cut: ItemRows, delta: Array) -> Array:

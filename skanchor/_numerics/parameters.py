@@ -70,6 +70,8 @@ class Parameters:
         Bias coefficients of each judge; empty where the biases are profiled out.
     has_deviations : bool
         Whether each judge deviates from each item.
+    human_width : int
+        Bias coefficients of people, after those of the judges.
     """
 
     items: Array
@@ -77,6 +79,7 @@ class Parameters:
     positions: tuple[bool, ...] = ()
     widths: tuple[int, ...] = ()
     has_deviations: bool = False
+    human_width: int = 0
 
     @property
     def n_items(self) -> int:
@@ -95,7 +98,7 @@ class Parameters:
             self.items.shape[1],
             self.n_judges,
             sum(self.positions),
-            sum(self.widths),
+            sum(self.widths) + self.human_width,
             self.n_judges * self.n_items * self.has_deviations,
         )
         edges = np.cumsum([0, *lengths]).tolist()
@@ -110,10 +113,12 @@ class Parameters:
         return self.at["deviation"].stop
 
     @cached_property
-    def bias(self) -> list[slice]:
-        """Slice of the bias coefficients of each judge."""
-        edges = self.at["bias"].start + np.cumsum([0, *self.widths])
-        return [slice(*ends) for ends in pairwise(edges.tolist())]
+    def bias(self) -> dict[int, slice]:
+        """Slice of the bias coefficients of each source, judges and people."""
+        widths = self.widths or (0,) * self.n_judges
+        edges = self.at["bias"].start + np.cumsum([0, *widths, self.human_width])
+        ends = [slice(*ends) for ends in pairwise(edges.tolist())]
+        return dict(zip([*range(self.n_judges), PEOPLE], ends, strict=True))
 
     def of_judge(self, m: int) -> NDArray[np.intp]:
         """Places of judge m's sensitivity, position effect and bias coefficients."""
@@ -128,7 +133,7 @@ class Parameters:
     def _own(self) -> dict[int, NDArray[np.intp]]:
         """Places of each source's own coefficients, by item: c, p and b."""
         place = np.arange(self.size) + self._shift
-        found = {PEOPLE: place[:0]}
+        found = {PEOPLE: place[self.bias[PEOPLE]]}
         for m in range(self.n_judges):
             own = [place[self.at["sensitivity"]][m : m + 1]]
             if self._has_position(m):
@@ -147,7 +152,8 @@ class Parameters:
     def _used(self, m: int, n_columns: int) -> NDArray[np.intp]:
         """Local columns of a source, after those of the items, with a coefficient."""
         if m == PEOPLE:
-            return np.arange(0)
+            # Neither delta nor order: their sensitivity is one.
+            return np.arange(self.n_items + 2, n_columns)[: self.human_width]
         own = np.arange(self.n_items, n_columns)
         return own if self._has_position(m) else np.delete(own, 1)
 
@@ -300,7 +306,8 @@ class Parameters:
         ndarray of shape (n_items + 2 + n_span, k)
         """
         n = self.n_items
-        width = self.widths[m] if self.widths and m != PEOPLE else 0
+        bias = self.bias[m]
+        width = bias.stop - bias.start
         found = np.zeros((n + 2 + width, vectors.shape[1]))
         found[:n] = slope * vectors[:n]
         if self._deviates(m):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,17 +30,22 @@ class RieszProblem:
     factor : ndarray of shape (n_judges, n_judges) or None
         Square root L of the covariance of the item effects, whose standardised
         values v, u = L v, are the last parameters.
-    people : ndarray of shape (n_items, n_items)
-        Information of the human rows by item.
+    people : JudgeBlock
+        Information of the human rows: by item, or as that of a judge where people
+        have a bias of their own.
     ridge : float
         Ridge penalty, in shares of the diagonal of the information.
+    asked : ndarray of shape (n_span, n_items) or None
+        What each target asks of the coefficients of people's bias; None where targets
+        are scores alone.
     """
 
     layout: Parameters
     slopes: Array
     factor: Array | None
-    people: Array
+    people: JudgeBlock
     ridge: float = 0.0
+    asked: Array | None = None
 
     def solve(self, blocks: Iterable[JudgeBlock | None]) -> RieszSystem:
         """Add the blocks of the judges, and solve eq:direct-riesz-objective-v2.
@@ -56,8 +61,11 @@ class RieszProblem:
         """
         layout = self.layout
         total, identity = layout.no_information(), None
-        layout.add_information(total, PEOPLE, self.people, 1.0)
+        layout.add_information(total, PEOPLE, self.people.gram, 1.0)
         human = layout.reduce_information(total, self.factor)
+        if self.people.identity is not self.people.gram:
+            identity = layout.no_information()
+            layout.add_information(identity, PEOPLE, self.people.identity, 1.0)
         projections: list[Projection | None] = []
         for m, block in enumerate(blocks):
             projections.append(None if block is None else block.projection)
@@ -75,6 +83,9 @@ class RieszProblem:
         )
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
+        people = replace(self.people.projection, inner=self.people.inner)
+        if self.asked is not None:
+            people = self._ask(people, targets)
         weights = solver.solve(targets)
         return RieszSystem(
             layout,
@@ -87,7 +98,22 @@ class RieszProblem:
             targets,
             tuple(projections),
             solver,
+            people,
         )
+
+    def _ask(self, people: Projection, targets: Array) -> Projection:
+        """Ask for people's bias beside the scores: its part is taken off ``targets``.
+
+        With the span's coefficients at their minimum, what is asked of them is asked of
+        the scores that move with them.
+        """
+        layout, block = self.layout, self.people
+        assert block.inner is not None and block.coef is not None
+        assert self.asked is not None
+        by_item = block.coef[:, : layout.n_items].T @ self.asked
+        targets[layout.at["scores"]] -= layout.items.T @ by_item
+        found = SymmetricSolver.factorise(block.inner).solve(self.asked)
+        return replace(people, asked=found)
 
     def _with_prior(self, total: Array) -> Array:
         joint = self.layout.reduce_information(total, self.factor)
@@ -121,11 +147,13 @@ class RieszSystem:
         w = J^-1 L for the targets L, the scores of all items; with J's diagonal raised
         by the ridge.
     targets : ndarray of shape (p, n_targets)
-        L.
+        L; where targets ask for people's bias, too, with its part profiled out.
     projections : tuple of Projection or None
         One per judge.
     solver : SymmetricSolver
         Inverse of ``information``, its diagonal raised by the ridge.
+    people : Projection
+        That of the human rows.
     """
 
     layout: Parameters
@@ -138,6 +166,7 @@ class RieszSystem:
     targets: Array
     projections: tuple[Projection | None, ...]
     solver: SymmetricSolver
+    people: Projection
 
     @cached_property
     def _by_item(self) -> Array:
@@ -163,22 +192,38 @@ class RieszSystem:
         slope = 1.0 if m == PEOPLE else float(self.slopes[m])
         return self.layout.local(self._by_item, m, slope)
 
+    def projection(self, m: int) -> Projection | None:
+        """What the bias of a source takes from the columns of its rows.
+
+        Parameters
+        ----------
+        m : int
+            Judge, or ``PEOPLE``.
+
+        Returns
+        -------
+        Projection or None
+            None where a judge has no rows.
+        """
+        return self.people if m == PEOPLE else self.projections[m]
+
     def all_columns(self, m: int) -> Array:
         """Coefficients of all local columns of a source, those of its span included.
 
         Parameters
         ----------
         m : int
-            Judge, or ``PEOPLE``, whose columns are the items alone.
+            Judge, or ``PEOPLE``, whose columns are the items alone where they have no
+            bias.
 
         Returns
         -------
         ndarray of shape (n_columns, n_targets)
         """
         columns = self.columns(m)
-        if m == PEOPLE:
+        projection = self.projection(m)
+        if m == PEOPLE and self.people.learner is None:
             return columns[: self.layout.n_items]
-        projection = self.projections[m]
         return columns if projection is None else projection.extended(columns)
 
     def gain(self, m: int, known: Information) -> Array:
@@ -216,6 +261,9 @@ class RieszSystem:
         whole = self.weights.T @ self.information @ self.weights
         human = self.weights.T @ self.human_information @ self.weights
         judge = whole - self.item_covariance() - human
+        asked = self.people.asked
+        if asked is not None and self.people.inner is not None:
+            human = human + asked.T @ self.people.inner @ asked
         return np.array([human, judge, np.zeros_like(human)])
 
     def prior_score(self, deviations: Array | None) -> Array:

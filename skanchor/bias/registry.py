@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods
 from skanchor.bias._auto import CANDIDATES, AutoBias
 from skanchor.bias.protocol import HOW_TO_WRAP, BiasLearner, named_learner
 
-__all__ = ["LEARNER_CONSTRAINT", "learner_for", "make_learner"]
+__all__ = ["LEARNER_CONSTRAINT", "ONE_LEARNER", "learner_for", "make_learner"]
 
 LEARNERS: dict[str, type] = {**CANDIDATES, "auto": AutoBias}
 
@@ -26,11 +26,11 @@ class _LearnerMethods(HasMethods):
 
 
 # Names are checked by make_learner, the one place that knows them.
-LEARNER_CONSTRAINT: list[Any] = [
+ONE_LEARNER: list[Any] = [
     str,
     _LearnerMethods(["fit", "contrast", "set_params"]),
-    dict,
 ]
+LEARNER_CONSTRAINT: list[Any] = [*ONE_LEARNER, dict]
 
 
 def make_learner(bias: Any) -> BiasLearner:

@@ -88,6 +88,12 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         default="half",
         help="what becomes of ties: half a win for either side, or left out, which "
         "gives the scores of decided votes (default: %(default)s)",
+        "--style",
+        choices=["ignored", "controlled", "included"],
+        default="ignored",
+        help="what people make of the features of responses: controlled compares "
+        "models at equal features, included adds what each model's features are worth "
+        "to people; both need features in human rows (default: %(default)s)",
     )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
@@ -109,6 +115,8 @@ def _rank(options: argparse.Namespace) -> None:
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
         historical_fit=options.historical_fit,
+        human_bias=None if options.style == "ignored" else "linear",
+        target="style_included" if options.style == "included" else "style_controlled",
         n_jobs=options.jobs,
         random_state=options.seed,
         verbose=int(is_watched()),

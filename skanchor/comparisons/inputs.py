@@ -15,13 +15,18 @@ __all__ = ["Inputs"]
 # The rater tells copies of a battle apart; ties that call both bad are counted.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
 _LISTED = 20
+_STYLES = {
+    "style_controlled": "Style: controlled; scores compare models at equal features.",
+    "style_included": "Style: included; scores add what people make of each model's "
+    "features.",
+}
 
 
 @dataclass(frozen=True)
 class Inputs:
     """What of a table a fit has read.
 
-    ``str`` says it in three lines, and one more each for weights and for ties.
+    ``str`` says it in three lines, and one more each for weights, ties and style.
 
     Attributes
     ----------
@@ -39,6 +44,9 @@ class Inputs:
         What became of ties: half a win for either side, or left out.
     n_ties, n_both_bad : int
         Rows of ties, and those of them that call both responses bad.
+    style : {"style_controlled", "style_included"} or None
+        What scores say where people have a bias of their own; None where they have
+        none.
     """
 
     features: tuple[str, ...] = ()
@@ -49,6 +57,7 @@ class Inputs:
     ties: str = "half"
     n_ties: int = 0
     n_both_bad: int = 0
+    style: str | None = None
 
     @classmethod
     def of(
@@ -123,6 +132,8 @@ class Inputs:
                 "drop": "left out: scores are those of decided votes",
             }
             lines.append(f"Ties: {self.n_ties} rows{bad}, {fate[self.ties]}.")
+        if self.style is not None:
+            lines.append(_STYLES[self.style])
         return "\n".join(lines)
 
 

@@ -102,9 +102,13 @@ def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
     if bad.any():
         row = int(np.argmax(bad))
         column = X.feature_names[int(np.argmin(finite[row]))]
+        kind, why = "judge", ""
+        if X.is_human[bad].all():
+            kind = "human"
+            why = " A bias of people needs the features of what they have voted on."
         raise BattlesError(
-            f"Feature {column!r} contains NaN in {bad.sum()} judge rows, the first in "
-            f"row {row}. Fill the values or drop the rows."
+            f"Feature {column!r} contains NaN in {bad.sum()} {kind} rows, the first in "
+            f"row {row}. Fill the values or drop the rows.{why}"
         )
     return X.with_rows(
         features_left=np.where(finite, X.features_left, 0.0),

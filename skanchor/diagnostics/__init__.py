@@ -11,6 +11,7 @@ from skanchor.diagnostics._item_check import (
 )
 from skanchor.diagnostics._judges import judge_table
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._style import style_shares, style_table
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
@@ -25,4 +26,6 @@ __all__ = [
     "item_effects_check",
     "judge_table",
     "score_test",
+    "style_shares",
+    "style_table",
 ]

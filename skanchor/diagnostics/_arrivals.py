@@ -27,7 +27,7 @@ from skanchor.comparisons import Comparisons
 from skanchor.items import LEAST_DISPERSION, dispersions
 from skanchor.judges import JudgeCalibrator
 from skanchor.multiplicity import holm_adjust
-from skanchor.riesz import RowEvidence, riesz_problem
+from skanchor.riesz import NO_BIAS, RowEvidence, human_learner, riesz_problem
 from skanchor.sample import Sample
 
 __all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
@@ -75,7 +75,9 @@ class ArrivalCheck:
     curvature: pd.DataFrame
 
 
-def check_arrivals(sample: Sample, order: Array, calibrator: Any) -> ArrivalCheck:
+def check_arrivals(
+    sample: Sample, order: Array, calibrator: Any, human_bias: Any = None
+) -> ArrivalCheck:
     """Test what judges make of the new models.
 
     Parameters
@@ -86,6 +88,8 @@ def check_arrivals(sample: Sample, order: Array, calibrator: Any) -> ArrivalChec
         Display order, told or not told to the fit.
     calibrator : JudgeCalibrator
         Fitted; what of its learners is linear in coefficients is profiled out.
+    human_bias : learner, optional
+        Fitted bias of people, profiled out likewise where it has a span.
 
     Returns
     -------
@@ -97,7 +101,7 @@ def check_arrivals(sample: Sample, order: Array, calibrator: Any) -> ArrivalChec
     # Weighted so, a residual has the variance of a vote, ties or no ties.
     sample = sample.weighted(sample.weight / noise[sample.X.judge])
     X = sample.X
-    fit = _FittedRows.of(sample, order, calibrator)
+    fit = _FittedRows.of(sample, order, calibrator, human_bias)
     models = pd.DataFrame.from_dict(
         {model: _disagreement(fit, X, i) for i, model in enumerate(X.models.tolist())},
         orient="index",
@@ -189,7 +193,11 @@ class _FittedRows:
 
     @classmethod
     def of(
-        cls, sample: Sample, order: Array, calibrator: JudgeCalibrator
+        cls,
+        sample: Sample,
+        order: Array,
+        calibrator: JudgeCalibrator,
+        human_bias: Any = None,
     ) -> _FittedRows:
         X = sample.X
         eta = X.logits()
@@ -204,11 +212,13 @@ class _FittedRows:
             JudgeBlock(g, g, None, None) for g in (s.gram[:n, :n] for s in judges)
         ]
         rows = RowEvidence.of(sample, sample.weight)
-        system = riesz_problem(X, [rows]).solve(blocks)
+        human = human_learner(X, rows.curvature, human_bias)
+        human = human if human.has_span else NO_BIAS
+        system = riesz_problem(X, [rows], human=human).solve(blocks)
         layout = system.layout
         residual = np.where(used, sample.weight * (sample.y - p), 0.0)
-        human = X.by_judge(-1)
-        score = system.targets @ human.net(residual[human.rows])
+        votes = X.by_judge(-1)
+        score = system.targets @ votes.net(residual[votes.rows])
         crosses = []
         for m, sums in enumerate(judges):
             both = np.column_stack([sums.score, sums.gram])[:n]

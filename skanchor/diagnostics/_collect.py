@@ -155,8 +155,10 @@ def _residual_share(X: Comparisons, system: RieszSystem, curvature: Array) -> Ar
     human = X.by_judge(-1)
     for side in (human.left, human.right):
         both = np.bincount(side, curvature[human.rows], minlength=n_models)
-        kept += both
+        kept += both if system.people.learner is None else 0.0
         total += both
+    if system.people.learner is not None:
+        kept += system.people.left[:n_models]
     assert X.sensitivities is not None
     for m, block in enumerate(system.projections):
         if block is None:

@@ -106,6 +106,11 @@ class Diagnostics:
         two models, with its ``level_error``. Where a judge's level differs from that of
         people by more than .2 and three standard errors, it warns: half-wins then bend
         the scale.
+        Where people have a bias, ``residual_share`` of what votes say of the model
+        that its style cannot imitate (warns below .05).
+    style : DataFrame
+        By column of people's bias, where it is linear: ``coefficient`` in human logits
+        per unit of the column, ``standard_error``, ``z``. Empty without one.
     grouped : bool
         Whether rows depend on each other by group.
     allows_curves : bool
@@ -127,6 +132,7 @@ class Diagnostics:
     scale_z: float = np.nan
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
     ties: pd.DataFrame = field(default_factory=pd.DataFrame)
+    style: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
     allows_curves: bool = False
     coverage: float | None = None
@@ -198,6 +204,15 @@ class Diagnostics:
                         f"only {share:.1%} of the information is left to learn it "
                         "from; use fewer features or a simpler bias."
                     )
+
+        shares = self.historical.get("residual_share", pd.Series(dtype=float))
+        for name, share in shares.items():
+            if share < RESIDUAL_SHARE:
+                yield (
+                    f"Historical model {name!r}: its style tells it apart so well that "
+                    f"only {share:.1%} of what its votes say is left to score it at "
+                    "equal style; use fewer features in the bias of people."
+                )
 
     def _about_overlap(self) -> Iterator[str]:
         for judge, share in self.judges["outside_features"].items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -134,12 +133,12 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
         warn(_of_drift(drifted))
         aside |= drifted
         found = _step_jointly(stages, sample, start, aside)
-    learners = start.calibrator.biases_.values()
-    if all(hasattr(learner, "span") for learner in learners):
+    if all(hasattr(learner, "span") for learner in _learners(start)):
         return found
     for _ in range(ROUNDS):
         with WarningLog():
-            again = _calibrate(stages, sample, start.btl, found.X, found.calibrator)
+            btl, X = _refit_bias(sample, found.btl, found.X)
+            again = _calibrate(stages, sample, btl, X, found.calibrator)
         found = _step_jointly(stages, sample, again, aside)
     return found
 
@@ -160,12 +159,29 @@ def _fit_near(
     btl, calibrator = start.btl, start.calibrator
     X = calibrator.transform(btl.transform(sample.X))
     X = X.with_columns(scores=np.where(X.is_new, np.nan, start.scores))
-    if all(map(_has_fixed_span, calibrator.biases_.values())):
-        # Nothing of the learners depends on the rows that they see.
-        known = History(btl, calibrator, X)
-    else:
+    known = History(btl, calibrator, X)
+    # Nothing of learners with a fixed span depends on the rows that they see.
+    if not all(map(_has_fixed_span, _learners(known))):
+        btl, X = _refit_bias(sample, btl, X, seed_offset)
         known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
     return _step_jointly(stages, sample, known, start.aside, NEAR)
+
+
+def _learners(known: History) -> list[Any]:
+    """Fitted learners of all judges, and of people where they have a bias."""
+    human = known.btl.bias_
+    return [*known.calibrator.biases_.values(), *([] if human is None else [human])]
+
+
+def _refit_bias(
+    sample: Sample, btl: BTLRegressor, X: Comparisons, seed_offset: int = 0
+) -> tuple[BTLRegressor, Comparisons]:
+    """Fit people's bias, where they have one, to the scores that the rows carry."""
+    if btl.bias_ is None:
+        return btl, X
+    assert X.scores is not None
+    btl = btl.with_bias_refitted(sample, X.scores, seed_offset)
+    return btl, btl.transform(X).with_columns(scores=X.scores)
 
 
 def _has_fixed_span(learner: Any) -> bool:
@@ -184,15 +200,16 @@ def _step_jointly(
 
     Judges put aside are calibrated on what the others find.
     """
-    X, calibrator = fit_jointly(
+    X, calibrator, human_bias = fit_jointly(
         sample.with_battles(start.X),
         start.calibrator,
         stages.btl.alpha,
         tol=tol,
         aside=aside,
+        human_bias=start.btl.bias_,
     )
     assert X.scores is not None
-    btl = copy(start.btl)
+    btl = start.btl.with_bias(human_bias)
     scores = align(X.scores, X.models, btl.models_)
     btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
     btl.unbounded_ = np.abs(scores) >= btl.score_bound

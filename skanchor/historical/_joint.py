@@ -35,7 +35,8 @@ def fit_jointly(
     *,
     tol: float = EXACT,
     aside: Collection[Any] = (),
-) -> tuple[Comparisons, JudgeCalibrator]:
+    human_bias: Any = None,
+) -> tuple[Comparisons, JudgeCalibrator, Any]:
     """Fit historical scores and judges together.
 
     Minimises the loss of all rows without a new model, of votes and verdicts, over
@@ -56,6 +57,8 @@ def fit_jointly(
     aside : collection of labels
         Judges that have no say in the scores, and stay as they are: without a finite
         sensitivity they would measure scores without error.
+    human_bias : learner, optional
+        Fitted bias of people; what of it is linear in coefficients is fitted again.
 
     Returns
     -------
@@ -63,6 +66,8 @@ def fit_jointly(
         Rows with the updated historical scores and judge parameters.
     calibrator : JudgeCalibrator
         A copy with the updated judge parameters.
+    human_bias : learner or None
+        A copy with the updated coefficients.
 
     Raises
     ------
@@ -73,7 +78,9 @@ def fit_jointly(
     assert X.scores is not None
     # Rows of new models have no part in it, and their scores no value yet.
     known = X.with_columns(scores=np.where(X.is_new, 0.0, X.scores))
-    model = ItemLikelihood(sample.with_battles(known), calibrator, deviating=False)
+    model = ItemLikelihood(
+        sample.with_battles(known), calibrator, deviating=False, human_bias=human_bias
+    )
     factor = np.zeros((model.n_judges, model.n_judges))
     rows = ~model.X.involves_new & model.X.is_usable
     free, _ = model.masks(joint=True)
@@ -98,7 +105,11 @@ def fit_jointly(
     found = model.annotate(parameters, factor, X)
     assert found.scores is not None
     scores = np.where(X.is_new, X.scores, found.scores)
-    return found.with_columns(scores=scores), model.calibrated(parameters, calibrator)
+    return (
+        found.with_columns(scores=scores),
+        model.calibrated(parameters, calibrator),
+        model.voters(parameters),
+    )
 
 
 def _rescale(
@@ -114,10 +125,12 @@ def _rescale(
     used = votes[cut.rows]
     delta = differences(model.items @ parameters[scores], cut)[used]
     y, weight = model.y[cut.rows][used], model.weight[cut.rows][used]
+    biases = model.X.biases
     scale = fit_logistic(
         delta[:, None],
         y,
         weight,
+        offset=None if biases is None else biases[cut.rows][used],
         lower=np.array([1.0 / FARTHEST]),
         upper=np.array([FARTHEST]),
         start=np.ones(1),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from skanchor._numerics.linalg import covariance_factor
@@ -27,7 +29,8 @@ def fit_deviations(
     near: tuple[Comparisons, JudgeCalibrator] | None = None,
     *,
     joint: bool = False,
-) -> tuple[Comparisons, JudgeCalibrator]:
+    human_bias: Any = None,
+) -> tuple[Comparisons, JudgeCalibrator, Any]:
     """Fit the deviations, and with them the judges and the new scores.
 
     Historical rows decide the judges and the deviations of historical models, with the
@@ -48,6 +51,8 @@ def fit_deviations(
         What this function returned on nearly the same rows: where to start.
     joint : bool
         Whether votes and verdicts decide the scores of historical models together.
+    human_bias : learner, optional
+        Fitted bias of people; decided with the scores, where rows decide these.
 
     Returns
     -------
@@ -55,8 +60,10 @@ def fit_deviations(
         Rows with updated parameters and ``deviations``.
     calibrator : JudgeCalibrator
         A copy with the updated judge parameters.
+    human_bias : learner or None
+        A copy with the updated coefficients.
     """
-    model = ItemLikelihood(sample, calibrator)
+    model = ItemLikelihood(sample, calibrator, human_bias=human_bias)
     factor = covariance_factor(covariance)
     historical, arrival = model.masks(joint=joint)
     cells = model.X
@@ -82,4 +89,5 @@ def fit_deviations(
     return (
         fitted.with_columns(item_covariance=covariance),
         model.calibrated(parameters, calibrator),
+        model.voters(parameters),
     )

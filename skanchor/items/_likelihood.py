@@ -14,7 +14,7 @@ from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver, zero_sum_basis
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import Curvature, SolverResult, Tolerance, minimise
-from skanchor._numerics.parameters import Parameters, selectors
+from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
@@ -39,26 +39,35 @@ class ItemLikelihood:
     """
 
     def __init__(
-        self, sample: Sample, calibrator: JudgeCalibrator, *, deviating: bool = True
+        self,
+        sample: Sample,
+        calibrator: JudgeCalibrator,
+        *,
+        deviating: bool = True,
+        human_bias: Any = None,
     ):
         X, weight = sample.X, sample.weight
         self.X, self.y, self.weight = _merge_alike(sample)
         self.n_items, self.n_judges = len(X.models), len(X.judges)
         basis = zero_sum_basis(self.n_items - int(X.is_new.sum()))
         self.items = selectors(X.is_new, basis)
-        self.spans: list[Array | None] = []
-        self.rests: list[Array] = []
-        self.coef: list[Array] = []
+        self.human_bias = human_bias
+        self.spans: dict[int, Array | None] = {}
+        self.rests: dict[int, Array] = {}
+        self.coef: dict[int, Array] = {}
         ridges = []
-        for m, judge in enumerate(X.judges.tolist()):
+        learners = [calibrator.biases_[judge] for judge in X.judges.tolist()]
+        for m, learner in [*enumerate(learners), (PEOPLE, human_bias)]:
             cut = X.by_judge(m)
             row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
             # Without historical rows, coefficients stay as they are.
             basis = row_weight if row_weight.any() else np.ones(len(cut))
-            stage = last_stage(calibrator.biases_[judge], cut.pairs, basis)
-            self.spans.append(None if stage is None else stage.columns)
-            self.rests.append(self._rest(m, stage))
-            self.coef.append(np.empty(0) if stage is None else stage.coef)
+            stage = None
+            if learner is not None:
+                stage = last_stage(learner, cut.pairs, basis)
+            self.spans[m] = None if stage is None else stage.columns
+            self.rests[m] = self._rest(m, stage)
+            self.coef[m] = np.empty(0) if stage is None else stage.coef
             ridges.append(
                 np.empty(0) if stage is None else row_weight.sum() * stage.ridge
             )
@@ -66,15 +75,16 @@ class ItemLikelihood:
             self.items,
             self.n_judges,
             positions=(X.position_effects is not None,) * self.n_judges,
-            widths=tuple(map(len, self.coef)),
+            widths=tuple(len(self.coef[m]) for m in range(self.n_judges)),
             has_deviations=deviating,
+            human_width=len(self.coef[PEOPLE]),
         )
         self.at, self.size = self.layout.at, self.layout.size
         self.ridge = np.zeros(self.size)
-        self.ridge[self.at["bias"]] = np.concatenate(ridges) if ridges else []
+        self.ridge[self.at["bias"]] = np.concatenate(ridges)
 
     def _rest(self, m: int, stage: LastStage | None) -> Array:
-        """Bias of judge m's rows that stays as it is."""
+        """Bias of a source's rows that stays as it is."""
         rows = self.X.by_judge(m).rows
         if stage is not None:
             return np.broadcast_to(stage.rest, len(rows))
@@ -92,10 +102,10 @@ class ItemLikelihood:
         known, coef = self.X, self.coef
         if near is not None:
             known, calibrator = near
-            coef = [
-                _nearer(calibrator.biases_[judge], own)
-                for judge, own in zip(self.X.judges.tolist(), coef, strict=True)
-            ]
+            coef = coef | {
+                m: _nearer(calibrator.biases_[judge], coef[m])
+                for m, judge in enumerate(self.X.judges.tolist())
+            }
         assert self.X.scores is not None and known.scores is not None
         assert known.sensitivities is not None
         scores = np.where(self.X.is_new, known.scores, self.X.scores)
@@ -106,8 +116,8 @@ class ItemLikelihood:
         parameters[self.at["sensitivity"]] = known.sensitivities
         if known.position_effects is not None:
             parameters[self.at["position"]] = known.position_effects
-        for where, values in zip(self.layout.bias, coef, strict=True):
-            parameters[where] = values
+        for m, values in coef.items():
+            parameters[self.layout.bias[m]] = values
         if known.deviations is not None:
             v = np.linalg.lstsq(factor, known.deviations, rcond=None)[0]
             parameters[self.at["deviation"]] = v.ravel()
@@ -131,11 +141,10 @@ class ItemLikelihood:
         """Rows with the parameters written into their learned columns."""
         biases = X.biases if X.biases is not None else np.zeros(len(X))
         biases = biases.copy()
-        for m, (where, span) in enumerate(
-            zip(self.layout.bias, self.spans, strict=True)
-        ):
+        for m, span in self.spans.items():
             if span is not None:
-                biases[X.by_judge(m).rows] = span @ parameters[where] + self.rests[m]
+                own = span @ parameters[self.layout.bias[m]]
+                biases[X.by_judge(m).rows] = own + self.rests[m]
         u = None
         if self.layout.has_deviations:
             u = self.deviations(parameters, factor)
@@ -170,20 +179,24 @@ class ItemLikelihood:
                 )
         return updated
 
+    def voters(self, parameters: Array) -> Any:
+        """Copy of people's bias with these coefficients; None where they have none."""
+        if self.spans[PEOPLE] is None:
+            return self.human_bias
+        coef = parameters[self.layout.bias[PEOPLE]].copy()
+        return rejoined(self.human_bias, coef)
+
     def part(self, rows: NDArray[np.bool_]) -> ItemLikelihood:
         """The same parameters, seen by the chosen rows alone."""
         # Row numbers choose much faster than a mask where few rows are meant.
         part, chosen = copy(self), np.flatnonzero(rows)
         part.X = self.X.without_features()[chosen]
         part.y, part.weight = self.y[chosen], self.weight[chosen]
-        at = [
-            np.flatnonzero(rows[self.X.by_judge(m).rows]) for m in range(self.n_judges)
-        ]
-        part.spans = [
-            None if span is None else span[own]
-            for span, own in zip(self.spans, at, strict=True)
-        ]
-        part.rests = [rest[own] for rest, own in zip(self.rests, at, strict=True)]
+        at = {m: np.flatnonzero(rows[self.X.by_judge(m).rows]) for m in self.spans}
+        part.spans = {
+            m: None if span is None else span[at[m]] for m, span in self.spans.items()
+        }
+        part.rests = {m: rest[at[m]] for m, rest in self.rests.items()}
         return part
 
     def derivatives(
@@ -211,35 +224,44 @@ class ItemLikelihood:
             residual = weighted - w * self.y.take(cut.rows)
             return residual, weighted * np.subtract(1.0, p, out=p)
 
-        human = X.by_judge(-1)
-        residual, curvature = loss(human, differences(scores, human))
-        gradient[:n] += human.net(residual)
-        if hessian is not None and curvature.any():
-            pairs = pair_sums(human.left, human.right, curvature, n)
-            hessian[:n, :n] += laplacian(pairs)
-        for m in range(self.n_judges):
+        judged = list(range(self.n_judges))
+        if self.spans[PEOPLE] is None:
+            human = X.by_judge(PEOPLE)
+            logits = differences(scores, human) + self.rests[PEOPLE]
+            residual, curvature = loss(human, logits)
+            gradient[:n] += human.net(residual)
+            if hessian is not None and curvature.any():
+                pairs = pair_sums(human.left, human.right, curvature, n)
+                hessian[:n, :n] += laplacian(pairs)
+        else:
+            # A judge of sensitivity one.
+            judged.append(PEOPLE)
+        for m in judged:
             cut, span = X.by_judge(m), self.spans[m]
+            slope, of_items = 1.0, scores
+            if m != PEOPLE:
+                slope, of_items = slopes[m], by_item[m]
             blocks = [differences(scores, cut)[:, None], cut.order[:, None]]
             if span is not None:
                 blocks.append(span)
             extra = Columns(*blocks)
             own = np.zeros(extra.shape[1])
-            if layout.has_positions:
+            if layout.has_positions and m != PEOPLE:
                 own[1] = parameters[self.at["position"]][m]
             own[2:] = parameters[layout.bias[m]]
-            logits = differences(by_item[m], cut) + extra.dot(own)
+            logits = differences(of_items, cut) + extra.dot(own)
             logits += self.rests[m]
             residual, curvature = loss(cut, logits)
             local = np.concatenate([cut.net(residual), extra.sums(residual)])
-            layout.add_gradient(gradient, m, local, slopes[m])
+            layout.add_gradient(gradient, m, local, slope)
             if hessian is not None and curvature.any():
                 gram = local_gram(cut, extra, curvature)
-                layout.add_information(hessian, m, gram, slopes[m])
+                layout.add_information(hessian, m, gram, slope)
         mixed = factor if self.layout.has_deviations else None
-        slope = layout.reduce_gradient(gradient, mixed)
+        reduced = layout.reduce_gradient(gradient, mixed)
         if hessian is None:
-            return eta, slope, None
-        return eta, slope, layout.reduce_information(hessian, mixed)
+            return eta, reduced, None
+        return eta, reduced, layout.reduce_information(hessian, mixed)
 
     def newton(
         self,
@@ -306,6 +328,7 @@ class ItemLikelihood:
         historical, arrival = (np.zeros(self.size, dtype=bool) for _ in range(2))
         for name in ("sensitivity", "position", "bias"):
             historical[self.at[name]] = True
+        historical[self.layout.bias[PEOPLE]] = joint
         n_new = int(self.X.is_new.sum())
         historical[n_new : self.at["scores"].stop] = joint
         arrival[:n_new] = True

@@ -298,6 +298,8 @@ class JudgeCalibrator(ComparisonEstimator):
     def _annotate(self, X: Comparisons) -> Comparisons:
         known, complete = set(self.judges_.tolist()), X.rows.features_complete
         biases = np.zeros(len(X))
+        if X.biases is not None:
+            biases[X.is_human] = X.biases[X.is_human]
         for m, judge in enumerate(X.judges.tolist()):
             if judge in known and X.features_left.shape[1]:
                 cut = X.by_judge(m)

@@ -44,6 +44,11 @@ class StageFits(Fits):
         btl: BTLRegressor,
         calibrator: JudgeCalibrator | None = None,
     ):
+        if btl.bias is not None:
+            raise ValueError(
+                "Baselines know no bias of people: give a BTLRegressor with bias=None. "
+                "AnchorPipeline(human_bias=...) controls for style."
+            )
         super().__init__(Layout(sample), sample.weight[None], tol=1e-18)
         self.sample = sample
         self.btl_: BTLRegressor = clone(btl).fit_sample(sample)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from numbers import Integral, Real
 from operator import add
@@ -11,10 +12,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
@@ -30,16 +32,26 @@ from skanchor.riesz._evidence import (
     row_weights,
 )
 from skanchor.riesz._influence import InfluenceSums
-from skanchor.riesz._learners import WeightLearner, weight_learners
+from skanchor.riesz._learners import (
+    NO_BIAS,
+    WeightLearner,
+    human_learner,
+    weight_learners,
+)
 from skanchor.riesz._projection import (
     JudgeProjection,
     fit_projections,
     judges_to_fit,
 )
+from skanchor.riesz._responses import ResponseMeans
 from skanchor.sample import Sample, check_weight
 from skanchor.warning_log import warn
 
 __all__ = ["RieszDebiaser"]
+
+
+TARGETS = ("style_controlled", "style_included")
+"""What scores say where people have a bias."""
 
 
 def _own_learner(learner: Any) -> Any:
@@ -86,6 +98,12 @@ class RieszDebiaser(ComparisonEstimator):
         log-odds as proportional to them. ``"curved"`` lets each judge saturate, lapse,
         or do the opposite: the correction then also removes, to first order, what a
         curvature of each scale does to the scores. Needs a learner with a linear span.
+    human_bias : learner, optional
+        Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
+        :class:`BTLRegressor`; None where they have none.
+    target : {"style_controlled", "style_included"}, default="style_controlled"
+        Where people have a bias, whether targets are scores at equal style, or include
+        the style of each model's responses; see :class:`AnchorPipeline`.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
@@ -99,6 +117,8 @@ class RieszDebiaser(ComparisonEstimator):
         The solved system: weights, targets and information of all parameters.
     undetermined_ : ndarray of shape (n_models,)
         Whether the rows leave a score undetermined.
+    responses_ : ResponseMeans or None
+        Means over responses that the targets include; None where they include none.
     identity_error_ : float
         Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
         spans without ``ridge``.
@@ -137,6 +157,8 @@ class RieszDebiaser(ComparisonEstimator):
         "ridge": [Interval(Real, 0, None, closed="left")],
         "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
         "judge_scale": [StrOptions({"straight", "curved"})],
+        "human_bias": [HasMethods(["contrast", "set_params"]), None],
+        "target": [StrOptions(set(TARGETS))],
     }
 
     def __init__(
@@ -149,6 +171,8 @@ class RieszDebiaser(ComparisonEstimator):
         ridge: float = 0.0,
         weight_bound: float | None = None,
         judge_scale: str = "straight",
+        human_bias: Any = None,
+        target: str = "style_controlled",
         unseen: str = "warn",
     ):
         self.learner = learner
@@ -158,6 +182,8 @@ class RieszDebiaser(ComparisonEstimator):
         self.ridge = ridge
         self.weight_bound = weight_bound
         self.judge_scale = judge_scale
+        self.human_bias = human_bias
+        self.target = target
         self.unseen = unseen
 
     def _fit(
@@ -167,24 +193,32 @@ class RieszDebiaser(ComparisonEstimator):
         seed_offset: int = 0,
     ) -> None:
         eta = sample.X.logits()
-        used = sample.counts & np.isfinite(eta) & ~sample.X.is_human
+        used = sample.counts & np.isfinite(eta)
+        if self.human_bias is None:
+            used &= ~sample.X.is_human
         sample = sample.with_battles(usable_features(sample.X, used))
         rows = RowEvidence.of(sample, sample.weight)
         X, curvature = sample.X, rows.curvature
         learners = self.learners(X, curvature, self._part("learner"))
-        if all(learner.has_span for learner in learners):
-            self.fit_evidence(X, [rows], learners)
+        human = human_learner(X, curvature, self.human_bias)
+        responses = None
+        if self.human_bias is not None and self.target == "style_included":
+            responses = ResponseMeans.of(X, sample.weight, self.human_bias)
+        if all(learner.has_span for learner in [human, *learners]):
+            self.fit_evidence(X, [rows], learners, human, responses)
         else:
-            problem = riesz_problem(X, [rows], self.ridge)
-            blocks = list(_blocks(len(X.models), [rows], learners))
-            fits = judges_to_fit(sample, curvature, learners)
+            spanned = human if human.has_span else NO_BIAS
+            problem = riesz_problem(X, [rows], self.ridge, spanned, responses)
+            blocks = dict(enumerate(_blocks(len(X.models), [rows], learners)))
+            fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
                 for fit, block in zip(fits, fitted, strict=True):
                     blocks[fit.judge] = block
-                self._settle(X, problem.solve(blocks))
+                self._settle(X, _solved(problem, blocks), responses)
             else:
-                self._settle(X, self._descend(problem, blocks, fits, seed_offset))
+                found = self._descend(problem, blocks, fits, seed_offset)
+                self._settle(X, found, responses)
             self._bound([rows])
         keys, codes = X.rows.source_keys, X.rows.sources
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
@@ -217,6 +251,8 @@ class RieszDebiaser(ComparisonEstimator):
         X: Comparisons,
         evidence: Sequence[Evidence],
         learners: Sequence[WeightLearner],
+        human: WeightLearner = NO_BIAS,
+        responses: ResponseMeans | None = None,
     ) -> Self:
         """Solve for the weights from rows or sums of rows.
 
@@ -228,13 +264,18 @@ class RieszDebiaser(ComparisonEstimator):
             Training rows, or the sums that stand for them.
         learners : sequence of WeightLearner
             By judge; all with a span.
+        human : WeightLearner
+            Of people; with a span.
+        responses : ResponseMeans, optional
+            Means that the targets include.
 
         Returns
         -------
         self
         """
         blocks = _blocks(len(X.models), evidence, learners)
-        self._settle(X, riesz_problem(X, evidence, self.ridge).solve(blocks))
+        problem = riesz_problem(X, evidence, self.ridge, human, responses)
+        self._settle(X, problem.solve(blocks), responses)
         self._bound(evidence)
         return self
 
@@ -258,12 +299,17 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         InfluenceSums
         """
-        found = (one.influence(self.system_, self._limit) for one in evidence)
+        found = (
+            one.influence(self.system_, self._limit, self.responses_)
+            for one in evidence
+        )
         return reduce(add, found).settled()
 
-    def _settle(self, X: Comparisons, system: RieszSystem) -> None:
+    def _settle(
+        self, X: Comparisons, system: RieszSystem, responses: ResponseMeans | None
+    ) -> None:
         """Store the solved system."""
-        self._limit = None
+        self._limit, self.responses_ = None, responses
         self.models_, self.judges_ = X.models, X.judges
         self.system_, self.information_ = system, system.information
         self.identity_error_ = float(np.abs(system.gap).max())
@@ -272,14 +318,14 @@ class RieszDebiaser(ComparisonEstimator):
     def _descend(
         self,
         problem: RieszProblem,
-        blocks: list[Any],
+        blocks: dict[int, Any],
         fits: list[JudgeProjection],
         seed_offset: int,
     ) -> RieszSystem:
         """Descend on the criterion itself (route ``"direct"``)."""
         for fit in fits:
             blocks[fit.judge] = fit.spanned([])
-        system = problem.solve(blocks)
+        system = _solved(problem, blocks)
         learned: list[list[Any]] = [[] for _ in fits]
         for _ in range(self.rounds if fits else 0):
             # What the weights make of each target, for the learners to take away.
@@ -293,7 +339,7 @@ class RieszDebiaser(ComparisonEstimator):
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)
-            system = problem.solve(blocks)
+            system = _solved(problem, blocks)
         return system
 
     def _check_determined(self) -> None:
@@ -303,6 +349,8 @@ class RieszDebiaser(ComparisonEstimator):
         ridge = self.ridge * np.diag(system.information)
         missing += ridge[:, None] * system.weights
         lost = np.abs(missing - system.targets).max(axis=0) > 1e-5
+        if self.responses_ is not None:
+            lost |= system.people.misses(self.responses_.asked)
         self.undetermined_ = lost
         if lost.any():
             warn(
@@ -382,7 +430,9 @@ class RieszDebiaser(ComparisonEstimator):
             In logits of each score; zero for rows that cannot be used.
         """
         evidence = RowEvidence.held(sample, rows)
-        return evidence.influence_values(self.system_, rows, self._limit)
+        return evidence.influence_values(
+            self.system_, rows, self._limit, self.responses_
+        )
 
     @staticmethod
     def _valid(X: Comparisons) -> NDArray[np.bool_]:
@@ -433,6 +483,12 @@ class RieszDebiaser(ComparisonEstimator):
         )
         linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
         return float(linear - total)
+
+
+def _solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
+    """Solve with the blocks of all sources; people's, too, where it was fitted."""
+    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
+    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
 
 
 def _blocks(

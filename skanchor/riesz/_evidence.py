@@ -15,6 +15,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
@@ -24,7 +25,8 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.exceptions import BattlesError
 from skanchor.riesz._influence import InfluenceSums
-from skanchor.riesz._learners import WeightLearner, row_pairs
+from skanchor.riesz._learners import NO_BIAS, WeightLearner, row_pairs
+from skanchor.riesz._responses import ResponseMeans
 from skanchor.sample import Sample
 
 __all__ = [
@@ -63,7 +65,12 @@ class Evidence(Protocol):
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
         """Mean square of the weights of training rows by target, and their number."""
 
-    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
+    def influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> InfluenceSums:
         """Sums over the influence of the rows held out."""
 
 
@@ -124,14 +131,20 @@ class RowEvidence:
         weights = row_weights(system, self.sample.X, rows)
         return np.asarray(np.mean(weights**2, axis=0)), len(rows)
 
-    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
+    def influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
         X = self.sample.X
         rest = np.zeros(len(X), dtype=bool)
         rest[self.held_out] = True
         found = []
         many = len(X.models) >= _MODELS
-        if many and limit is None and self.sample.groups is None:
+        plain = limit is None and responses is None
+        if many and plain and self.sample.groups is None:
             residual = self._residuals()
             for m in range(PEOPLE, len(X.judges)):
                 rows = X.by_judge(m).rows
@@ -147,7 +160,7 @@ class RowEvidence:
                     )
                     rest[rows] = False
         parts = self._steps(np.flatnonzero(rest))
-        found += [self._influence(system, limit, part) for part in parts]
+        found += [self._influence(system, limit, part, responses) for part in parts]
         return reduce(add, found)
 
     def _steps(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -175,9 +188,13 @@ class RowEvidence:
         return result
 
     def _influence(
-        self, system: RieszSystem, limit: Array | None, rows: NDArray[np.intp]
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        rows: NDArray[np.intp],
+        responses: ResponseMeans | None,
     ) -> InfluenceSums:
-        values = self.influence_values(system, rows, limit)
+        values = self.influence_values(system, rows, limit, responses)
         groups = self.sample.groups
         return InfluenceSums.of(
             values,
@@ -186,7 +203,11 @@ class RowEvidence:
         )
 
     def influence_values(
-        self, system: RieszSystem, rows: NDArray[np.intp], limit: Array | None
+        self,
+        system: RieszSystem,
+        rows: NDArray[np.intp],
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
     ) -> Array:
         """Weight, Riesz weight and residual of some rows, multiplied.
 
@@ -198,6 +219,8 @@ class RowEvidence:
             Row numbers.
         limit : ndarray of shape (n_models,) or None
             Largest Riesz weight by target, in size.
+        responses : ResponseMeans, optional
+            Means that are part of the targets, to which the rows' responses add.
 
         Returns
         -------
@@ -212,6 +235,8 @@ class RowEvidence:
                 "return."
             )
         values *= sample.weight[rows, None]
+        if responses is not None:
+            values += responses.influence(sample.X, sample.weight, rows)
         return values
 
     def kept(self, learners: Sequence[WeightLearner]) -> KeptSums:
@@ -230,7 +255,7 @@ class RowEvidence:
         X = self.sample.X
         residual = self._residuals()
         for m in range(PEOPLE, len(X.judges)):
-            learner = WeightLearner() if m == PEOPLE else learners[m]
+            learner = NO_BIAS if m == PEOPLE else learners[m]
             found = self.information(m, learner)
             if found is not None:
                 information[m] = found
@@ -249,7 +274,7 @@ class RowEvidence:
 
     def _columns(self, m: int, cut: JudgeRows, learner: WeightLearner) -> Columns:
         """Columns of a source's rows beside those of the items."""
-        if m == PEOPLE:
+        if m == PEOPLE and learner.learner is None:
             return Columns(np.empty((len(cut), 0)))
         delta = self.sample.X.score_differences[cut.rows]
         delta = np.where(np.isfinite(delta), delta, 0.0)
@@ -283,8 +308,15 @@ class KeptSums:
         """Refuse: sums do not tell the weights of rows."""
         raise ValueError("weight_bound needs the rows, of which only sums were kept.")
 
-    def influence(self, system: RieszSystem, limit: Array | None) -> InfluenceSums:
+    def influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> InfluenceSums:
         """Sums over the influence of the rows held out."""
+        if responses is not None:
+            raise ValueError("Means over responses need the rows.")
         return reduce(
             add,
             (
@@ -309,9 +341,7 @@ class KeptSums:
 
 def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
     """Learner of a source's weights; None where they are not linear in columns."""
-    if m == PEOPLE:
-        return WeightLearner()
-    projection = system.projections[m]
+    projection = system.projection(m)
     if projection is None:
         return None
     learner = WeightLearner(projection.learner)
@@ -327,7 +357,11 @@ def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:
 
 
 def riesz_problem(
-    X: Comparisons, evidence: Sequence[Evidence], ridge: float = 0.0
+    X: Comparisons,
+    evidence: Sequence[Evidence],
+    ridge: float = 0.0,
+    human: WeightLearner = NO_BIAS,
+    responses: ResponseMeans | None = None,
 ) -> RieszProblem:
     """The system of the parameters that rows carry, before the judges' blocks.
 
@@ -339,6 +373,10 @@ def riesz_problem(
         Training rows, or the sums that stand for them, of which those of people count.
     ridge : float, default=0.0
         Ridge penalty, in shares of the diagonal of the information.
+    human : WeightLearner
+        Of people; with a span.
+    responses : ResponseMeans, optional
+        Means that the targets include.
 
     Returns
     -------
@@ -365,10 +403,15 @@ def riesz_problem(
     factor = None
     if X.item_covariance is not None:
         factor = covariance_factor(X.item_covariance)
-    found = [one.information(PEOPLE, WeightLearner()) for one in evidence]
-    people = sum(one.gram for one in found if one is not None)
+    found = [one.information(PEOPLE, human) for one in evidence]
+    known = reduce(add, (one for one in found if one is not None))
+    if human.learner is None:
+        people = JudgeBlock(known.gram, known.gram, None, None)
+    else:
+        people = judge_block(known, n_items, human.learner, human.ridge)
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
-    return RieszProblem(layout, slopes, factor, np.asarray(people), ridge)
+    asked = None if responses is None else responses.asked
+    return RieszProblem(layout, slopes, factor, people, ridge, asked)
 
 
 def row_weights(
@@ -401,22 +444,21 @@ def row_weights(
     place[rows] = np.arange(len(rows))
     assert scores is not None
     for m in range(PEOPLE, len(X.judges)):
-        projection = None if m == PEOPLE else system.projections[m]
+        projection = system.projection(m)
         cut = X.by_judge(m)
         at = place[cut.rows]
         chosen = np.flatnonzero(at >= 0)
-        if not len(chosen) or (m != PEOPLE and projection is None):
+        if not len(chosen) or projection is None:
             continue
         columns = system.columns(m)
         # What a row says of its two models and of the sensitivity, by model.
         by_item = columns[:n_items] + np.outer(scores, columns[n_items])
         values = by_item.take(cut.left[chosen], axis=0)
         values -= by_item.take(cut.right[chosen], axis=0)
-        if projection is not None:
-            if X.position_effects is not None:
-                values += np.outer(cut.order[chosen], columns[n_items + 1])
-            pairs = row_pairs(projection.learner, X, cut, chosen)
-            values -= projection.correction(pairs, columns)
+        if m != PEOPLE and X.position_effects is not None:
+            values += np.outer(cut.order[chosen], columns[n_items + 1])
+        pairs = row_pairs(projection.learner, X, cut, chosen)
+        values -= projection.correction(pairs, columns)
         weights[at[chosen]] = values
     return weights if limit is None else np.clip(weights, -limit, limit)
 

@@ -9,11 +9,18 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.registry import learner_for
 from skanchor.comparisons import Comparisons, FeaturePairs, JudgeRows
 
-__all__ = ["WeightLearner", "row_pairs", "weight_learners"]
+__all__ = [
+    "NO_BIAS",
+    "WeightLearner",
+    "human_learner",
+    "row_pairs",
+    "weight_learners",
+]
 
 CURVATURE = 0.8
 """Standard deviation of the curvature of a judge's scale, before the rows speak: wide,
@@ -79,6 +86,36 @@ class WeightLearner:
     def has_span(self) -> bool:
         """Whether the weights are linear in fixed columns, and need no fit."""
         return self.learner is None or hasattr(self.learner, "span")
+
+
+NO_BIAS = WeightLearner()
+"""Of a source without features, and of people who have no bias."""
+
+
+def human_learner(X: Comparisons, curvature: Array, bias: Any) -> WeightLearner:
+    """Learner of the functions gamma of people, for the bias that was fitted.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows in their roles.
+    curvature : ndarray of shape (n_rows,)
+        Weighted variance of each outcome.
+    bias : learner or None
+        Fitted bias of people, whose span is taken over; None where they have none.
+
+    Returns
+    -------
+    WeightLearner
+    """
+    cut = X.by_judge(PEOPLE)
+    known = curvature[cut.rows]
+    if bias is None or not known.any():
+        return NO_BIAS
+    if hasattr(bias, "span"):
+        return WeightLearner(bias, bias.ridge(cut.pairs, known))
+    own: Any = bias.settled() if hasattr(bias, "settled") else clone(bias)
+    return WeightLearner(own.set_params(loss="squared"))
 
 
 def weight_learners(

@@ -16,9 +16,10 @@ from skanchor._numerics.information import (
     gradient_columns,
 )
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask, fit_all
-from skanchor.comparisons import FeaturePairs
+from skanchor.comparisons import HUMAN, FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.riesz._learners import WeightLearner
 from skanchor.sample import Sample
@@ -50,7 +51,10 @@ class JudgeProjection:
 
 
 def judges_to_fit(
-    sample: Sample, curvature: Array, learners: Sequence[WeightLearner]
+    sample: Sample,
+    curvature: Array,
+    learners: Sequence[WeightLearner],
+    human: WeightLearner,
 ) -> list[JudgeProjection]:
     """Judges whose gradient columns a learner without a span must project.
 
@@ -62,6 +66,8 @@ def judges_to_fit(
         Weighted variance of each outcome.
     learners : sequence of WeightLearner
         By judge.
+    human : WeightLearner
+        Of people, who are projected like a judge.
 
     Returns
     -------
@@ -70,7 +76,8 @@ def judges_to_fit(
     X, groups = sample.X, sample.groups
     delta = np.where(np.isfinite(X.score_differences), X.score_differences, 0.0)
     fits: list[JudgeProjection] = []
-    for m, (judge, own) in enumerate(zip(X.judges.tolist(), learners, strict=True)):
+    sources = zip([HUMAN, *X.judges.tolist()], [human, *learners], strict=True)
+    for m, (judge, own) in enumerate(sources, start=PEOPLE):
         cut = X.by_judge(m)
         used = curvature[cut.rows] > 0
         if own.has_span or not used.any():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
-from skanchor._numerics.information import judge_block
+from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.sums import Information, ResidualSums
@@ -76,6 +76,7 @@ class Rows:
 
     def solve(self):
         people = self.information(PEOPLE).gram
+        people = JudgeBlock(people, people, None, None)
         problem = RieszProblem(self.layout, self.slopes, self.factor, people)
         blocks = [
             judge_block(self.information(m), N_ITEMS, Span()) for m in range(N_JUDGES)
@@ -171,7 +172,7 @@ def test_bias_coefficients_have_places_of_their_own():
         has_deviations=True,
     )  # fmt: skip
     assert layout.size == 4 + 2 + 2 + 4 + 10
-    assert layout.bias == [slice(8, 11), slice(11, 12)]
+    assert list(layout.bias.values()) == [slice(8, 11), slice(11, 12), slice(12, 12)]
     assert layout.at["deviation"] == slice(12, 22)
     total = layout.no_gradient()
     layout.add_gradient(total, 1, np.arange(1.0, 9.0), 0.5)

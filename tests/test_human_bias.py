@@ -1,0 +1,371 @@
+"""People with a bias of their own: scores at equal style, and with style included."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import SplineTransformer
+from style_battles import FEATURES, contrasts, small
+
+from skanchor import AnchorPipeline, BTLRegressor, Comparisons, RieszDebiaser
+from skanchor.baselines import DirectScore
+from skanchor.bias import BoostedBias, LinearBias, NetworkBias
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.history import KeptHistory
+from skanchor.sample import Sample
+
+TARGETS = ("style_controlled", "style_included")
+
+
+def pipeline(**options):
+    options = {"human_bias": "linear", "cv": 3, "random_state": 0} | options
+    return AnchorPipeline(**options)
+
+
+def votes(data, y):
+    human = (data.X["judge"] == "human").to_numpy()
+    return data.X[human].drop(columns="judge"), y[human]
+
+
+def design(X):
+    """Contrasts of models (the last one left out) and of features, row by row."""
+    models = sorted(set(X["model_a"]) | set(X["model_b"]))
+    eye = np.eye(len(models))
+    place = {model: eye[i] for i, model in enumerate(models)}
+    z = np.array(
+        [place[a] - place[b] for a, b in zip(X["model_a"], X["model_b"], strict=True)]
+    )
+    return models, np.hstack([z[:, :-1], contrasts(X)])
+
+
+@pytest.fixture(scope="module")
+def table():
+    return small()
+
+
+# ------------------------------------------------------------------ votes by themselves
+def test_votes_alone_are_a_logistic_regression(table):
+    data, y, _ = table
+    X, y = votes(data, y)
+    models, D = design(X)
+    dense = LogisticRegression(C=1e12, fit_intercept=False, tol=1e-12, max_iter=500)
+    coef = dense.fit(D, y).coef_[0]
+    scores = np.append(coef[: len(models) - 1], 0.0)
+    btl = BTLRegressor(bias="linear").fit(X, y)
+    assert_allclose(btl.scores_[models], scores - scores.mean(), atol=1e-5)
+    assert_allclose(btl.bias_.coef_, coef[len(models) - 1 :], atol=1e-5)
+    p = btl.predict_proba(X)[:, 1]
+    assert_allclose(p, expit(D @ coef), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["sandwich", "fisher", "clustered"])
+def test_the_covariance_is_that_of_the_dense_design(table, kind):
+    data, y, _ = table
+    X, y = votes(data, y)
+    groups = np.arange(len(X)) // 3
+    models, D = design(X)
+    btl = BTLRegressor(bias="linear", covariance=kind)
+    btl.fit(X, y, groups=groups if kind == "clustered" else None)
+    p = btl.predict_proba(X)[:, 1]
+    inverse = np.linalg.inv(D.T @ (D * (p * (1 - p))[:, None]))
+    rows = D * (y - p)[:, None]
+    if kind == "clustered":
+        rows = pd.DataFrame(rows).groupby(groups).sum().to_numpy()
+    if kind != "fisher":
+        inverse = inverse @ rows.T @ rows @ inverse
+    K = len(models)
+    centre = (np.eye(K) - 1 / K)[:, : K - 1]
+    wanted = centre @ inverse[: K - 1, : K - 1] @ centre.T
+    at = [btl.models_.tolist().index(model) for model in models]
+    assert_allclose(btl.covariance_[np.ix_(at, at)], wanted, atol=1e-9)
+
+
+def test_a_table_of_votes_is_ranked_as_by_the_regression():
+    data, y, _ = small(n_historical=15000)
+    X, y = votes(data, y)
+    anchor = pipeline(new_models=[], cv=10).fit(X.assign(judge="human"), y)
+    btl = BTLRegressor(bias="linear").fit(X, y)
+    error = btl.standard_errors_
+    found = anchor.result_.all_scores[error.index]
+    assert_allclose(found, btl.scores_, atol=0.3 * error.min())
+
+
+def test_without_style_in_people_scores_hardly_move(table):
+    data, _, _ = table
+    plain = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    style = pipeline().fit(data.X, data.y)
+    error = plain.standard_errors_.iloc[0]
+    assert abs(plain.scores_ - style.scores_).iloc[0] < error
+    assert abs(style.standard_errors_.iloc[0] / error - 1) < 0.2
+
+
+def test_the_style_of_people_is_found(table):
+    data, y, coef = table
+    anchor = pipeline().fit(data.X, y)
+    # The coefficients have errors of .1 to .15.
+    assert_allclose(anchor.human_bias_.coef_, coef, atol=0.5)
+
+
+# ------------------------------------------------------------------------- exact laws
+@pytest.mark.parametrize("item_effects", [None, "random"])
+def test_the_joint_fit_leaves_no_slope(table, item_effects):
+    data, y, _ = table
+    X = data.X
+    anchor = pipeline(item_effects=item_effects).fit(X, y)
+    rows, human = anchor.comparisons_, (X["judge"] == "human").to_numpy()
+    residual = (y - expit(rows.logits()))[human]
+    tolerance = 1e-4 if item_effects is None else 1.0
+    assert_allclose(contrasts(X)[human].T @ residual, 0, atol=tolerance)
+    assert abs(rows.score_differences[human] @ residual) < tolerance
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
+def test_weights_balance_features_of_votes(table, target, historical_fit):
+    """Sums of a V phi over votes are what targets ask of the coefficients."""
+    data, y, _ = table
+    X = data.X
+    anchor = pipeline(target=target, historical_fit=historical_fit).fit(X, y)
+    rows = anchor.comparisons_
+    human = (X["judge"] == "human").to_numpy()
+    p = expit(rows.logits())
+    a = anchor.debiaser_.weights(rows)
+    found = contrasts(X)[human].T @ (a * (p * (1 - p))[:, None])[human]
+    asked = np.zeros_like(found)
+    if target == "style_included":
+        mean = {}
+        for model in rows.models:
+            used = human if model in data.truth.historical_models else ~human
+            parts = [
+                X.loc[used & (X[f"model_{side}"] == model), columns].to_numpy()
+                for side in "ab"
+                for columns in [[f"{name}_{side}" for name in FEATURES]]
+            ]
+            mean[model] = np.vstack(parts).mean(axis=0)
+        mean = pd.DataFrame(mean).T
+        centred = mean - mean.loc[data.truth.historical_models].mean()
+        asked = centred.loc[rows.models].to_numpy().T
+    assert_allclose(found, asked, atol=1e-7)
+    assert anchor.debiaser_.identity_error_ < 1e-8
+    assert not anchor.debiaser_.undetermined_.any()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_shifted_and_scaled_features_change_nothing(table, target):
+    data, y, _ = table
+    moved = data.X.copy()
+    for side in "ab":
+        moved[f"x1_{side}"] = 7.0 + 100.0 * moved[f"x1_{side}"]
+    one, two = (pipeline(target=target).fit(X, y) for X in (data.X, moved))
+    assert_allclose(one.scores_, two.scores_, atol=1e-7)
+    assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
+
+
+def test_influence_is_the_derivative_by_a_weight(table):
+    """Of the style-included scores of a table of votes, which are one regression."""
+    data, y, _ = table
+    X, y = votes(data, y)
+    battles = Comparisons.from_battles(X, new_models=[])
+
+    def fitted(weight):
+        btl = BTLRegressor(bias="linear").fit(battles, y, sample_weight=weight)
+        rows = btl.transform(battles)
+        debiaser = RieszDebiaser(human_bias=btl.bias_, target="style_included")
+        return debiaser.fit(rows, y, sample_weight=weight), rows
+
+    def scores(weight):
+        debiaser, rows = fitted(weight)
+        return rows.scores + debiaser.responses_.offsets
+
+    one = np.ones(len(X))
+    debiaser, rows = fitted(one)
+    sample = Sample.admit(rows, y)
+    for row in (0, 17):
+        step = np.zeros(len(X))
+        step[row] = 1e-3
+        slope = (scores(one + step) - scores(one - step)) / 2e-3
+        found = debiaser.influence_of_rows(sample, np.array([row]))
+        assert_allclose(slope, found[0], atol=1e-6)
+
+
+def test_style_included_adds_the_mean_style_of_responses(table):
+    data, y, _ = table
+    anchor = pipeline(target="style_included", item_effects=None).fit(data.X, y)
+    controlled = pipeline(item_effects=None).fit(data.X, y)
+    offsets = pd.Series(anchor.debiaser_.responses_.offsets, anchor.debiaser_.models_)
+    found = anchor.result_.all_scores - controlled.result_.all_scores
+    # Folds differ from the fit of all rows, whose means these are.
+    assert_allclose(found, offsets[found.index], atol=0.1)
+    # A row has the style of its own responses, and no mean of them.
+    assert_allclose(
+        anchor.predict_proba(data.X), controlled.predict_proba(data.X), atol=0.03
+    )
+
+
+def test_swapped_sides_change_nothing(table):
+    data, y, _ = table
+    plan = pipeline().fit(data.X, y).fold_plan_
+    names = {"model_a": "model_b", "model_b": "model_a"}
+    for name in FEATURES:
+        names |= {f"{name}_a": f"{name}_b", f"{name}_b": f"{name}_a"}
+    swapped = data.X.rename(columns=names)
+    for target in TARGETS:
+        one = pipeline(target=target, cv=plan).fit(data.X, y)
+        two = pipeline(target=target, cv=plan).fit(swapped, 1 - y)
+        assert_allclose(one.scores_, two.scores_, atol=1e-7)
+        assert_allclose(one.standard_errors_, two.standard_errors_, atol=1e-7)
+
+
+# --------------------------------------------------------------------------- learners
+@pytest.mark.parametrize(
+    "learner",
+    [
+        LinearBias(SplineTransformer(n_knots=3, degree=2), alpha=1e-3),
+        BoostedBias(max_rounds=5),
+        pytest.param(
+            NetworkBias(width=4, depth=1, max_epochs=1),
+            marks=pytest.mark.torch,
+        ),
+    ],
+    ids=["splines", "boosted", "network"],
+)
+@pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
+def test_any_learner_serves(table, learner, historical_fit):
+    data, y, _ = table
+    linear = pipeline(cv=2).fit(data.X, y)
+    fitted = pipeline(cv=2, human_bias=learner, historical_fit=historical_fit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted.fit(data.X, y)
+    assert type(fitted.human_bias_) is type(learner)
+    apart = abs(fitted.scores_ - linear.scores_).iloc[0]
+    assert apart < 4 * linear.standard_errors_.iloc[0]
+
+
+def test_style_included_needs_a_span(table):
+    data, y, _ = table
+    anchor = pipeline(human_bias=BoostedBias(max_rounds=3), target="style_included")
+    with pytest.raises(LearnerError, match="linear in fixed columns"):
+        anchor.fit(data.X, y)
+
+
+# -------------------------------------------------------------------------- bad input
+def test_features_missing_on_votes_are_refused(table):
+    data, y, _ = table
+    X = data.X.copy()
+    X.loc[X["judge"] == "human", "x2_a"] = np.nan
+    AnchorPipeline(cv=2).fit(X, y)
+    with pytest.raises(BattlesError, match=r"'x2' contains NaN in \d+ human rows"):
+        pipeline(cv=2).fit(X, y)
+
+
+def test_a_table_without_features_is_refused(table):
+    data, y, _ = table
+    with pytest.raises(BattlesError, match="needs features of the responses"):
+        pipeline().fit(data.X[["model_a", "model_b", "judge"]], y)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [({"human_bias": None}, "give human_bias"), ({"debiaser": "passthrough"}, "none")],
+)
+def test_style_cannot_be_included_without_its_parts(table, options, match):
+    data, y, _ = table
+    with pytest.raises(ValueError, match=match):
+        pipeline(target="style_included", **options).fit(data.X, y)
+
+
+def test_style_that_rows_of_votes_do_not_show_is_flagged(table):
+    """A feature that no pair of human responses differs in, but the new model does."""
+    data, y, _ = table
+    X = data.X.copy()
+    human = X["judge"] == "human"
+    X.loc[human, ["x3_a", "x3_b"]] = 0.0
+    with pytest.warns(Warning, match="do not determine the scores"):
+        fitted = pipeline(target="style_included").fit(X, y)
+    assert np.isinf(fitted.standard_errors_).all()
+
+
+def test_separated_votes_are_refused():
+    data, y, _ = small(n_historical=100, n_new=30, n_models=3)
+    X = data.X.copy()
+    X["x1_a"], X["x1_b"] = y, 1 - y
+    with pytest.raises(BattlesError, match="separate the human votes"):
+        pipeline(cv=2).fit(X, y)
+
+
+def test_a_history_is_not_kept_with_style(table):
+    data, y, _ = table
+    anchor = pipeline(new_models=[], item_effects=None)
+    old = (data.X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
+    anchor.fit(data.X[old], y[old])
+    with pytest.raises(LearnerError, match="cannot be kept"):
+        KeptHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
+
+
+def test_baselines_know_no_style(table):
+    data, y, _ = table
+    with pytest.raises(ValueError, match="Baselines know no bias of people"):
+        DirectScore(btl=BTLRegressor(bias="linear")).fit(data.X, y)
+
+
+# ------------------------------------------------------------------ what it tells of it
+def test_diagnostics_tell_the_coefficients_of_style(table):
+    data, y, coef = table
+    anchor = pipeline(item_effects=None).fit(data.X, y)
+    told = anchor.result_.diagnostics.style
+    assert told.index.tolist() == FEATURES
+    assert_allclose(told["coefficient"], anchor.human_bias_.coef_)
+    assert (abs(told["coefficient"] - coef) < 4 * told["standard_error"]).all()
+    # With judges errors are a little smaller than by votes alone.
+    X, outcomes = votes(data, y)
+    _, D = design(X)
+    p = BTLRegressor(bias="linear").fit(X, outcomes).predict_proba(X)[:, 1]
+    alone = np.linalg.inv(D.T @ (D * (p * (1 - p))[:, None]))
+    ratio = told["standard_error"] / np.sqrt(np.diag(alone))[-3:]
+    assert ((ratio > 0.8) & (ratio < 1.05)).all()
+    shares = anchor.result_.diagnostics.historical["residual_share"]
+    assert ((shares > 0.3) & (shares < 1)).all()
+
+
+def test_style_that_tells_models_apart_is_warned_of(table):
+    data, y, _ = table
+    X = data.X.copy()
+    names = np.unique(data.truth.historical_models)
+    rng = np.random.default_rng(0)
+    for side in "ab":
+        # One model alone writes in a way of its own.
+        own = (X[f"model_{side}"] == names[0]).to_numpy(float)
+        X[f"x1_{side}"] = own + 0.02 * rng.normal(size=len(X))
+    with pytest.warns(Warning, match="what its votes say"):
+        pipeline(item_effects=None).fit(X, y)
+
+
+def test_results_say_what_scores_say(table):
+    data, y, _ = table
+    assert "Style" not in str(AnchorPipeline(cv=2).fit(data.X, y).result_.inputs)
+    for target in TARGETS:
+        inputs = pipeline(cv=2, target=target).fit(data.X, y).result_.inputs
+        assert inputs.style == target
+        assert f"Style: {target.removeprefix('style_')}" in str(inputs)
+
+
+def test_models_left_out_are_compared_at_equal_style():
+    data, y, _ = small(n_models=4, n_historical=4000)
+    models = data.truth.historical_models[:1]
+    anchor = pipeline(cv=2, item_effects=None)
+    left = leave_one_model_out(anchor, data.X, y, models=models)
+    X, outcomes = votes(data, y)
+    style = BTLRegressor(bias="linear").fit(X, outcomes).scores_
+    truth = style[models[0]] - style.drop(models[0]).mean()
+    assert_allclose(left["true_score"], truth)
+    assert left["compatible"].all()
+    anchor.set_params(target="style_included")
+    left = leave_one_model_out(anchor, data.X, y, models=models)
+    plain = BTLRegressor().fit(X, outcomes).scores_
+    assert_allclose(left["true_score"], plain[models[0]] * 4 / 3)
