@@ -128,6 +128,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
                 self.fit_sample(treat_ties(sample, drop=drops_ties(self)))
+            self.warnings_ = tuple(log.distinct)
         except BaseException:
             # An interrupt, too, leaves no half-fitted estimator behind.
             self._forget()

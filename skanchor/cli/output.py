@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor.cli.command import BadInputError
+from skanchor.cli.layout import layout_of
 from skanchor.cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor.anchor import AnchorPipeline
+    from skanchor.reports import RunSummary
 
 __all__ = ["add_force", "add_output", "check_file", "check_output", "deliver"]
 
@@ -93,15 +95,16 @@ def check_file(options: argparse.Namespace) -> None:
 
 def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
     """Print the result, or write it where ``--output`` says."""
-    board = pipeline.leaderboard(options.level)
     content: str | bytes
     kind = "json" if options.json else _OUTPUTS[_suffix(options)]
-    if kind == "json":
-        content = _json(pipeline, options.level)
-    elif kind == "table":
+    if kind == "table":
+        board = pipeline.leaderboard(options.level, **layout_of(options))
         content = _table(board, _suffix(options))
     else:
-        content = _text(board, pipeline, options)
+        from skanchor.reports import summarize
+
+        summary = summarize(pipeline, options.level, earlier=options.warned)
+        content = (_json if kind == "json" else _text)(pipeline, summary, options)
     if options.output is not None:
         from skanchor.io import write_atomically
 
@@ -111,12 +114,15 @@ def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
         print_result(content)
 
 
-def _json(pipeline: AnchorPipeline, level: float) -> str:
+def _json(
+    pipeline: AnchorPipeline, summary: RunSummary, options: argparse.Namespace
+) -> str:
     import json
 
+    from skanchor.cli.wording import worded
     from skanchor.reports import result_json
 
-    result = result_json(pipeline, level)
+    result = result_json(pipeline, options.level, summary, worded, **layout_of(options))
     return json.dumps(result, indent=2, allow_nan=False) + "\n"
 
 
@@ -130,15 +136,16 @@ def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
 
 
 def _text(
-    board: pd.DataFrame, pipeline: AnchorPipeline, options: argparse.Namespace
+    pipeline: AnchorPipeline, summary: RunSummary, options: argparse.Namespace
 ) -> str:
-    from skanchor.reports import best_note, leaderboard_text, render
+    from skanchor.cli.wording import worded
+    from skanchor.reports import leaderboard_text, render
+    from skanchor.results import Scale
 
-    result = pipeline.result_
-    found = result.diagnostics
-    notes = [best_note(result, board, options.level)]
-    notes += [] if found is None else found.disagreements()
-    text = leaderboard_text(board, options.level, result.inputs, notes)
+    layout = layout_of(options)
+    board = pipeline.leaderboard(options.level, **layout)
+    scale = Scale.of(layout["scale"], layout["anchor"])
+    text = leaderboard_text(board, options.level, summary, scale, worded)
     if options.output is not None or not sys.stdout.isatty():
         return render(text)
     from rich.console import Console

@@ -52,7 +52,7 @@ def _run(argv: Sequence[str] | None) -> str | None:
     try:
         options = _parser().parse_args(argv)
         with warnings.catch_warnings():
-            show_own_warnings()
+            options.warned = show_own_warnings()
             options.run(options)
     except BrokenPipeError:
         raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from skanchor.cli.command import BadInputError, Command
+from skanchor.cli.layout import add_layout, check_layout
 from skanchor.cli.output import add_output, check_output, deliver
 from skanchor.cli.streams import is_watched
 from skanchor.cli.table import (
@@ -22,6 +23,7 @@ __all__ = ["RANK"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     _add_method(parser)
+    add_layout(parser)
     add_output(parser)
 
 
@@ -88,6 +90,8 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         default="half",
         help="what becomes of ties: half a win for either side, or left out, which "
         "gives the scores of decided votes (default: %(default)s)",
+    )
+    parser.add_argument(
         "--style",
         choices=["ignored", "controlled", "included"],
         default="ignored",
@@ -108,9 +112,14 @@ def _rank(options: argparse.Namespace) -> None:
 
     from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 
+    favour = options.position_effect
     pipeline = AnchorPipeline(
-        calibrator=JudgeCalibrator(position_effect=options.position_effect),
-        debiaser=RieszDebiaser("calibrator", judge_scale=options.judge_scale),
+        calibrator=None
+        if favour == "auto"
+        else JudgeCalibrator(position_effect=favour),
+        debiaser=None
+        if options.judge_scale == "straight"
+        else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
         cv=options.folds,
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
@@ -140,6 +149,7 @@ def _check(options: argparse.Namespace) -> None:
         raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
     if options.jobs == 0:
         raise BadInputError("--jobs must not be 0; use -1 for all cores")
+    check_layout(options)
     check_output(options, inputs=options.battles)
 
 

@@ -20,17 +20,13 @@ _MANY = 100
 _LISTED = 5
 
 
-def may_be_best(
-    result: RankingResult, board: pd.DataFrame, level: float = 0.95
-) -> pd.Series:
+def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
     """Models that may be the best of all, with the probability of each.
 
     Parameters
     ----------
     result : RankingResult
         What is reported.
-    board : DataFrame
-        Its leaderboard at that level.
     level : float, default=0.95
         Probability that the best model is in the set.
 
@@ -39,31 +35,29 @@ def may_be_best(
     Series
         Probabilities by model, best first; NaN where there are no errors.
     """
-    if len(board) > _MANY:
+    if len(result.models) > _MANY:
+        board = result.leaderboard(level)
         found = board.index[board["rank_low"] == 1]
     else:
         found = result.best_set(level=level)
     return result.prob_best()[found]
 
 
-def best_note(result: RankingResult, board: pd.DataFrame, level: float = 0.95) -> str:
+def best_note(found: pd.Series, level: float = 0.95) -> str:
     """Say in a line which models may be the best.
 
     Parameters
     ----------
-    result : RankingResult
-        What is reported.
-    board : DataFrame
-        Its leaderboard at that level.
+    found : Series
+        What :func:`may_be_best` gives.
     level : float, default=0.95
         Probability that the best model is in the set.
 
     Returns
     -------
     str
-        A note for `skanchor.reports.leaderboard_text`.
+        Two lines.
     """
-    found = may_be_best(result, board, level)
     listed = [
         printable(str(model)) + ("" if math.isnan(p) else f" ({p:.2f})")
         for model, p in found[:_LISTED].items()

@@ -8,7 +8,13 @@ import pytest
 
 from skanchor import AnchorPipeline
 from skanchor.datasets import load_demo
-from skanchor.reports import best_note, leaderboard_text, may_be_best, render
+from skanchor.reports import (
+    best_note,
+    leaderboard_text,
+    may_be_best,
+    render,
+    summarize,
+)
 from skanchor.results import RankingResult
 
 
@@ -71,6 +77,7 @@ def test_layout_keeps_odd_names_readable(width):
             "rank_low": [1, 1, 1, 1],
             "rank_high": [1, 4, 4, 4],
             "is_new": [False, True, False, False],
+            "determined": [True, True, True, False],
             "n_human": [10, 0, 10, 10],
             "n_judge": [10, 10, 10, 0],
         },
@@ -95,13 +102,13 @@ def demo():
 def test_who_may_be_the_best_is_told(demo):
     board, result = demo.leaderboard(0.9), demo.result_
     best = result.best_set(level=0.9)
-    note = best_note(result, board, 0.9)
+    note = best_note(may_be_best(result, 0.9), 0.9)
     assert "90 % set" in note
     told = note.splitlines()[1].strip().split(", ")
     chances = result.prob_best()
     assert 0 < len(best) <= 5
     assert told == [f"{model} ({chances[model]:.2f})" for model in best]
-    text = render(leaderboard_text(board, 0.9, notes=[note]))
+    text = render(leaderboard_text(board, 0.9, summarize(demo, 0.9)))
     assert note.splitlines()[1] in text
 
 
@@ -117,15 +124,15 @@ def test_the_best_of_many_is_read_off_the_board():
         np.ones(n, int),
     )
     board = result.leaderboard()
-    found = may_be_best(result, board)
+    found = may_be_best(result)
     assert found.index.tolist() == board.index[board["rank_low"] == 1].tolist()
-    assert f"and {len(found) - 5} more" in best_note(result, board)
+    assert f"and {len(found) - 5} more" in best_note(found)
 
 
 def test_scores_without_errors_have_no_probability(demo):
     plug_in = AnchorPipeline(debiaser="passthrough", random_state=0, cv=2)
     X, y = load_demo(return_X_y=True)
     plug_in.fit(X, y)
-    board = plug_in.leaderboard()
-    assert may_be_best(plug_in.result_, board).isna().all()
-    assert "(0" not in best_note(plug_in.result_, board)
+    found = may_be_best(plug_in.result_)
+    assert found.isna().all()
+    assert "(0" not in best_note(found)
