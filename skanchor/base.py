@@ -177,6 +177,10 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
         """Encoded rows with the columns that this estimator has learned."""
         raise NotImplementedError
 
+    def _row_logits(self, known: Comparisons) -> Array:
+        """Logits of annotated rows."""
+        return known.logits()
+
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         """Rows that :meth:`score` averages over."""
         raise NotImplementedError
@@ -242,7 +246,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
     def _logits(self, X: Any) -> Array:
         encoded = self._encode(X)
         known = self._annotate(encoded)
-        eta = known.logits()
+        eta = self._row_logits(known)
         self_rows = (known.left == known.right) & (known.left >= 0)
         missing = ~np.isfinite(eta) & ~self_rows
         if missing.any():
@@ -387,7 +391,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
             Higher is better; nats per row.
         """
         known, values, weight = self._score_inputs(X, y, sample_weight)
-        loss = log_loss_terms(values, known.logits())
+        loss = log_loss_terms(values, self._row_logits(known))
         return -float(np.average(loss, weights=weight))
 
     def _score_inputs(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from skanchor._checks import check_level
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
+from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.standing import Standing, find_standing
 from skanchor._typing import Array
@@ -23,18 +24,16 @@ from skanchor.base import ComparisonEstimator
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.comparisons import Comparisons, align, is_constant, usable_features
 from skanchor.exceptions import (
-    Advice,
     BattlesError,
     BoundWarning,
     ConvergenceWarning,
-    DisconnectedError,
-    Remedy,
     SeparationWarning,
 )
 from skanchor.human_bias import Votes, fit_bias, fit_votes
 from skanchor.sample import WEIGHTS, Sample
-from skanchor.score_errors import GroupedVotes, ScoreErrors
+from skanchor.score_errors import GroupedVotes, OrderedErrors, ScoreErrors
 from skanchor.ties import TIES
+from skanchor.vote_checks import check_graph, check_order
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
@@ -59,6 +58,9 @@ class BTLRegressor(ComparisonEstimator):
         between the others and the bound, in the order of the wins. Finite scores beyond
         it stay as they are if all models that met are within twice the bound of each
         other; else they are held on it, which moves no other score.
+    position_effect : bool, default=False
+        Whether people may favour the side shown first, by as many logits in every
+        vote. ``AnchorPipeline`` and the baselines take people without one.
     covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
         Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
         where they are given to ``fit``; ``"clustered"`` insists on them.
@@ -94,6 +96,9 @@ class BTLRegressor(ComparisonEstimator):
     covariance_ : ndarray of shape (n_models, n_models)
         Covariance of the scores; infinite variance marks a score that the votes
         bound on one side only.
+    position_effect_, position_effect_error_ : float
+        Logits by which people favour the side shown first, and their standard error;
+        zero without ``position_effect``.
     connectivity_ : Connectivity
         Components, strong components, models that never won or never lost.
     unbounded_ : ndarray of shape (n_models,)
@@ -131,11 +136,14 @@ class BTLRegressor(ComparisonEstimator):
     """
 
     scores_: pd.Series
+    unbounded_: NDArray[np.bool_]
+    position_effect_: float
     _has_errors = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "score_bound": [Interval(Real, 0, None, closed="neither")],
         **ComparisonEstimator._parameter_constraints,
+        "position_effect": ["boolean"],
         "covariance": [StrOptions({"sandwich", "fisher", "clustered"})],
         "disconnected": [StrOptions({"raise", "warn"})],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -153,6 +161,7 @@ class BTLRegressor(ComparisonEstimator):
         *,
         alpha: float = 0.0,
         score_bound: float = 15.0,
+        position_effect: bool = False,
         covariance: str = "sandwich",
         disconnected: str = "raise",
         unseen: str = "warn",
@@ -164,6 +173,7 @@ class BTLRegressor(ComparisonEstimator):
     ):
         self.alpha = alpha
         self.score_bound = score_bound
+        self.position_effect = position_effect
         self.covariance = covariance
         self.disconnected = disconnected
         self.unseen = unseen
@@ -182,6 +192,11 @@ class BTLRegressor(ComparisonEstimator):
         X, groups = sample.X, sample.groups
         if self.covariance == "clustered" and groups is None:
             raise ValueError("covariance='clustered' needs groups in fit.")
+        if self.bias is not None and self.position_effect:
+            raise ValueError(
+                "bias and position_effect cannot both be fitted for people: leave one "
+                "at its default."
+            )
         rows = self._counted(sample)
         left, right, y = X.left[rows], X.right[rows], sample.y[rows]
         share = sample.weight[rows]
@@ -205,15 +220,26 @@ class BTLRegressor(ComparisonEstimator):
         counts = counts.among(present)
         self.models_ = X.models[present]
         self.connectivity_ = describe_connectivity(counts.wins, self.models_)
-        self._check_graph()
-        standing = self._fit_scores(counts, start)
+        check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
+        ordered = None
+        if self.position_effect:
+            table = OrderCounts.from_rows(
+                (left, right), X.order[rows], y, share, len(X.models)
+            )
+            ordered = OrderedBTL.of(table.among(present), self.alpha)
+        standing = self._fit_scores(counts, start, ordered)
         self.bias_ = None
         if self.bias is not None:
             self._fit_bias(sample, standing, present, start, seed_offset)
             return
-        errors = ScoreErrors.of(
-            counts, standing, self.models_, self.alpha * counts.weight.sum()
-        )
+        errors: ScoreErrors | OrderedErrors
+        if ordered is not None:
+            coef = np.append(standing.scores, self.position_effect_)
+            errors = OrderedErrors(ordered, coef)
+        else:
+            errors = ScoreErrors.of(
+                counts, standing, self.models_, self.alpha * counts.weight.sum()
+            )
         if self.covariance == "fisher":
             covariance = errors.fisher() / unit
         elif groups is None:
@@ -222,8 +248,13 @@ class BTLRegressor(ComparisonEstimator):
             place = np.full(len(X.models), -1)
             place[present] = np.arange(len(present))
             covariance = errors.clustered(
-                GroupedVotes(place[left], place[right], y, share, groups[rows])
+                GroupedVotes(
+                    place[left], place[right], y, share, groups[rows], X.order[rows]
+                )
             )
+        if self.position_effect:
+            self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
+            covariance = covariance[:-1, :-1]
         self.covariance_ = self._open(covariance)
 
     def _open(self, covariance: Array) -> Array:
@@ -306,7 +337,12 @@ class BTLRegressor(ComparisonEstimator):
             fit_bias(votes, scores, self.bias, self.bias_, seed_offset)
         )
 
-    def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Standing:
+    def _fit_scores(
+        self,
+        counts: PairCounts,
+        start: BTLRegressor | None,
+        ordered: OrderedBTL | None = None,
+    ) -> Standing:
         """Fit ``scores_`` of the models of the counts, and flag those without limit.
 
         The result holds those that lie beyond the bound as well.
@@ -322,6 +358,9 @@ class BTLRegressor(ComparisonEstimator):
             tol=self.tol,
             max_iter=self.max_iter,
         )
+        self.position_effect_ = self.position_effect_error_ = 0.0
+        if ordered is not None:
+            scores = self._fit_order(ordered, scores)
         if not self.converged_:
             warn(
                 ConvergenceWarning(
@@ -352,6 +391,15 @@ class BTLRegressor(ComparisonEstimator):
             name="score",
         )
         return standing
+
+    def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
+        """Scores beside an effect of the display order, which is kept."""
+        found = ordered.fit(scores, tol=self.tol, max_iter=self.max_iter)
+        check_order(found)
+        self.position_effect_ = found.effect
+        self.converged_ = self.converged_ and found.converged
+        self.n_iter_ += found.n_iter
+        return found.scores
 
     def _beyond(self, wins: Array, standing: Standing) -> NDArray[np.bool_]:
         """Models beyond the bound, where votes do not lead there within its reach."""
@@ -399,46 +447,12 @@ class BTLRegressor(ComparisonEstimator):
         self.unbounded_ = np.zeros(0, dtype=bool)
         self._side = np.zeros(0, dtype=np.intp)
         self.converged_, self.n_iter_ = True, 1
+        self.position_effect_ = self.position_effect_error_ = 0.0
         warn(
             SeparationWarning(
                 "Every human row compares a model with itself: no model has a score."
             )
         )
-
-    def _check_graph(self) -> None:
-        """Refuse, or warn of, votes that leave scores undetermined."""
-        graph = self.connectivity_
-        if not graph.is_connected:
-            groups = "; ".join(
-                "{"
-                + ", ".join(map(str, part[:5]))
-                + (", ..." if len(part) > 5 else "")
-                + "}"
-                for part in graph.components[:5]
-            )
-            message = (
-                f"The human comparisons leave {len(graph.components)} separate groups "
-                f"of models: {groups}. Scores of different groups lie on no common "
-                "scale."
-            )
-            if self.disconnected == "raise":
-                raise DisconnectedError(message, advice=Advice(Remedy.JOIN_GROUPS))
-            warn(
-                SeparationWarning(
-                    f"{message} Add comparisons between the groups; each group is "
-                    "centred on its own."
-                )
-            )
-        if graph.is_separated and self.alpha == 0.0:
-            warn(
-                SeparationWarning(
-                    "Human votes bound some scores on one side only: "
-                    f"{graph.separation()}. They stand in the order of the wins, at "
-                    f"most {self.score_bound} logits out, with infinite standard "
-                    "errors; the other scores are as without them.",
-                    advice=Advice(Remedy.BOUND_SCORES),
-                )
-            )
 
     def _place(self, labels: Any) -> NDArray[np.intp]:
         place = {label: i for i, label in enumerate(self.models_.tolist())}
@@ -567,6 +581,12 @@ class BTLRegressor(ComparisonEstimator):
         if len(finite):
             biases[cut.rows[finite]] = self.bias_.contrast(pairs[finite])
         return biases
+
+    def _row_logits(self, known: Comparisons) -> Array:
+        eta = super()._row_logits(known)
+        if self.position_effect_:
+            eta += np.where(known.is_human, self.position_effect_ * known.order, 0.0)
+        return eta
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human

@@ -230,6 +230,7 @@ def add_item_effects(
         near,
         joint=stages.fits_jointly(known.X),
         human_bias=known.btl.bias_,
+        aside=known.aside,
     )
     btl = known.btl.with_bias(human_bias)
     return replace(known, btl=btl, X=X, calibrator=calibrator)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.base import ComparisonEstimator
+from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
 from skanchor.results import PointResult, RankingResult, Scale
 
@@ -36,6 +37,15 @@ class _Ranked(ComparisonEstimator):
         # A string would be read as a list of letters.
         "new_models": ["array-like", None],
     }
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        btl = self.get_params(deep=False).get("btl")
+        if isinstance(btl, BTLRegressor) and btl.position_effect:
+            raise ValueError(
+                f"{type(self).__name__} takes people's votes without a position "
+                "effect: set position_effect=False in btl."
+            )
 
     def _result(self) -> Any:
         if "result_" not in self.__dict__:

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import expit
 
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.order_counts import OrderedBTL, bordered
 from skanchor._numerics.pair_counts import PairCounts, silent_pairs
 from skanchor._numerics.sandwich import Bread
 from skanchor._numerics.standing import Standing
@@ -16,7 +19,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["GroupedVotes", "ScoreErrors"]
+__all__ = ["GroupedVotes", "OrderedErrors", "ScoreErrors"]
 
 _CANCELLED = 1e-12
 """Variance of a contrast, in that of independent votes, below which it is rounding."""
@@ -34,6 +37,8 @@ class GroupedVotes:
         Outcomes, and weights or the one weight of all.
     groups : ndarray of shape (n_rows,)
         Group of each row.
+    order : ndarray of shape (n_rows,)
+        1 where the left model was shown first, -1 the right one, 0 where unknown.
     """
 
     left: NDArray[np.intp]
@@ -41,6 +46,7 @@ class GroupedVotes:
     y: Array
     weight: Array
     groups: NDArray[np.intp]
+    order: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,91 @@ class ScoreErrors:
                 f"predict. {what} those that independent votes would have."
             )
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedErrors:
+    """What errors of scores and of an effect of the display order are made of.
+
+    Attributes
+    ----------
+    problem : OrderedBTL
+        Sums over rows of pairs that share a scale.
+    coef : ndarray of shape (n_models + 1,)
+        Scores of largest likelihood, then the effect.
+    """
+
+    problem: OrderedBTL
+    coef: Array
+
+    def fisher(self) -> Array:
+        """Inverse information."""
+        layers = self.problem.layers(self.coef)
+        return self._covariance(
+            *(part.information(self.coef[:-1], effect) for part, effect in layers)
+        )
+
+    def sandwich(self) -> Array:
+        """Sandwich of independent rows."""
+        layers, scores = self.problem.layers(self.coef), self.coef[:-1]
+        found = self._covariance(
+            *(part.meat(scores, effect) for part, effect in layers)
+        )
+        return self._unless_silent(found)
+
+    def clustered(self, votes: GroupedVotes) -> Array:
+        """Sandwich of rows that depend on each other within groups."""
+        member = self.problem.member
+        on = (member.T @ member > 0)[votes.left, votes.right]
+        on &= votes.left != votes.right
+        left, right, y, order = (
+            column[on] for column in (votes.left, votes.right, votes.y, votes.order)
+        )
+        gap = self.coef[left] - self.coef[right] + self.coef[-1] * order
+        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
+        residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
+        rows, ones = np.arange(len(left)), np.ones(len(left))
+        shape = int(votes.groups.max(initial=0)) + 1, len(rows)
+        gather = csr_array((residual, (votes.groups[on], rows)), shape=shape)
+        entries = np.r_[ones, -ones, order]
+        columns = np.r_[left, right, np.full(len(rows), len(self.coef) - 1)]
+        design = csr_array(
+            (entries, (np.tile(rows, 3), columns)), shape=(len(rows), len(self.coef))
+        )
+        totals = gather @ design
+        return self._unless_silent(self._form((totals.T @ totals).toarray()))
+
+    def _covariance(self, unknown: Array, shown: Array) -> Array:
+        """Sandwich of noise by ordered pair, of unknown display and the row first."""
+        return self._form(bordered(unknown, shown))
+
+    def _form(self, meat: Array) -> Array:
+        """Inverse information on both sides of the noise of the scores' slopes."""
+        bread = SymmetricSolver.factorise(self.problem.information(self.coef))
+        return np.asarray(bread.solve(bread.solve(meat).T))
+
+    def _unless_silent(self, found: Array) -> Array:
+        """Give the errors of independent votes where outcomes show no noise."""
+        layers, scores = self.problem.layers(self.coef), self.coef[:-1]
+        independent = self._covariance(
+            *(part.expected_meat(scores, effect) for part, effect in layers)
+        )
+        lost = found[-1, -1] <= _CANCELLED * independent[-1, -1]
+        wanted = _contrasts(independent[:-1, :-1])
+        met = sum(part.weight for part, _ in layers) > 0
+        if (
+            not lost
+            and not (_contrasts(found[:-1, :-1]) <= _CANCELLED * wanted)[met].any()
+        ):
+            return found
+        warn(
+            DataWarning(
+                "Residuals of human rows cancel, and leave differences of models or "
+                "the position effect without an error. The errors are those that "
+                "independent votes would have."
+            )
+        )
+        return independent
 
 
 def _contrasts(covariance: Array) -> Array:

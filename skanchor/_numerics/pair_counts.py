@@ -102,24 +102,38 @@ class PairCounts:
         box = np.ix_(models, models)
         return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
 
-    def information(self, scores: Array) -> Array:
-        """Fisher information by pair."""
-        p = _probabilities(scores)
-        return self.weight * (p * p.T)
+    def within(self, inside: NDArray[np.bool_]) -> PairCounts:
+        """Counts of the pairs inside, those of the others zero."""
+        return PairCounts(
+            *(
+                np.where(inside, getattr(self, field.name), 0.0)
+                for field in fields(self)
+            )
+        )
 
-    def meat(self, scores: Array) -> Array:
+    def surplus(self, scores: Array, effect: float = 0.0) -> Array:
+        """Expected wins of the row model less those that it has, by pair."""
+        p, q = _probabilities(scores, effect)
+        return self.second * p - self.first * q
+
+    def information(self, scores: Array, effect: float = 0.0) -> Array:
+        """Fisher information by pair; an effect favours the row models."""
+        p, q = _probabilities(scores, effect)
+        return self.weight * (p * q)
+
+    def meat(self, scores: Array, effect: float = 0.0) -> Array:
         """Summed squares of the weighted residuals by pair."""
-        p = _probabilities(scores)
-        gap = self.first_squared * p.T - self.second_squared * p
+        p, q = _probabilities(scores, effect)
+        gap = self.first_squared * q - self.second_squared * p
         squared = self.squared
         # Squares of squares of weights leave the range of floats.
         share = np.divide(gap, squared, out=np.zeros_like(gap), where=squared > 0)
         return self.spread + gap * share
 
-    def expected_meat(self, scores: Array) -> Array:
+    def expected_meat(self, scores: Array, effect: float = 0.0) -> Array:
         """The same sums as independent votes would have them."""
-        p = _probabilities(scores)
-        return self.squared * (p * p.T)
+        p, q = _probabilities(scores, effect)
+        return self.squared * (p * q)
 
 
 def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
@@ -143,9 +157,10 @@ def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
     return (due > 0) & (part[:, None] != part[None, :])
 
 
-def _probabilities(scores: Array) -> Array:
-    """P(row model beats column model)."""
-    return sigmoid(scores[:, None] - scores[None, :])
+def _probabilities(scores: Array, effect: float) -> tuple[Array, Array]:
+    """P(row model beats column model), and that it does not."""
+    gaps = scores[:, None] - scores[None, :] + effect
+    return sigmoid(gaps), sigmoid(-gaps)
 
 
 def _steps(n_rows: int, size: int) -> Iterator[slice]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def fit_deviations(
     *,
     joint: bool = False,
     human_bias: Any = None,
+    aside: Collection[Any] = (),
 ) -> tuple[Comparisons, JudgeCalibrator, Any]:
     """Fit the deviations, and with them the judges and the new scores.
 
@@ -53,6 +55,9 @@ def fit_deviations(
         Whether votes and verdicts decide the scores of historical models together.
     human_bias : learner, optional
         Fitted bias of people; decided with the scores, where rows decide these.
+    aside : collection of labels
+        Judges that have no say in these scores, and whose sensitivity, position effect
+        and bias stay as they are: the rows bound none of them.
 
     Returns
     -------
@@ -65,12 +70,24 @@ def fit_deviations(
     """
     model = ItemLikelihood(sample, calibrator, human_bias=human_bias)
     factor = covariance_factor(covariance)
-    historical, arrival = model.masks(joint=joint)
+    historical, arrival = model.masks()
     cells = model.X
     old = ~cells.involves_new & cells.is_usable
     parameters, settled = model.start(factor, near), True
-    if old.any():
-        parameters, settled = model.newton(parameters, factor, old, historical)
+    heard, own = np.ones(len(cells), dtype=bool), model.start(factor)
+    for m in np.flatnonzero(np.isin(cells.judges, list(aside))).tolist():
+        heard[cells.by_judge(m).rows] = False
+        held = model.layout.of_judge(m)
+        historical[held], parameters[held] = False, own[held]
+    if old.any() and joint:
+        scores = model.masks(joint=True)[0] & ~model.masks()[0]
+        parameters, settled = model.newton(
+            parameters, factor, old & heard, historical | scores
+        )
+    if old.any() and not (joint and heard.all()):
+        # Those without a say have deviations by what the others find.
+        parameters, again = model.newton(parameters, factor, old, historical)
+        settled = settled and again
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)
         every = np.ones(len(late.X), dtype=bool)

@@ -175,3 +175,11 @@ see(
     "A historical model with a dozen votes among models of hundreds",
     "diagnostics.test_thin::test_a_model_with_a_dozen_votes_is_told",
 )
+see(
+    "A position effect of people that their votes do not show",
+    "test_btl_order::test_a_display_that_votes_do_not_tell_is_refused",
+)
+see(
+    "A position effect of people that settles every vote",
+    "test_btl_order::test_a_display_that_settles_every_vote_is_refused",
+)

@@ -1,5 +1,7 @@
 """Judges that the scores separate have no say in the scores of a joint fit."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -38,3 +40,38 @@ def test_a_separated_judge_moves_no_historical_score():
     assert_allclose(anchor.btl_.scores_, without.btl_.scores_, atol=1e-6)
     # By the scores that the others find it need not be separated.
     assert 1.0 < anchor.calibrator_.sensitivities_["sure"] < 20.0
+
+
+def test_nor_does_it_beside_item_effects():
+    X, y, more, outcomes = with_a_sure_judge()
+    settings = {"debiaser": "passthrough", "cv": 3}
+    without = AnchorPipeline(item_effects=0.04 * np.eye(2), **settings).fit(X, y)
+    with (
+        pytest.warns(SeparationWarning, match="'sure'"),
+        pytest.warns(WeakJudgeWarning, match="'sure' lies on its bound"),
+    ):
+        anchor = AnchorPipeline(item_effects=0.04 * np.eye(3), **settings).fit(
+            more, outcomes
+        )
+    old = ~anchor.comparisons_.is_new
+    assert_allclose(
+        anchor.comparisons_.scores[old], without.comparisons_.scores[old], atol=1e-3
+    )
+    assert 1.0 < anchor.calibrator_.sensitivities_["sure"] <= 20.0
+
+
+def test_a_judge_of_many_sure_verdicts_spoils_no_error():
+    data = simulate_battles(
+        n_historical=3000, n_human=700, rho=0.0, new_score=1.0, random_state=0
+    )
+    X = data.X[["model_a", "model_b", "judge"]]
+    scores = pd.concat([data.truth.scores, data.truth.new_scores])
+    better = X["model_a"].map(scores) > X["model_b"].map(scores)
+    y = np.where(X["judge"] == "judge-1", better, data.y).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor = AnchorPipeline(item_effects="random", cv=3, random_state=0).fit(X, y)
+    # Its sensitivity had no bound, and the folds' scores differed by thousands.
+    assert anchor.calibrator_.sensitivities_["judge-1"] <= 20.0
+    assert anchor.standard_errors_["new-model"] < 0.3
+    assert anchor.scores_["new-model"] == pytest.approx(1.0, abs=0.5)

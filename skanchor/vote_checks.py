@@ -1,0 +1,93 @@
+"""Votes that leave scores, or a position effect, undetermined: refused or warned of."""
+
+from __future__ import annotations
+
+from skanchor._numerics.graph import Connectivity
+from skanchor._numerics.order_counts import OrderedFit
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    DisconnectedError,
+    Remedy,
+    SeparationWarning,
+)
+from skanchor.warning_log import warn
+
+__all__ = ["check_graph", "check_order"]
+
+
+def check_graph(
+    graph: Connectivity, disconnected: str, alpha: float, score_bound: float
+) -> None:
+    """Refuse, or warn of, votes that leave scores undetermined.
+
+    Parameters
+    ----------
+    graph : Connectivity
+        Who has won against whom.
+    disconnected, alpha, score_bound
+        As in :class:`skanchor.BTLRegressor`.
+
+    Raises
+    ------
+    DisconnectedError
+        If the votes leave the models in several components that may not be.
+    """
+    if not graph.is_connected:
+        groups = "; ".join(
+            "{"
+            + ", ".join(map(str, part[:5]))
+            + (", ..." if len(part) > 5 else "")
+            + "}"
+            for part in graph.components[:5]
+        )
+        message = (
+            f"The human comparisons leave {len(graph.components)} separate groups "
+            f"of models: {groups}. Scores of different groups lie on no common scale."
+        )
+        if disconnected == "raise":
+            raise DisconnectedError(message, advice=Advice(Remedy.JOIN_GROUPS))
+        warn(
+            SeparationWarning(
+                f"{message} Add comparisons between the groups; each group is "
+                "centred on its own."
+            )
+        )
+    if graph.is_separated and alpha == 0.0:
+        warn(
+            SeparationWarning(
+                "Human votes bound some scores on one side only: "
+                f"{graph.separation()}. They stand in the order of the wins, at "
+                f"most {score_bound} logits out, with infinite standard "
+                "errors; the other scores are as without them.",
+                advice=Advice(Remedy.BOUND_SCORES),
+            )
+        )
+
+
+def check_order(found: OrderedFit) -> None:
+    """Refuse a position effect of people that their votes do not determine.
+
+    Parameters
+    ----------
+    found : OrderedFit
+        Scores and the effect.
+
+    Raises
+    ------
+    BattlesError
+        If the display follows from the scores, or settles votes.
+    """
+    statement = None
+    if not found.is_told:
+        statement = (
+            "The position effect of people cannot be learned: their votes do not show "
+            "models in both orders."
+        )
+    elif not found.is_finite:
+        statement = (
+            "The position effect of people has no finite value: the side shown first, "
+            "or scores and display together, settle every vote."
+        )
+    if statement is not None:
+        raise BattlesError(statement, advice=Advice(Remedy.SWAP_SIDES))
