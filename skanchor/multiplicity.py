@@ -132,6 +132,8 @@ class JointErrors:
         ratio = np.ones(n_draws)
         if np.isfinite(item_df):
             ratio = rng.chisquare(item_df, n_draws) / item_df
+            # With next to no degrees of freedom draws underflow to zero.
+            ratio = np.maximum(ratio, np.finfo(float).tiny)
         return cls(
             covariance,
             items,

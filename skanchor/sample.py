@@ -267,6 +267,10 @@ def check_weight(sample_weight: Any, X: Comparisons) -> Array:
         raise ValueError(
             "sample_weight has numbers too large for a float; rescale it."
         ) from None
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"sample_weight must be numbers: {error}.") from None
     if not weight.any():
         raise ValueError(
             "Sample weights must contain at least one non-zero number: every "

@@ -126,6 +126,12 @@ def test_an_estimated_item_part_makes_t_tails():
     assert_allclose(np.mean(p <= 0.025), 0.025, atol=0.004)
 
 
+def test_next_to_no_degrees_of_freedom_leave_draws_finite():
+    drawn = draw(2 * np.eye(3), np.eye(3), 1e-3, n_draws=200)
+    assert (drawn.ratio > 0).all()
+    assert np.isfinite(drawn.posterior(np.zeros(3))).all()
+
+
 def test_draws_follow_the_models(covariance):
     permutation = np.array([3, 0, 4, 1, 2])
     once = draw(covariance, n_draws=50, order=np.array([2, 0, 1, 4, 3]))

@@ -62,7 +62,7 @@ class Connectivity:
         if facts:
             return " and ".join(facts)
         apart = [str(model) for model in self.strong_components[-1][:5]]
-        return f"no model of {apart} is both beaten by and beating the others"
+        return f"no chain of wins leads from {apart} to another model and back"
 
 
 def describe_connectivity(wins: Array, labels: NDArray[Any]) -> Connectivity:

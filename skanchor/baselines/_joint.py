@@ -10,11 +10,12 @@ from scipy.special import expit
 
 from skanchor._numerics.batched import JointModel, LinearRows
 from skanchor._numerics.linalg import zero_sum_basis
+from skanchor._numerics.pair_counts import LEAST_NOISE
 from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
 from skanchor.comparisons import FeaturePairs, count_rows
-from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.exceptions import BattlesError, ConvergenceWarning, DataWarning
 from skanchor.ranking import RankingEstimator
 from skanchor.refits import SCORE_BOUND, Fits, StageFits, columns_of
 from skanchor.results import RankingResult
@@ -22,6 +23,9 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["JointLikelihood"]
+
+# Share of a score that may be lost in solving for it.
+_LOST = 1e-6
 
 
 class JointLikelihood(TwoStages, RankingEstimator):
@@ -102,8 +106,9 @@ class JointLikelihood(TwoStages, RankingEstimator):
         self._values: Array = np.clip(values, -100.0, 100.0)
         self._update_calibrator(model)
         scores = model.selectors @ self._values[: model.selectors.shape[1]]
-        covariance = self._sandwich(model, fits, sample.groups)
-        unbounded = np.abs(scores) >= SCORE_BOUND
+        covariance, undetermined = self._sandwich(model, fits, sample.groups)
+        unbounded = undetermined | (np.abs(scores) >= SCORE_BOUND)
+        scores, covariance = _centred(scores, covariance, ~X.is_new & ~unbounded)
         self.result_ = RankingResult(
             X.models,
             X.is_new,
@@ -150,8 +155,11 @@ class JointLikelihood(TwoStages, RankingEstimator):
 
     def _sandwich(
         self, model: JointModel, fits: Fits, groups: NDArray[np.intp] | None
-    ) -> Array:
-        """Covariance of all scores from the influence of each row, or group."""
+    ) -> tuple[Array, NDArray[np.bool_]]:
+        """Covariance of all scores from the influence of each row, or group.
+
+        The mask flags scores of which the rows say nothing.
+        """
         X, weight = fits.X, fits.weights[0]
         values = self._values[None]
         n_models, n_scores = model.selectors.shape
@@ -161,30 +169,61 @@ class JointLikelihood(TwoStages, RankingEstimator):
         total = sum(float(rows.weight.sum()) for rows in parts)
         targets = np.zeros((second.shape[1], n_models))
         targets[:n_scores] = model.selectors.T
-        solved = np.linalg.pinv(second[0], hermitian=True) @ targets / total
+        solved = np.linalg.pinv(second[0], hermitian=True) @ targets
+        undetermined = np.abs(second[0] @ solved - targets).max(axis=0) > _LOST
+        solved /= total
         theta = model.selectors @ self._values[:n_scores]
-        influence = np.zeros((len(X), n_models))
+        influence, chance = np.zeros((2, len(X), n_models))
         if model.human is not None:
             rows = np.flatnonzero(fits.layout.used & X.is_human)
             left, right = X.left[rows], X.right[rows]
-            rest = weight[rows] * (fits.y[rows] - expit(theta[left] - theta[right]))
             lever = model.selectors @ solved[:n_scores]
-            influence[rows] = rest[:, None] * (lever[left] - lever[right])
+            lever = weight[rows, None] * (lever[left] - lever[right])
+            influence[rows], chance[rows] = _noise(
+                fits.y[rows], theta[left] - theta[right], lever
+            )
         for m, (part, columns) in enumerate(
             zip(model.parts(), model.judges, strict=True)
         ):
             rows = fits.layout.cut(m, arrivals=True).rows
             own = self._values[part]
             eta = columns.logits(np.append(own[0] * theta, own[1:]))
-            rest = weight[rows] * (fits.y[rows] - expit(eta))
             turn = model.gradient_map(values, part)[0]
             lever = turn @ solved
-            own_part = columns.own @ lever[n_models:]
-            influence[rows] = rest[:, None] * (
-                columns.incidence @ lever[:n_models] + own_part
+            lever = (
+                columns.incidence @ lever[:n_models] + columns.own @ lever[n_models:]
+            )
+            influence[rows], chance[rows] = _noise(
+                fits.y[rows], eta, weight[rows, None] * lever
             )
         if groups is not None:
             sums = np.zeros((int(groups.max()) + 1, n_models))
             np.add.at(sums, groups, influence)
             influence = sums
-        return influence.T @ influence
+        covariance, expected = influence.T @ influence, chance.T @ chance
+        found, due = covariance.diagonal(), expected.diagonal()
+        if ((due > 0) & (found <= LEAST_NOISE * due)).any():
+            warn(
+                DataWarning(
+                    "The rows show no noise: every outcome is what the fit predicts. "
+                    "The errors are those that independent rows would have."
+                )
+            )
+            covariance = expected
+        return covariance, undetermined
+
+
+def _noise(y: Array, eta: Array, lever: Array) -> tuple[Array, Array]:
+    """What rows contribute to the scores: their residuals, and standard ones."""
+    p = expit(eta)
+    return (y - p)[:, None] * lever, np.sqrt(p * (1.0 - p))[:, None] * lever
+
+
+def _centred(
+    scores: Array, covariance: Array, at: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Centre scores over some models: where one has no limit, the mean has none."""
+    if not at.any():
+        return scores, covariance
+    shift = np.eye(len(scores)) - at / at.sum()
+    return shift @ scores, shift @ covariance @ shift.T

@@ -24,6 +24,8 @@ from skanchor.sample import WEIGHTS, Sample
 
 __all__ = ["Bootstrapped"]
 
+_HELD = 1e-9  # logits, to which rounding may move a score on its bound
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class BootstrapRanking(RankingResult):
@@ -42,7 +44,10 @@ class BootstrapRanking(RankingResult):
 
     def _place(self, table: pd.DataFrame, targets: Array, level: float) -> None:
         """Write limits into a table of linear targets."""
-        table["low"], table["high"] = self.refits.limits(targets, level, self.kind)
+        low, high = self.refits.limits(targets, level, self.kind)
+        known = ~(targets[self.unbounded] != 0).any(axis=0)
+        table["low"] = np.where(known, low, -np.inf)
+        table["high"] = np.where(known, high, np.inf)
 
     def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
         """As the base class, with intervals from quantiles of the refits."""
@@ -193,7 +198,9 @@ class Bootstrapped(RankingEstimator):
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, self.estimator_.new_models_
         inner = self.estimator_.result_
-        unbounded = getattr(inner, "unbounded", np.zeros(len(refits.models), bool))
+        # A score that no resample moves lies on a bound: its error is not zero.
+        held = refits.standard_errors.to_numpy() <= _HELD
+        unbounded = held | getattr(inner, "unbounded", False)
         # The method has seen encoded battles, which know of no other columns.
         inputs = sample.inputs
         if not inner.inputs.features:

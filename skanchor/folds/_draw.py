@@ -42,7 +42,8 @@ def make_plans(
     """
     if isinstance(cv, Integral):
         random = check_random_state(random_state)
-        seeds = random.randint(np.iinfo(np.int32).max, size=n_repeats)
+        # True is an integer to Python, but no size to numpy.
+        seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
         return [_draw_plan(sample, int(cv), seed) for seed in seeds.tolist()]
     if isinstance(cv, (list, tuple)):
         nested = len(cv) > 0 and not is_split(cv[0])

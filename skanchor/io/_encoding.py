@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from array import array
 from typing import IO
 
 __all__ = ["decoded", "encoding_of", "require_encoding"]
@@ -38,8 +39,11 @@ def encoding_of(head: bytes, told: str | None) -> str:
     """
     if told is not None:
         try:
+            # Python has codecs that give no text, and some that take bytes alone.
+            b"a".decode(told, "ignore")
+            codecs.decode(array("b", b"a"), told, "ignore")
             return codecs.lookup(told).name
-        except LookupError:
+        except (LookupError, ValueError, AttributeError):
             raise ValueError(f"{told!r} is no encoding that is known.") from None
     marks = (name for mark, name in _MARKS.items() if head.startswith(mark))
     return next(marks, "utf-8")

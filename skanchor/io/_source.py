@@ -152,4 +152,8 @@ def _only_member(raw: Any) -> IO[bytes]:
     ]
     if len(names) != 1:
         raise ValueError(f"the archive holds {len(names)} files, {names[:5]}, not one.")
-    return archive.open(names[0])
+    try:
+        return archive.open(names[0])
+    # What an entry cannot be opened for, a password or its packing, is no OSError.
+    except (zipfile.BadZipFile, RuntimeError) as error:
+        raise ValueError(f"no file can be read from the archive: {error}.") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -209,6 +211,10 @@ def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
     return recognise(raw) if tool == "auto" else reader_called(tool)
 
 
+_DAMAGED = (EOFError, zipfile.BadZipFile, zlib.error)
+"""How files end that are packed and damaged, beside ValueError and OSError."""
+
+
 def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
     """The raw table of a file, blanks around names of columns dropped."""
     try:
@@ -217,8 +223,7 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
         if raw.columns.has_duplicates:
             twice = raw.columns[raw.columns.duplicated()].tolist()
             raise ValueError(f"the columns {twice} occur more than once.")
-    # A damaged gzip file ends in EOFError or OSError.
-    except (ValueError, TypeError, OSError, EOFError, pa.ArrowException) as error:
+    except (ValueError, TypeError, OSError, pa.ArrowException, *_DAMAGED) as error:
         cause = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise BattlesError(
             f"{source.label}: not readable as {known.name}: {cause}.",

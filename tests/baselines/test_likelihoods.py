@@ -15,7 +15,7 @@ from skanchor.baselines import (
     JudgeAwareBTL,
     Oracle,
 )
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles
 
 
@@ -47,6 +47,38 @@ def test_joint_mle_and_its_error(data):
     assert again.standard_errors_.iloc[0] == pytest.approx(
         np.sqrt(clustered[0, 0]), rel=1e-4
     )
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_no_error_is_zero_where_rows_show_no_noise(data):
+    """Ties throughout: votes leave errors of chance, judges say nothing at all."""
+    ties = np.full(len(data.y), 0.5)
+    with pytest.warns(DataWarning, match="every outcome is what the fit predicts"):
+        joint = JointMLE().fit(data.X, ties)
+    board = joint.leaderboard()
+    assert np.isinf(board["standard_error"][board["is_new"]]).all()
+    known = board["standard_error"][~board["is_new"]]
+    btl = BTLRegressor().fit(data.X, ties)
+    assert_allclose(known, btl.standard_errors_[known.index], rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_scores_beside_one_without_limit_are_centred_without_it(data):
+    """A model that wins all: how far off its score stopped moves no other one."""
+    X, y = data.X, np.asarray(data.y, dtype=float)
+    y = np.where(
+        X["model_a"] == "model-01", 1.0, np.where(X["model_b"] == "model-01", 0.0, y)
+    )
+    rows = np.random.default_rng(0).permutation(len(y))
+    boards = [
+        JudgeAwareBTL().fit(X.iloc[r], y[r]).leaderboard() for r in (slice(None), rows)
+    ]
+    for board in boards:
+        known = ~board["is_new"] & np.isfinite(board["standard_error"])
+        assert not known["model-01"] and known.sum() > 1
+        assert abs(board["score"][known].mean()) < 1e-9
+    one, other = (board.drop("model-01")["score"] for board in boards)
+    assert_allclose(other[one.index], one, atol=1e-6)
 
 
 def test_judge_aware_btl(data):

@@ -8,9 +8,12 @@ from sklearn.base import clone
 from skanchor.baselines import (
     DirectScore,
     HistoricalPPI,
+    MeanShift,
 )
 from skanchor.bootstrap import Bootstrapped
 from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import SeparationWarning
+from skanchor.simulation import simulate_battles
 
 
 def test_bootstrapped_offers_what_anchor_offers(data):
@@ -44,6 +47,21 @@ def test_bootstrapped_offers_what_anchor_offers(data):
     assert method.set_params(estimator__calibrator__bias__alpha=0.1)
     with pytest.raises(ValueError, match="kind must be one of"):
         Bootstrapped(kind="normal").fit(X, data.y)
+
+
+def test_a_score_on_its_bound_has_no_error_of_zero():
+    """A model that wins all rows wins them in every resample."""
+    data = simulate_battles(400, 80, n_models=4, random_state=1)
+    best = {side: (data.X[f"model_{side}"] == "model-01").to_numpy() for side in "ab"}
+    y = np.where(best["a"], 1.0, np.where(best["b"], 0.0, np.asarray(data.y, float)))
+    method = Bootstrapped(MeanShift(), 8, random_state=0)
+    with pytest.warns(SeparationWarning, match=r"\['model-01'\] never lost"):
+        method.fit(data.X, y)
+    board = method.leaderboard()
+    assert board.index[np.isinf(board["standard_error"])].tolist() == ["model-01"]
+    assert board.loc["model-01", ["low", "high"]].tolist() == [-np.inf, np.inf]
+    contrast = method.contrasts().loc[("new-model", "model-01")]
+    assert contrast[["low", "high"]].tolist() == [-np.inf, np.inf]
 
 
 def test_bootstrapped_studentized_and_leave_one_model_out(data):

@@ -33,6 +33,10 @@ for title, where in {
         "io.test_generic::test_bad_line_among_many_is_found_and_counted",
     "Bad lines, with drop_invalid": "io.test_generic::test_bad_lines_may_be_dropped",
     "Text in another encoding": "io.test_generic::test_encodings",
+    "An encoding that is not known, or gives no text":
+        "io.test_generic::test_encoding_that_is_none",
+    "A damaged archive": "io.test_generic::test_damaged_archive",
+    "An archive under a password": "io.test_generic::test_archive_under_a_password",
     "An output file of a format that is not known": "cli.test_rank::test_bad_flags",
     "An output file that is read": "cli.test_rank::test_output_is_never_an_input",
     "An output file that exists":

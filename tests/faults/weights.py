@@ -31,6 +31,11 @@ call(
     weighted([10**400] * len(FRAME)),
     raises=(ValueError, "numbers too large for a float"),
 )
+call(
+    "Weights that are text",
+    weighted(["heavy"] * len(FRAME)),
+    raises=(ValueError, "sample_weight must be numbers: .*'heavy'"),
+)
 call("Weights of 1e-300 throughout", weighted(1e-300 * ONES), check=same_fit)
 call("Weights of 1e300 throughout", weighted(1e300 * ONES), check=same_fit)
 see(

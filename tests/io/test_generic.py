@@ -3,6 +3,7 @@
 import bz2
 import io
 import json
+import re
 import sys
 import zipfile
 
@@ -59,8 +60,10 @@ def test_encodings(tmp_path, encoding, suffix):
 
 def test_encoding_that_is_none(tmp_path):
     (path := tmp_path / "b.csv").write_text(text(), "utf-8")
-    with pytest.raises(BattlesError, match="'klingon' is no encoding"):
-        read_battles(path, encoding="klingon")
+    # Codecs that give no text, and one that pyarrow cannot call.
+    for name in ("klingon", "hex", "rot13", "punycode", "undefined", "a\0b"):
+        with pytest.raises(BattlesError, match=re.escape(repr(name)) + " is no encod"):
+            read_battles(path, encoding=name)
 
 
 def zipped(data, *names):
@@ -93,6 +96,27 @@ def test_packed_files(tmp_path, packing, suffix):
 def test_archive_of_several_files(tmp_path):
     (path := tmp_path / "b.csv.zip").write_bytes(zipped(b"", "a.csv", "b.csv"))
     with pytest.raises(BattlesError, match="holds 2 files"):
+        read_battles(path)
+
+
+@pytest.mark.parametrize("place", ["head", "middle"])
+def test_damaged_archive(tmp_path, place):
+    content = bytearray(zipped(text().encode() * 500, "a.csv"))
+    at = 0 if place == "head" else len(content) // 2
+    content[at : at + 2] = b"??"
+    (path := tmp_path / "b.csv.zip").write_bytes(content)
+    with pytest.raises(
+        BattlesError, match=r"b\.csv\.zip: not readable as CSV: .*[Bb]ad"
+    ):
+        read_battles(path)
+
+
+def test_archive_under_a_password(tmp_path):
+    content = bytearray(zipped(text().encode(), "a.csv"))
+    content[6] |= 1
+    content[content.index(b"PK\1\2") + 8] |= 1
+    (path := tmp_path / "b.csv.zip").write_bytes(content)
+    with pytest.raises(BattlesError, match="no file can be read .* password"):
         read_battles(path)
 
 

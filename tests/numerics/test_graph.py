@@ -16,3 +16,14 @@ def test_connectivity():
     assert graph.never_won == ("e",)
     assert graph.never_lost == ("d",)
     assert not graph.is_connected and not graph.is_strongly_connected
+
+
+def test_separation_names_the_smallest_class():
+    """Three classes, each of which always beats the next: four models, three, two."""
+    wins = np.zeros((9, 9))
+    for part in ([0, 1, 2, 3], [4, 5, 6], [7, 8]):
+        wins[part, np.roll(part, 1)] = 1.0
+    wins[0, 4] = wins[4, 7] = 1.0
+    graph = describe_connectivity(wins, np.array(list("abcdefghi"), dtype=object))
+    said = "no chain of wins leads from ['h', 'i'] to another model and back"
+    assert graph.is_separated and graph.separation() == said

@@ -1,0 +1,192 @@
+"""What every result must be: figures that can be, whatever rows and names are."""
+
+import copy
+import json
+
+import numpy as np
+import pandas as pd
+from fuzz.verdict import Fault
+from sklearn.base import clone
+
+from skanchor import AnchorPipeline, BTLRegressor
+from skanchor.bias import LinearBias
+from skanchor.bootstrap import Bootstrapped
+from skanchor.reports import leaderboard_text, render, result_json
+
+CLOSE = 2e-5
+
+
+def check(method, case):
+    """Look at all that a fitted method tells."""
+    if isinstance(method, BTLRegressor):
+        board = pd.DataFrame(
+            {"score": method.scores_, "standard_error": method.standard_errors_}
+        ).join(method.conf_int())
+        method.elo()
+    else:
+        board = method.leaderboard()
+    if getattr(method, "debiaser", None) == "passthrough":
+        board = board[["score"]]
+    check_board(board, isinstance(method, Bootstrapped))
+    if "rank_low" in board:
+        check_intervals(method)
+    probability = method.predict_proba(case.X)
+    if not (np.isfinite(probability).all() and (probability >= 0).all()
+            and np.allclose(probability.sum(axis=1), 1)):  # fmt: skip
+        raise Fault("probabilities", probability[:3])
+    value = method.score(case.X, case.y)
+    if not np.isfinite(value):
+        raise Fault("score of rows", value)
+    if isinstance(method, AnchorPipeline):
+        method.summary()
+        str(method.result_.diagnostics)
+        for result in method.results_.values():
+            check_board(result.leaderboard()[list(board)])
+        json.dumps(result_json(method), allow_nan=False)
+        render(leaderboard_text(method.leaderboard()))
+
+
+def check_board(board, bootstrapped=False):
+    if "win_rate" in board:
+        rate = board["win_rate"]
+        # That of HistoricalPPR is a difference.
+        if not ((rate >= -1) & (rate <= 2)).all():
+            raise Fault("win rates", board.to_string())
+        return
+    score = board["score"]
+    if not np.isfinite(score).all() or (score.abs() > 1e4).any():
+        raise Fault("scores", board.to_string())
+    if "standard_error" not in board:
+        return
+    error = board["standard_error"]
+    if error.isna().any() or (error < 0).any():
+        raise Fault("errors", board.to_string())
+    if (error < 1e-9).any():
+        raise Fault("error of zero", board.to_string())
+    low, high = board["low"], board["high"]
+    if bootstrapped:  # a handful of resamples
+        low, high = np.minimum(low, score), np.maximum(high, score)
+    if (low > score).any() or (high < score).any() or low.isna().any():
+        raise Fault("interval", board.to_string())
+    if "rank_low" in board:
+        rank = board["rank"]
+        inside = (board["rank_low"] <= rank) & (rank <= board["rank_high"])
+        if not (inside & (board["rank_low"] >= 1)).all():
+            raise Fault("rank set", board.to_string())
+
+
+def check_intervals(method):
+    sets = method.rank_sets()
+    if not ((sets["low"] <= sets["rank"]) & (sets["rank"] <= sets["high"])).all():
+        raise Fault("rank set", sets.to_string())
+    contrasts = method.contrasts()
+    numbers = contrasts.select_dtypes("number")
+    if numbers.isna().any(axis=None):
+        raise Fault("contrasts", contrasts.to_string())
+    models = len(method.leaderboard())
+    if models > 1:
+        best = method.best_set()
+        if not len(best):
+            raise Fault("best set", best)
+        chance = method.prob_best().dropna()
+        if len(chance) and not np.isclose(chance.sum(), 1):
+            raise Fault("probability of being best", chance.to_string())
+
+
+# ------------------------------------------------------------------------------ laws
+def is_lawful(method, case):
+    """Whether rows and names can be changed without changing any number."""
+    if not case.lawful or not isinstance(case.X, pd.DataFrame):
+        return False
+    if not (isinstance(case.y, np.ndarray) and case.y.ndim == 1):
+        return False
+    if isinstance(method, Bootstrapped):
+        return False  # resamples are drawn by the place of a row
+    parts = method.get_params(deep=True)
+    for name, value in parts.items():
+        if name.endswith(("bias", "learner")) and not (
+            value in (None, "linear", "calibrator") or isinstance(value, LinearBias)
+        ):
+            return False
+        if name.endswith("random_state") and value is None:
+            return False
+        # What has not converged depends on the way.
+        if name.endswith(("max_iter", "tol")) and value in (1, 3, 0.0, 1e-4):
+            return False
+    return not isinstance(parts.get("item_effects"), np.ndarray)
+
+
+def plan_of(case, rng):
+    """Folds of rows that stay together by group or, without groups, are random."""
+    n = len(case.X)
+    groups = case.groups
+    if isinstance(groups, str):
+        groups = case.X[groups].to_numpy()
+    if groups is None:
+        return rng.permutation(n) % 3
+    _, code = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+    return (rng.permutation(code.max(initial=0) + 1) % 3)[code]
+
+
+def with_plan(method, fold):
+    if isinstance(method, AnchorPipeline):
+        plan = [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)
+        ]
+        return clone(method).set_params(
+            cv=plan, n_repeats=1, item_effects=_no_auto(method)
+        )
+    return clone(method)
+
+
+def _no_auto(method):
+    """No choice by a test, which rounding could tip."""
+    return None if method.item_effects == "auto" else method.item_effects
+
+
+def changed(case, method, fold, rng):
+    """Permute rows and give models other names."""
+    other = copy.copy(case)
+    order = rng.permutation(len(case.X))
+    X = case.X.iloc[order]
+    models = sorted(set(case.X["model_a"]) | set(case.X["model_b"]))
+    names = dict(
+        zip(models, (f"m{k:02d}" for k in rng.permutation(len(models))), strict=True)
+    )
+    X = X.assign(model_a=X["model_a"].map(names), model_b=X["model_b"].map(names))
+    other.X = X.reset_index(drop=True)
+    other.y = case.y[order]
+    if case.weight is not None:
+        other.weight = np.asarray(case.weight)[order]
+    if case.groups is not None and not isinstance(case.groups, str):
+        other.groups = np.asarray(case.groups)[order]
+    new = clone(method)
+    params = new.get_params(deep=False)
+    if params.get("new_models"):
+        new.set_params(new_models=[names.get(m, m) for m in params["new_models"]])
+    return other, new, fold[order], names
+
+
+def board_of(method):
+    return method.scores_.to_frame("score").assign(
+        standard_error=method.standard_errors_
+    ) if isinstance(method, BTLRegressor) else method.leaderboard()  # fmt: skip
+
+
+def compare(one, other, names):
+    """Compare what is said to be known: where errors are infinite, little is."""
+    a, b = board_of(one), board_of(other)
+    b = b.rename(index={new: old for old, new in names.items()})
+    if set(a.index) != set(b.index):
+        raise Fault("law: models", list(a.index), list(b.index))
+    b = b.loc[a.index]
+    known = np.ones(len(a), dtype=bool)
+    if "standard_error" in a:
+        known = np.isfinite(a["standard_error"]).to_numpy()
+        if (known != np.isfinite(b["standard_error"]).to_numpy()).any():
+            raise Fault("law: what is known", a.to_string(), b.to_string())
+    for column in ("score", "standard_error", "win_rate"):
+        if column in a:
+            x, y = (t[column].to_numpy(float)[known] for t in (a, b))
+            if not np.allclose(x, y, rtol=CLOSE, atol=CLOSE):
+                raise Fault(f"law: {column}", a.to_string(), b.to_string())

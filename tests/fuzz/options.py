@@ -1,0 +1,139 @@
+"""Random estimators: every constructor parameter, mostly valid, now and then not."""
+
+import numpy as np
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import PolynomialFeatures
+
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    JudgeCalibrator,
+    RieszDebiaser,
+    SourceKFold,
+)
+from skanchor.baselines import BASELINES
+from skanchor.bias import AutoBias, BoostedBias, LinearBias
+from skanchor.bootstrap import Bootstrapped
+
+# By class and parameter: what is valid, then what is not (or hardly).
+ODD = [None, "", "x", -1, 0, 1.5, np.nan, np.inf, True, (), [], {}, object, 10**400]
+VALUES = {
+    BTLRegressor: {
+        "alpha": [0.0, 0.01, 1e-8, 1.0, 1e6],
+        "score_bound": [15.0, 3.0, 0.5, 1e-6, 200.0],
+        "covariance": ["sandwich", "fisher", "clustered"],
+        "disconnected": ["raise", "warn"],
+        "unseen": ["warn", "raise"],
+        "tol": [1e-10, 1e-4, 0.0],
+        "max_iter": [100, 1, 3],
+        "weights": ["importance", "frequency"],
+    },
+    LinearBias: {
+        "feature_map": [None, PolynomialFeatures(2, include_bias=False)],
+        "alpha": [0.0, 0.01, 1.0, 1e8],
+    },
+    BoostedBias: {
+        "weak_learner": [None, Ridge()],
+        "learning_rate": [0.2, 1.0],
+        "max_rounds": [5, 0, 1],
+        "max_depth": [3, 1],
+        "max_bins": [32, 2],
+        "max_features": [4, 1],
+        "min_leaf": [0.01, 0.0, 5.0],
+        "validation_fraction": [0.2, 0.0, 0.9],
+        "patience": [5, 1],
+        "linear": [True, False],
+        "bound": [10.0, 0.1],
+        "random_state": [0, None],
+    },
+    AutoBias: {
+        "candidates": [None, ["linear"], ["linear", "boosted"]],
+        "n_splits": [2, 3],
+    },
+    JudgeCalibrator: {
+        "bias": ["linear", None, "boosted", "auto", LinearBias, BoostedBias, AutoBias],
+        "position_effect": ["auto", True, False],
+        "sensitivity_bounds": [(-20.0, 20.0), (0.1, 5.0), (0, 1), (-0.01, 0.01)],
+        "unseen": ["warn", "raise"],
+    },
+    ArrivalScorer: {
+        "equation": ["likelihood", "unweighted"],
+        "score_bounds": [(-15.0, 15.0), (-1.0, 1.0), (0, 3)],
+        "unseen": ["warn", "raise"],
+    },
+    RieszDebiaser: {
+        "learner": ["linear", "calibrator", None, "boosted", LinearBias, BoostedBias],
+        "route": ["projection", "direct"],
+        "inner_folds": [2, 1, 3],
+        "rounds": [3, 1],
+        "ridge": [0.0, 1e-3, 10.0],
+        "weight_bound": [None, 5.0, 0.01],
+        "unseen": ["warn", "raise"],
+    },
+    AnchorPipeline: {
+        "btl": [None, BTLRegressor],
+        "calibrator": [None, JudgeCalibrator],
+        "arrival": [None, ArrivalScorer],
+        "debiaser": [None, RieszDebiaser, RieszDebiaser, "passthrough"],
+        "cv": [2, 3, 4, KFold(3), SourceKFold(3), SourceKFold(2, random_state=1)],
+        "n_repeats": [1, 2],
+        "new_models": [None, None, None, [], ["new-model"], ["new-model", "x"]],
+        "item_effects": ["auto", "none", "random", "conservative", None, "array"],
+        "historical_fit": ["joint", "two-step"],
+        "random_state": [0, 7],
+        "unseen": ["warn", "raise"],
+        "weights": ["importance", "frequency"],
+    },
+}
+FEW = {"btl", "calibrator", "new_models", "unseen"}
+
+
+def build(cls, rng, odd, seldom=0.4):
+    """Build a random estimator of the class; ``odd`` is the share of odd values."""
+    given = {}
+    for name, values in VALUES[cls].items():
+        if rng.random() < odd:
+            given[name] = ODD[int(rng.integers(len(ODD)))]
+        elif rng.random() < seldom:
+            value = values[int(rng.integers(len(values)))]
+            if isinstance(value, type):
+                value = build(value, rng, odd)
+            if isinstance(value, str) and value == "array":
+                k = int(rng.integers(1, 4))
+                value = np.eye(k) * rng.choice([0.0, 0.1, 5.0, -1.0])
+            given[name] = value
+    try:
+        return cls(**given)
+    except TypeError as error:
+        raise AssertionError(f"{cls.__name__} judges in its constructor") from error
+
+
+def draw(rng, odd=0.0):
+    """Draw a method with options."""
+    kind = rng.random()
+    if kind < 0.65:
+        method = build(AnchorPipeline, rng, odd)
+        if "cv" not in method.get_params(deep=False) or method.cv == 10:
+            method.set_params(cv=3)
+        return method
+    if kind < 0.75:
+        return build(BTLRegressor, rng, odd)
+    names = [name for name in BASELINES if name != "Oracle"]
+    method = BASELINES[names[int(rng.integers(len(names)))]]()
+    for part, cls in (("btl", BTLRegressor), ("calibrator", JudgeCalibrator)):
+        if part in method.get_params(deep=False) and rng.random() < 0.3:
+            method.set_params(**{part: build(cls, rng, odd)})
+    for name, values in {
+        "plug_in_average": [True, False], "clip": [20.0, 1.0, 0.5],
+        "new_models": [None, ["new-model"]],
+    }.items():  # fmt: skip
+        if name in method.get_params(deep=False) and rng.random() < 0.3:
+            method.set_params(**{name: values[int(rng.integers(len(values)))]})
+    if kind > 0.95 and not odd:
+        kinds = ["basic", "percentile", "bias-corrected", "studentized", "normal", "?"]
+        return Bootstrapped(
+            method, 6, kind=str(rng.choice(kinds)), n_inner=2, random_state=0
+        )
+    return method

@@ -1,0 +1,101 @@
+"""What becomes of a call: a result, an error or warning of ours, or a fault."""
+
+import contextlib
+import signal
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sklearn
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.utils._param_validation import InvalidParameterError
+
+import skanchor
+from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
+
+CPU_LIMIT = 20  # seconds: whatever takes longer hangs
+HOME = str(Path(skanchor.__file__).parent)
+CHECKS = str(Path(sklearn.__file__).parent / "utils" / "validation.py")
+OURS = (SkanchorWarning, ConvergenceWarning, DataConversionWarning)
+
+
+class Fault(Exception):
+    """A result that cannot be right."""
+
+
+class Hang(BaseException):
+    """A call that took too long; no ``except Exception`` may catch it."""
+
+
+@dataclass
+class Verdict:
+    """One class of outcome, and what it says."""
+
+    kind: str
+    text: str = ""
+    told: list = field(default_factory=list)
+
+    @property
+    def is_fault(self):
+        return self.kind.startswith("FAULT")
+
+
+@contextlib.contextmanager
+def limited(seconds):
+    """Raise ``Hang`` after so many seconds of this process's own time."""
+
+    def stop(signum, frame):
+        raise Hang("".join(traceback.format_stack(frame)[-6:]))
+
+    known = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, known)
+
+
+def is_ours(error):
+    """Whether this package, or scikit-learn's checks for it, raised the error."""
+    if isinstance(error, (BattlesError, LearnerError, InvalidParameterError)):
+        return True
+    if not isinstance(error, (ValueError, TypeError, ImportError)):
+        return False
+    where = traceback.extract_tb(error.__traceback__)[-1].filename
+    return where.startswith(HOME) or where == CHECKS
+
+
+def judged(call):
+    """Call it, and classify what happens."""
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        try:
+            with limited(CPU_LIMIT):
+                call()
+            verdict = Verdict("result")
+        except Hang as hang:
+            return Verdict("FAULT hang", str(hang))
+        except Fault as fault:
+            told = [str(r.message) for r in records]
+            return Verdict("FAULT " + fault.args[0], str(fault.args[1:]), told)
+        except Exception as error:
+            ours = is_ours(error) and str(error).strip()
+            if not ours:
+                trace = "".join(traceback.format_exception(error)[-6:])
+                return Verdict(f"FAULT traceback {type(error).__name__}", trace)
+            verdict = Verdict(f"error {type(error).__name__}", str(error))
+    foreign = [r for r in records if not issubclass(r.category, OURS)]
+    # scikit-learn's splitters say so themselves.
+    foreign = [
+        r for r in foreign if "groups parameter is ignored" not in str(r.message)
+    ]
+    if foreign:
+        first = foreign[0]
+        text = f"{first.filename}:{first.lineno}: {first.message}"
+        return Verdict(f"FAULT foreign {first.category.__name__}", text)
+    verdict.told = [str(r.message) for r in records]
+    if records and verdict.kind == "result":
+        verdict.kind = "result with warnings"
+    return verdict
