@@ -10,11 +10,12 @@ from skanchor.diagnostics._item_check import (
     score_test,
 )
 from skanchor.diagnostics._judges import judge_table
-from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._report import KINDS, Diagnostics
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
     "DETECTED",
+    "KINDS",
     "ArrivalCheck",
     "Diagnostics",
     "ItemCheck",

@@ -1,0 +1,279 @@
+"""From a fitted method to the document that reports it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from skanchor.ranking import RankingEstimator
+from skanchor.reports.advice import points
+from skanchor.reports.answer import answer, errors_explained, label, percent
+from skanchor.reports.document import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Heading,
+    Points,
+    Section,
+    Table,
+    Text,
+    number,
+)
+from skanchor.results import AnchorResult, RankingResult
+
+__all__ = ["report_document"]
+
+
+def report_document(
+    fitted: RankingEstimator,
+    level: float = 0.95,
+    *,
+    title: str = "Where people would rank the models",
+    command: str | None = None,
+) -> Document:
+    """Put together what is to be said of a fit.
+
+    Parameters
+    ----------
+    fitted : RankingEstimator
+        A fitted method that knows its errors, such as ``AnchorPipeline``.
+    level : float, default=0.95
+        Level of intervals and rank sets.
+    title : str
+        Heading of the report.
+    command : str, optional
+        The command that makes it again.
+
+    Returns
+    -------
+    Document
+        For `skanchor.reports.to_html`, `to_markdown` or `to_latex`.
+    """
+    result = fitted.result_
+    board = result.leaderboard(level)
+    sections = [
+        _before_believing(result),
+        Section("leaderboard", "Leaderboard", _leaderboard(board, level)),
+    ]
+    if result.is_new.any():
+        sections.append(_contrasts(result, level))
+    sections += _judges(fitted)
+    sections.append(_settings(fitted, level, command))
+    return Document(title, answer(result, level), sections)
+
+
+# --------------------------------------------------------------------------- sections
+def _before_believing(result: RankingResult) -> Section:
+    blocks: list[Block] = []
+    if isinstance(result, AnchorResult):
+        blocks.append(Points(points(result)))
+        blocks += [Text(said) for said in errors_explained(result)]
+    else:
+        blocks.append(
+            Text("This method has no diagnostics: nothing here checks its intervals.")
+        )
+    return Section("look-at", "What to look at before believing it", blocks)
+
+
+def _leaderboard(board: pd.DataFrame, level: float) -> list[Block]:
+    headings = [
+        Heading("Rank"),
+        Heading("Rank set"),
+        Heading("Score", first_down=True),
+        Heading("Standard error"),
+        Heading("Low", first_down=True),
+        Heading("High", first_down=True),
+        Heading("Human rows", first_down=True),
+        Heading("Judge rows", first_down=True),
+    ]
+    rows = [
+        [
+            _named(model),
+            number(row["rank"], 0),
+            _span(row["rank_low"], row["rank_high"]),
+            number(row["score"]),
+            number(row["standard_error"]),
+            number(row["low"]),
+            number(row["high"]),
+            number(row["n_human"], 0),
+            number(row["n_judge"], 0),
+        ]
+        for model, row in board.iterrows()
+    ]
+    n_old = int((~board["is_new"]).sum())
+    return [
+        Table(
+            "leaderboard-table",
+            f"All models, best first, with {percent(level)} intervals of their scores",
+            [Heading("Model", is_number=False), *headings],
+            rows,
+            board["is_new"].tolist(),
+            ordered_by=3,
+            searchable=True,
+            bars=[
+                (row["low"], row["score"], row["high"]) for _, row in board.iterrows()
+            ],
+        ),
+        Text(
+            f"Scores are log-odds of a human vote, mean zero over the {n_old} models "
+            "with votes: a difference of 1 means that people prefer the better model in "
+            f"73 % of comparisons. The {percent(level)} rank sets of all models hold "
+            "together; each interval stands on its own. An error of ∞ means that the "
+            "rows do not bound the score.",
+            is_note=True,
+        ),
+    ]
+
+
+def _contrasts(result: RankingResult, level: float) -> Section:
+    table = result.contrasts(level)
+    blocks: list[Block] = []
+    headings = [
+        Heading("Opponent", is_number=False),
+        Heading("Chance to win", first_down=True),
+        Heading("Low", first_down=True),
+        Heading("High", first_down=True),
+        Heading("Score difference", first_down=True),
+        Heading("Adjusted p"),
+        Heading("Decided", is_number=False),
+    ]
+    order = result.scores.sort_values(ascending=False, kind="stable").index
+    is_new = dict(zip(result.models.tolist(), result.is_new.tolist(), strict=True))
+    for place, model in enumerate(order.tolist()):
+        own = table.loc[model].sort_values("difference")
+        blocks.append(
+            Table(
+                f"wins-{place + 1}",
+                f"How often people would prefer {label(model)} to each other model",
+                headings,
+                [
+                    [
+                        _named(opponent),
+                        _share(row["win_probability"]),
+                        _share(row["win_low"]),
+                        _share(row["win_high"]),
+                        number(row["difference"]),
+                        _p_value(row["p_adjusted"]),
+                        _decided(row, level),
+                    ]
+                    for opponent, row in own.iterrows()
+                ],
+                [is_new[opponent] for opponent in own.index],
+                ordered_by=1,
+                bars=[
+                    (row["win_low"], row["win_probability"], row["win_high"])
+                    for _, row in own.iterrows()
+                ],
+                middle=0.5,
+            )
+        )
+    blocks.append(
+        Text(
+            "Ties count half. Low and high bound each chance on its own at "
+            f"{percent(level)}; a comparison is decided where its p-value, adjusted for "
+            f"all comparisons of new models together, is below {1 - level:.2g}.",
+            is_note=True,
+        )
+    )
+    return Section("wins", "The new models against every other", blocks)
+
+
+_JUDGE_COLUMNS = {
+    "rows": ("Rows", 0, False),
+    "ties": ("Ties", 0, False),
+    "agreement": ("Agreement", None, True),
+    "first_side_rate": ("Prefers first side", None, False),
+    "sensitivity": ("Sensitivity", 2, True),
+    "sensitivity_error": ("Standard error", 2, False),
+    "position_effect": ("Position effect", 2, False),
+}
+
+
+def _judges(fitted: RankingEstimator) -> list[Section]:
+    from skanchor.anchor import AnchorPipeline
+
+    if not isinstance(fitted, AnchorPipeline):
+        return []
+    table = fitted.summary()
+    if table.empty:
+        return []
+    names = [name for name in _JUDGE_COLUMNS if name in table]
+    headings = [
+        Heading(_JUDGE_COLUMNS[name][0], first_down=_JUDGE_COLUMNS[name][2])
+        for name in names
+    ]
+    rows = [
+        [_named(judge), *(_judge_cell(row, name) for name in names)]
+        for judge, row in table.iterrows()
+    ]
+    return [
+        Section(
+            "judges",
+            "The judges",
+            [
+                Table(
+                    "judges-table",
+                    "What the rows say of each judge",
+                    [Heading("Judge", is_number=False), *headings],
+                    rows,
+                ),
+                Text(
+                    "Agreement is how often a judge points to the model with the "
+                    "higher final score, on pairs of models with votes. A sensitivity "
+                    "above 1 means that it reacts more sharply than people to the same "
+                    "difference. The position effect is what it adds, in log-odds, to "
+                    "the side shown first.",
+                    is_note=True,
+                ),
+            ],
+        )
+    ]
+
+
+def _judge_cell(row: Any, name: str) -> Cell:
+    digits = _JUDGE_COLUMNS[name][1]
+    return _share(row[name]) if digits is None else number(row[name], digits)
+
+
+def _settings(fitted: RankingEstimator, level: float, command: str | None) -> Section:
+    blocks: list[Block] = [
+        Text(line) for line in str(fitted.result_.inputs).split("\n")
+    ]
+    if command is not None:
+        blocks.append(Code(command))
+    return Section("settings", "How to get this again", blocks)
+
+
+# ------------------------------------------------------------------------------ cells
+def _named(name: Any) -> Cell:
+    return _word(label(name))
+
+
+def _word(text: str) -> Cell:
+    return Cell(text, text)
+
+
+def _span(low: int, high: int) -> Cell:
+    return Cell(str(low) if low == high else f"{low}–{high}", float(low))
+
+
+def _share(value: float) -> Cell:
+    if math.isnan(value):
+        return number(value)
+    # Never rounded to certainty.
+    shown = min(max(round(100 * value), 1), 99) if 0 < value < 1 else round(100 * value)
+    return Cell(f"{shown} %", float(value))
+
+
+def _p_value(value: float) -> Cell:
+    return Cell("< 0.001", value) if value < 0.001 else number(value, 3)
+
+
+def _decided(row: pd.Series, level: float) -> Cell:
+    if not row["p_adjusted"] < 1 - level:
+        return _word("not decided")
+    return _word("better" if row["difference"] > 0 else "worse")
