@@ -1,23 +1,32 @@
 """Results for people to read and for programs to parse."""
 
 from skanchor.reports.answer import answer
+from skanchor.reports.document import Table
 from skanchor.reports.html import to_html
-from skanchor.reports.latex import to_latex
+from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText, leaderboard_text
-from skanchor.reports.markdown import to_markdown
+from skanchor.reports.markdown import markdown_table, to_markdown
 from skanchor.reports.page import render
-from skanchor.reports.records import result_json
-from skanchor.reports.sections import report_document
+from skanchor.reports.records import plain, result_json
+from skanchor.reports.sections import leaderboard_table, report_document
+from skanchor.reports.tables import table_of, table_text
 from skanchor.reports.verdict import coverage_verdict
 
 __all__ = [
     "LeaderboardText",
+    "Table",
     "answer",
     "coverage_verdict",
+    "latex_table",
+    "leaderboard_table",
     "leaderboard_text",
+    "markdown_table",
+    "plain",
     "render",
     "report_document",
     "result_json",
+    "table_of",
+    "table_text",
     "to_html",
     "to_latex",
     "to_markdown",

@@ -104,9 +104,9 @@ def errors_explained(result: AnchorResult) -> list[str]:
         A sentence for each new model whose error is finite.
     """
     told = []
-    parts = result.variance
-    for model, error in result.standard_errors.items():
-        bound = parts.loc[model, "lower_bound"]
+    bounds = result.variance["lower_bound"].tolist()
+    errors = result.standard_errors
+    for model, error, bound in zip(errors.index, errors, bounds, strict=True):
         if not (math.isfinite(error) and error > 0 and math.isfinite(bound)):
             continue
         floor = math.sqrt(max(bound, 0.0))

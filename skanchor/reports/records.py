@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from skanchor.anchor import AnchorPipeline
 
-__all__ = ["result_json"]
+__all__ = ["plain", "result_json"]
 
 
 def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         }
         for model in board.index[board["is_new"]].tolist()
     ]
-    result: dict[str, Any] = _plain(
+    result: dict[str, Any] = plain(
         {
             "level": level,
             "item_effects": pipeline.item_effects_,
@@ -73,12 +73,23 @@ def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
     return table.rename_axis(label).reset_index().to_dict("records")
 
 
-def _plain(value: Any) -> Any:
-    """Turn numpy scalars and non-finite numbers into what JSON has."""
+def plain(value: Any) -> Any:
+    """Turn numpy scalars and non-finite numbers into what JSON has.
+
+    Parameters
+    ----------
+    value : object
+        A number, a text, or a dict or list of such.
+
+    Returns
+    -------
+    object
+        Infinite numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones None.
+    """
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -23,9 +21,10 @@ from skanchor.reports.document import (
     Text,
     number,
 )
+from skanchor.reports.tables import share
 from skanchor.results import AnchorResult, RankingResult
 
-__all__ = ["report_document"]
+__all__ = ["leaderboard_table", "report_document"]
 
 
 def report_document(
@@ -79,7 +78,20 @@ def _before_believing(result: RankingResult) -> Section:
     return Section("look-at", "What to look at before believing it", blocks)
 
 
-def _leaderboard(board: pd.DataFrame, level: float) -> list[Block]:
+def leaderboard_table(board: pd.DataFrame, level: float = 0.95) -> Table:
+    """Lay out a leaderboard.
+
+    Parameters
+    ----------
+    board : DataFrame
+        What `AnchorPipeline.leaderboard` returns.
+    level : float, default=0.95
+        The level that it was asked for.
+
+    Returns
+    -------
+    Table
+    """
     headings = [
         Heading("Rank"),
         Heading("Rank set"),
@@ -104,25 +116,27 @@ def _leaderboard(board: pd.DataFrame, level: float) -> list[Block]:
         ]
         for model, row in board.iterrows()
     ]
+    return Table(
+        "leaderboard-table",
+        f"All models, best first, with {percent(level)} intervals of their scores",
+        [Heading("Model", is_number=False), *headings],
+        rows,
+        board["is_new"].tolist(),
+        ordered_by=3,
+        searchable=True,
+        bars=[(row["low"], row["score"], row["high"]) for _, row in board.iterrows()],
+    )
+
+
+def _leaderboard(board: pd.DataFrame, level: float) -> list[Block]:
     n_old = int((~board["is_new"]).sum())
     return [
-        Table(
-            "leaderboard-table",
-            f"All models, best first, with {percent(level)} intervals of their scores",
-            [Heading("Model", is_number=False), *headings],
-            rows,
-            board["is_new"].tolist(),
-            ordered_by=3,
-            searchable=True,
-            bars=[
-                (row["low"], row["score"], row["high"]) for _, row in board.iterrows()
-            ],
-        ),
+        leaderboard_table(board, level),
         Text(
             f"Scores are log-odds of a human vote, mean zero over the {n_old} models "
-            "with votes: a difference of 1 means that people prefer the better model in "
-            f"73 % of comparisons. The {percent(level)} rank sets of all models hold "
-            "together; each interval stands on its own. An error of ∞ means that the "
+            "with votes: a difference of 1 means that people prefer the better model "
+            f"in 73 % of comparisons. The {percent(level)} rank sets of all models "
+            "hold together; each interval stands on its own. An error of ∞ means that the "
             "rows do not bound the score.",
             is_note=True,
         ),
@@ -153,9 +167,9 @@ def _contrasts(result: RankingResult, level: float) -> Section:
                 [
                     [
                         _named(opponent),
-                        _share(row["win_probability"]),
-                        _share(row["win_low"]),
-                        _share(row["win_high"]),
+                        share(row["win_probability"]),
+                        share(row["win_low"]),
+                        share(row["win_high"]),
                         number(row["difference"]),
                         _p_value(row["p_adjusted"]),
                         _decided(row, level),
@@ -174,8 +188,8 @@ def _contrasts(result: RankingResult, level: float) -> Section:
     blocks.append(
         Text(
             "Ties count half. Low and high bound each chance on its own at "
-            f"{percent(level)}; a comparison is decided where its p-value, adjusted for "
-            f"all comparisons of new models together, is below {1 - level:.2g}.",
+            f"{percent(level)}; a comparison is decided where its p-value, adjusted "
+            f"for all comparisons of new models together, is below {1 - level:.2g}.",
             is_note=True,
         )
     )
@@ -236,7 +250,7 @@ def _judges(fitted: RankingEstimator) -> list[Section]:
 
 def _judge_cell(row: Any, name: str) -> Cell:
     digits = _JUDGE_COLUMNS[name][1]
-    return _share(row[name]) if digits is None else number(row[name], digits)
+    return share(row[name]) if digits is None else number(row[name], digits)
 
 
 def _settings(fitted: RankingEstimator, level: float, command: str | None) -> Section:
@@ -259,14 +273,6 @@ def _word(text: str) -> Cell:
 
 def _span(low: int, high: int) -> Cell:
     return Cell(str(low) if low == high else f"{low}–{high}", float(low))
-
-
-def _share(value: float) -> Cell:
-    if math.isnan(value):
-        return number(value)
-    # Never rounded to certainty.
-    shown = min(max(round(100 * value), 1), 99) if 0 < value < 1 else round(100 * value)
-    return Cell(f"{shown} %", float(value))
 
 
 def _p_value(value: float) -> Cell:
