@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from scipy.special import expit
+
 from skanchor._text import printable
 from skanchor.results import AnchorResult, RankingResult
 
@@ -157,8 +159,8 @@ def _chance(score: float) -> str:
     """Chance to be preferred to a model of score zero, never rounded to certainty."""
     if math.isnan(score):
         return "an unknown share"
-    chance = 100.0 * (1.0 / (1.0 + math.exp(-score)) if score > -700 else 0.0)
-    if 0.0 < chance < 1.0:
+    chance = 100.0 * expit(score)
+    if chance < 1.0:
         return "under 1 %"
     if 99.0 < chance:
         return "over 99 %"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from skanchor.anchor import AnchorPipeline
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import answer, errors_explained, label, percent
@@ -28,7 +29,7 @@ __all__ = ["leaderboard_table", "report_document"]
 
 
 def report_document(
-    fitted: RankingEstimator,
+    fitted: RankingEstimator | RankingResult,
     level: float = 0.95,
     *,
     title: str = "Where people would rank the models",
@@ -38,8 +39,9 @@ def report_document(
 
     Parameters
     ----------
-    fitted : RankingEstimator
-        A fitted method that knows its errors, such as ``AnchorPipeline``.
+    fitted : RankingEstimator or RankingResult
+        A fitted method that knows its errors, such as ``AnchorPipeline``; or its
+        result, which knows nothing of judges and settings.
     level : float, default=0.95
         Level of intervals and rank sets.
     title : str
@@ -52,7 +54,7 @@ def report_document(
     Document
         For `skanchor.reports.to_html`, `to_markdown` or `to_latex`.
     """
-    result = fitted.result_
+    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     board = result.leaderboard(level)
     sections = [
         _before_believing(result),
@@ -60,8 +62,9 @@ def report_document(
     ]
     if result.is_new.any():
         sections.append(_contrasts(result, level))
-    sections += _judges(fitted)
-    sections.append(_settings(fitted, level, command))
+    if isinstance(fitted, AnchorPipeline):
+        sections += _judges(fitted)
+    sections.append(_settings(result, command))
     return Document(title, answer(result, level), sections)
 
 
@@ -136,8 +139,8 @@ def _leaderboard(board: pd.DataFrame, level: float) -> list[Block]:
             f"Scores are log-odds of a human vote, mean zero over the {n_old} models "
             "with votes: a difference of 1 means that people prefer the better model "
             f"in 73 % of comparisons. The {percent(level)} rank sets of all models "
-            "hold together; each interval stands on its own. An error of ∞ means that the "
-            "rows do not bound the score.",
+            "hold together; each interval stands on its own. An error of ∞ means that "
+            "the rows do not bound the score.",
             is_note=True,
         ),
     ]
@@ -207,11 +210,7 @@ _JUDGE_COLUMNS = {
 }
 
 
-def _judges(fitted: RankingEstimator) -> list[Section]:
-    from skanchor.anchor import AnchorPipeline
-
-    if not isinstance(fitted, AnchorPipeline):
-        return []
+def _judges(fitted: AnchorPipeline) -> list[Section]:
     table = fitted.summary()
     if table.empty:
         return []
@@ -253,10 +252,8 @@ def _judge_cell(row: Any, name: str) -> Cell:
     return share(row[name]) if digits is None else number(row[name], digits)
 
 
-def _settings(fitted: RankingEstimator, level: float, command: str | None) -> Section:
-    blocks: list[Block] = [
-        Text(line) for line in str(fitted.result_.inputs).split("\n")
-    ]
+def _settings(result: RankingResult, command: str | None) -> Section:
+    blocks: list[Block] = [Text(line) for line in str(result.inputs).split("\n")]
     if command is not None:
         blocks.append(Code(command))
     return Section("settings", "How to get this again", blocks)
