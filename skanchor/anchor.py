@@ -37,7 +37,7 @@ from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import WEIGHTS, Sample
-from skanchor.treatments import choose_treatments, leaves_items_out
+from skanchor.treatments import Treatments, choose_treatments, leaves_items_out
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
@@ -134,6 +134,15 @@ class AnchorPipeline(RankingEstimator):
     comparisons_ : Comparisons
         The rows that were admitted, with all that this chain learned of them: plug-in
         scores, sensitivities, biases and, where they are reported, item effects.
+    sample_ : Sample
+        The same rows with outcomes, weights and groups.
+    treatments_ : Treatments
+        Which treatments of the item effects there are, which one is reported, why, and
+        the p-value of the test for item effects.
+    input_hash_ : str
+        SHA-256 of all rows as they were read.
+    warnings_ : tuple of Warning
+        What the fit has warned of.
 
     Raises
     ------
@@ -312,6 +321,24 @@ class AnchorPipeline(RankingEstimator):
         return TreatmentResults(inference, self._known_results)
 
     @property
+    def treatments_(self) -> Treatments:
+        """Treatments of the item effects, and why one of them is reported."""
+        self._result()
+        return self._inference.treatments
+
+    @property
+    def sample_(self) -> Sample:
+        """Rows that were admitted, with all that was learned, outcomes and weights."""
+        self._result()
+        return self._inference.admitted.with_battles(self.comparisons_)
+
+    @property
+    def input_hash_(self) -> str:
+        """SHA-256 of all rows as they were read."""
+        self._result()
+        return self._inference.everyone.digest
+
+    @property
     def variance_(self) -> pd.DataFrame:
         """Human, judge, cross and item parts of the variance, and its lower bound."""
         return self._result().variance
@@ -336,7 +363,8 @@ class AnchorPipeline(RankingEstimator):
             ``first_side_rate`` (how often the side shown first is preferred),
             ``agreement`` (how often the judge's verdict on historical rows points to
             the model with the higher final score), ``sensitivity``,
-            ``position_effect``; with an automatic choice of the bias
+            ``position_effect`` and ``has_position_effect``, whether there is one; with
+            an automatic choice of the bias
             learner also the ``bias`` picked and the ``loss`` of each candidate; and the
             columns of :attr:`skanchor.diagnostics.Diagnostics.judges`.
         """

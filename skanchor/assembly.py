@@ -22,7 +22,7 @@ from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 from skanchor.treatments import Treatments
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["Inference", "TreatmentResults"]
 
@@ -168,7 +168,8 @@ class TreatmentResults(Mapping[str, AnchorResult]):
             with WarningLog() as log:
                 full = self._inference.fit(name)
                 self._known[name] = self._inference.result(full)
-            log.issue()
+            for warning in log.distinct:
+                warn(warning)
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:

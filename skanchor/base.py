@@ -127,6 +127,7 @@ class ComparisonEstimator(ClassifierMixin, BaseEstimator):
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
                 self.fit_sample(sample)
+            self.warnings_ = tuple(log.distinct)
         except BaseException:
             # An interrupt, too, leaves no half-fitted estimator behind.
             self._forget()

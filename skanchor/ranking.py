@@ -8,6 +8,7 @@ a kind does not know it does not offer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons
-from skanchor.results import PointResult, RankingResult
+from skanchor.results import PointResult, RankingResult, Scale
 
 __all__ = [
     "RankOnlyEstimator",
@@ -217,13 +218,28 @@ class RankingEstimator(_Scored):
         check_is_fitted(self)
         return self.result_.prob_best(tau)
 
-    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
-        """All models, best first.
+    def leaderboard(
+        self,
+        level: float = 0.95,
+        scale: str | Scale = "logit",
+        anchor: Mapping[Any, float] | None = None,
+        sort: str = "score",
+        ranks: str = "score",
+    ) -> pd.DataFrame:
+        """All models, best first; undetermined ones come last.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level in (0, 1).
+        scale : {"logit", "elo"} or Scale, default="logit"
+            What scores are measured in.
+        anchor : mapping of one model to its score, optional
+            Model to measure from, such as ``{"gpt-4": 1000}``.
+        sort : {"score", "low"}, default="score"
+            Whether to sort by the score or by the lower end of the interval.
+        ranks : {"score", "shared", "tier"}, default="score"
+            What ``rank`` is: the place by score, a shared place, or a tier.
 
         Returns
         -------
@@ -231,4 +247,4 @@ class RankingEstimator(_Scored):
             As :meth:`skanchor.results.RankingResult.leaderboard`.
         """
         check_is_fitted(self)
-        return self.result_.leaderboard(level)
+        return self.result_.leaderboard(level, scale, anchor, sort, ranks)

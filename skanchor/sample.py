@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,27 @@ class Sample:
     def y(self) -> Array:
         """Preference for the first side of each row, in [0, 1]."""
         return self.outcomes.values
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of groups of dependent rows; None without groups."""
+        return None if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the rows: labels, features, outcomes, weights and groups.
+
+        The same table has the same digest whatever kind of table or file it came from;
+        the order of its rows counts, roles of the models do not.
+        """
+        X = self.X
+        labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
+        found = sha256(repr(labels).encode())
+        for column in (X.left, X.right, X.judge, X.order, X.features_left,
+                       X.features_right, self.y, self.weight, self.groups):  # fmt: skip
+            if column is not None:
+                found.update(np.ascontiguousarray(column).data)
+        return found.hexdigest()
 
     @property
     def counts(self) -> NDArray[np.bool_]:

@@ -39,12 +39,18 @@ class Treatments:
         Those that there is a result for, once it is asked for.
     reported : str
         The treatment to report.
+    reason : str
+        Why it is this one, such as ``"a test sees them"``.
+    p_value : float
+        Of the test for item effects; NaN where there is none.
     given : ndarray of shape (n_judges, n_judges) or None
         Covariance that the user gave.
     """
 
     names: tuple[str, ...]
     reported: str
+    reason: str
+    p_value: float = np.nan
     given: Array | None = None
 
     def covariance(
@@ -106,12 +112,16 @@ def choose_treatments(
             "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
             f"array, got {item_effects!r}."
         )
-    if leaves_items_out(item_effects) or not len(X.judges):
-        return Treatments(("none",), "none")
+    p, n_judges = check.p_value, len(X.judges)
+    if not n_judges:
+        return Treatments(("none",), "none", "there are no judges", p)
+    if leaves_items_out(item_effects):
+        return Treatments(("none",), "none", "as asked", p)
     if not isinstance(item_effects, str):
-        return Treatments(("given",), "given", _given_covariance(item_effects, X))
+        given = _given_covariance(item_effects, X)
+        return Treatments(("given",), "given", "as asked", p, given)
     if item_effects != "auto":
-        return Treatments((item_effects,), item_effects)
+        return Treatments((item_effects,), item_effects, "as asked", p)
     n_historical = int((~X.is_new).sum())
     if n_historical < MIN_HISTORICAL:
         warn(
@@ -121,9 +131,16 @@ def choose_treatments(
                 "and may be too short."
             )
         )
-        return Treatments(("none",), "none")
-    deviating = len(X.judges) <= FEW_JUDGES or check.detected
-    return Treatments(("none", "random"), "random" if deviating else "none")
+        why = f"{n_historical} historical models are too few to learn them from"
+        return Treatments(("none",), "none", why, p)
+    names = ("none", "random")
+    if n_judges <= FEW_JUDGES:
+        return Treatments(names, "random", "so few judges do not show them", p)
+    if np.isnan(p):
+        return Treatments(names, "random", "no test for them is possible", p)
+    if check.detected:
+        return Treatments(names, "random", "a test sees them", p)
+    return Treatments(names, "none", "a test does not see them", p)
 
 
 def _warn_of(found: ItemCovariance, n_historical: int) -> None:

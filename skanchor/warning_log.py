@@ -41,14 +41,18 @@ class WarningLog:
     def __exit__(self, *exception: object) -> None:
         _open_log.reset(self._tokens.pop())
 
+    @property
+    def distinct(self) -> list[Warning]:
+        """Each warning that was collected, once."""
+        known: dict[tuple[type, str], Warning] = {}
+        for warning in self.found:
+            known.setdefault((type(warning), str(warning)), warning)
+        return list(known.values())
+
     def issue(self, stacklevel: int = 3) -> None:
         """Hand each distinct warning once to :mod:`warnings`."""
-        seen = set()
-        for warning in self.found:
-            key = type(warning), str(warning)
-            if key not in seen:
-                seen.add(key)
-                warnings.warn(warning, stacklevel=stacklevel)
+        for warning in self.distinct:
+            warnings.warn(warning, stacklevel=stacklevel)
 
 
 _open_log: ContextVar[WarningLog | None] = ContextVar("open_log", default=None)

@@ -63,13 +63,14 @@ from sklearn.pipeline import make_pipeline
 from skanchor import AnchorPipeline, split_battles
 from skanchor.features import ResponseFeatures
 from skanchor.io import read_battles
-from skanchor.reports import leaderboard_text, render
+from skanchor.reports import leaderboard_text, render, summarize
 
 X, y = split_battles(read_battles(path))
 texts = ResponseFeatures(features=["words", "bold"])
 ranking = make_pipeline(texts, AnchorPipeline(random_state=0)).fit(X, y)
-result = ranking[-1].result_
-print(render(leaderboard_text(result.leaderboard(), inputs=result.inputs)))
+anchor = ranking[-1]
+result = anchor.result_
+print(render(leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))))
 
 # %%
 # On the command line the same is::

@@ -44,15 +44,13 @@ class BootstrapRanking(RankingResult):
         """Write limits into a table of linear targets."""
         table["low"], table["high"] = self.refits.limits(targets, level, self.kind)
 
-    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
-        """As the base class, from quantiles of the refits."""
-        return self.refits.conf_int(level, self.kind)
-
-    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
+    def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
         """As the base class, with intervals from quantiles of the refits."""
-        table = super().leaderboard(level)
-        rows = pd.Index(self.models).get_indexer(table.index)
-        self._place(table, np.eye(len(self.models))[:, rows], level)
+        table = super().intervals(level, relative_to)
+        targets = np.eye(len(self.models))
+        if relative_to is not None:
+            targets[table.index.get_loc(relative_to)] -= 1.0
+        self._place(table, targets, level)
         return table
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:

@@ -113,8 +113,11 @@ def load_task(options: argparse.Namespace) -> Task:
 
     from skanchor import AnchorPipeline, JudgeCalibrator
 
+    favour = options.position_effect
     pipeline = AnchorPipeline(
-        calibrator=JudgeCalibrator(position_effect=options.position_effect),
+        calibrator=None
+        if favour == "auto"
+        else JudgeCalibrator(position_effect=favour),
         cv=options.folds,
         new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,

@@ -74,7 +74,7 @@ def _run(argv: Sequence[str] | None) -> str | None:
         options = make_parser().parse_args(typed)
         options.typed = typed
         with warnings.catch_warnings():
-            show_own_warnings()
+            options.warned = show_own_warnings()
             options.run(options)
     except BrokenPipeError:
         raise

@@ -6,13 +6,17 @@ import argparse
 from typing import TYPE_CHECKING
 
 from skanchor.cli.command import Command
+from skanchor.cli.layout import add_layout, check_layout, layout_of
 from skanchor.cli.method import add_method, check_method, fit_method
 from skanchor.cli.output import Forms, add_output, check_output, deliver
 from skanchor.cli.report import check_report, write_report
 from skanchor.cli.table import add_table, check_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from skanchor.anchor import AnchorPipeline
+    from skanchor.reports import RunSummary
 
 __all__ = ["RANK"]
 
@@ -20,6 +24,7 @@ __all__ = ["RANK"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
+    add_layout(parser)
     add_output(parser)
     parser.add_argument(
         "--report",
@@ -31,26 +36,40 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _rank(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
+    check_layout(options)
     check_output(options, inputs=options.battles)
     if options.report is not None:
         check_report(options, "report")
     pipeline = fit_method(options)
     if options.report is not None:
         write_report(pipeline, options, options.report)
-    deliver(_forms(pipeline, options.level), options)
+    deliver(_forms(pipeline, options), options)
 
 
-def _forms(pipeline: AnchorPipeline, level: float) -> Forms:
-    from skanchor.reports import leaderboard_table, leaderboard_text, result_json
+def _forms(pipeline: AnchorPipeline, options: argparse.Namespace) -> Forms:
+    from skanchor.cli.wording import worded
+    from skanchor.reports import (
+        leaderboard_table,
+        leaderboard_text,
+        result_json,
+        summarize,
+    )
+    from skanchor.results import Scale
 
-    board, result = pipeline.leaderboard(level), pipeline.result_
-    found = result.diagnostics
-    notes = [] if found is None else found.disagreements()
+    level, layout = options.level, layout_of(options)
+    scale = Scale.of(layout["scale"], layout["anchor"])
+
+    def board() -> pd.DataFrame:
+        return pipeline.leaderboard(level, **layout)
+
+    def summary() -> RunSummary:
+        return summarize(pipeline, level, earlier=options.warned)
+
     return Forms(
-        text=lambda: leaderboard_text(board, level, result.inputs, notes),
-        record=lambda: result_json(pipeline, level),
-        frame=lambda: board,
-        table=lambda: leaderboard_table(board, level),
+        text=lambda: leaderboard_text(board(), level, summary(), scale, worded),
+        record=lambda: result_json(pipeline, level, summary(), worded, **layout),
+        frame=board,
+        table=lambda: leaderboard_table(board(), level, scale),
     )
 
 

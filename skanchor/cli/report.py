@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor.cli.command import BadInputError, Command
+from skanchor.cli.layout import add_layout, check_layout, layout_of
 from skanchor.cli.method import add_method, check_method, fit_method
 from skanchor.cli.output import add_file, add_force, check_file, goes_to_file
 from skanchor.cli.streams import check_stdout, print_result
@@ -49,11 +50,25 @@ def write_report(
 
 
 def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str) -> str:
-    from skanchor.reports import report_document, to_html, to_latex, to_markdown
+    from skanchor.cli.wording import worded
+    from skanchor.reports import (
+        report_document,
+        summarize,
+        to_html,
+        to_latex,
+        to_markdown,
+    )
 
     render = {".md": to_markdown, ".tex": to_latex}.get(suffix, to_html)
-    command = shlex.join(["skanchor", *options.typed])
-    return render(report_document(pipeline, options.level, command=command))
+    document = report_document(
+        pipeline,
+        options.level,
+        summary=summarize(pipeline, options.level, earlier=options.warned),
+        words=worded,
+        command=shlex.join(["skanchor", *options.typed]),
+        **layout_of(options),
+    )
+    return render(document)
 
 
 def _check_jinja() -> None:
@@ -70,6 +85,7 @@ def _check_jinja() -> None:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
+    add_layout(parser)
     add_file(
         parser,
         "where the report goes: .html (one page that needs no network), .md or .tex; "
@@ -81,6 +97,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
+    check_layout(options)
     if goes_to_file(options):
         check_report(options, "output")
         write_report(fit_method(options), options, options.output)

@@ -80,17 +80,25 @@ def print_line(message: str) -> None:
         pass
 
 
-def show_own_warnings() -> None:
-    """Print warnings about data and fit in one line each, leave out all others."""
+def show_own_warnings() -> list[Warning]:
+    """Print warnings about data and fit in one line each, leave out all others.
+
+    The list that is given back gains each warning that is printed.
+    """
     from sklearn.exceptions import ConvergenceWarning
 
     from skanchor.cli.wording import worded
     from skanchor.exceptions import SkanchorWarning
 
+    shown: list[Warning] = []
+
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
+        if isinstance(message, Warning):
+            shown.append(message)
         print_line(f"warning: {worded(message)}")
 
     warnings.simplefilter("ignore")
     for category in (SkanchorWarning, ConvergenceWarning):
         warnings.simplefilter("always", category)
     warnings.showwarning = show
+    return shown

@@ -49,6 +49,7 @@ def judge_table(
             else np.nan,
             "sensitivity": calibrator.sensitivities_[judge],
             "position_effect": calibrator.position_effects_[judge],
+            "has_position_effect": bool(calibrator.has_position_effect_[judge]),
         }
     found = pd.DataFrame.from_dict(table, orient="index").rename_axis("judge")
     chosen = calibrator.choices_

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from skanchor.diagnostics import Diagnostics
+from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.verdict import coverage_verdict
-from skanchor.results import AnchorResult
+from skanchor.results import AnchorResult, RankingResult
 
 __all__ = ["TO_DO", "points"]
 
@@ -32,25 +35,38 @@ TO_DO = {
 """By the kinds of `skanchor.diagnostics.KINDS`; empty where the finding says it."""
 
 
-def points(result: AnchorResult) -> list[tuple[str, str]]:
+def points(
+    result: RankingResult,
+    warnings: Sequence[Warning] = (),
+    words: Callable[[Warning], str] = str,
+) -> list[tuple[str, str]]:
     """What to look at before believing an interval, and what to do.
 
     Parameters
     ----------
-    result : AnchorResult
+    result : RankingResult
         Of a fit.
+    warnings : sequence of Warning
+        What reading and fit have warned of.
+    words : callable, default=str
+        What puts a warning in words.
 
     Returns
     -------
     list of (str, str)
-        Findings of this table first, then whether it has been checked on models whose
-        place is known, then what no table can show.
+        Findings of this table first, then what else was warned of, then whether it has
+        been checked on models whose place is known, then what no table can show.
     """
-    found = result.diagnostics
+    found = result.diagnostics if isinstance(result, AnchorResult) else None
     said: list[tuple[str, str]] = []
+    others = [each for each in warnings if not isinstance(each, DiagnosticWarning)]
     if found is not None:
         said += [(statement, TO_DO[kind]) for kind, statement in found.findings()]
+    said += [(words(warning), "") for warning in others]
+    if found is not None:
         said.append(_about_check(found, int((~result.is_new).sum())))
+    else:
+        said.append(("This method has no diagnostics that check its intervals.", ""))
     said.append(
         (
             "No table shows whether a judge knows the new model and favours it, as it "

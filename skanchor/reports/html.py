@@ -106,7 +106,10 @@ def _direction(table: Table, column: int) -> str:
     if column != table.ordered_by:
         return "none"
     keys: list[Any] = [row[column].key for row in table.rows]
-    return "ascending" if keys == sorted(keys) else "descending"
+    if keys == sorted(keys):
+        return "ascending"
+    # Models that are not determined come last, whatever their score.
+    return "descending" if keys == sorted(keys, reverse=True) else "none"
 
 
 def _bar(table: Table, row: int) -> dict[str, float] | None:

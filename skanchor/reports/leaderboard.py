@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from skanchor._text import printable
 from skanchor.reports.page import UNBOUNDED
+from skanchor.reports.summary_text import summary_lines
+from skanchor.results import Scale
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console, ConsoleOptions
     from rich.table import Table
 
-    from skanchor.comparisons import Inputs
+    from skanchor.reports.summary import RunSummary
 
 __all__ = ["LeaderboardText", "leaderboard_text"]
 
 # Columns that a narrow page can do without, the first to go first. The interval stays.
 _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
+_PROSE = 79
 
 
 def leaderboard_text(
     table: pd.DataFrame,
     level: float = 0.95,
-    inputs: Inputs | None = None,
-    notes: Sequence[str] = (),
+    summary: RunSummary | None = None,
+    scale: Scale | None = None,
+    words: Callable[[Warning], str] = str,
 ) -> LeaderboardText:
     """Lay out a leaderboard, new models marked.
 
@@ -37,17 +44,21 @@ def leaderboard_text(
         What `AnchorPipeline.leaderboard` returns.
     level : float, default=0.95
         The level that it was asked for.
-    inputs : Inputs, optional
-        What the fit has used, ``result_.inputs``, to be told below.
-    notes : sequence of str, default=()
-        What else to tell there, such as ``result_.diagnostics.disagreements()``.
+    summary : RunSummary, optional
+        What `skanchor.reports.summarize` gives, to be told below.
+    scale : Scale, optional
+        What scores are measured in, if not in logits.
+    words : callable, default=str
+        What puts a warning in words.
 
     Returns
     -------
     LeaderboardText
         For ``rich.print``, or for `skanchor.reports.render`, which gives a string.
     """
-    return LeaderboardText(table, f"{100 * level:.6g} %", inputs, tuple(notes))
+    lines = () if summary is None else tuple(summary_lines(summary, words))
+    shown = Scale() if scale is None else scale
+    return LeaderboardText(table, f"{100 * level:.6g} %", shown, lines)
 
 
 @dataclass(frozen=True)
@@ -63,15 +74,15 @@ class LeaderboardText:
         What `AnchorPipeline.leaderboard` returns.
     percent : str
         The level that it was asked for.
-    inputs : Inputs or None
-        What the fit has used.
+    scale : Scale
+        What scores are measured in.
     notes : tuple of str
-        What else to tell.
+        What else to tell, line by line.
     """
 
     table: pd.DataFrame
     percent: str
-    inputs: Inputs | None = None
+    scale: Scale
     notes: tuple[str, ...] = ()
 
     def __rich_console__(
@@ -90,33 +101,45 @@ class LeaderboardText:
             grid, width = self._grid(columns, console, options)
         yield from console.render(grid, options.update(width=width))
         yield Text("")
-        yield Text(self._notes(left_out), style="dim")
+        # Long lines of prose are hard to read, however wide the page.
+        width = min(options.max_width, _PROSE)
+        for line in self._notes(left_out):
+            yield Text(_wrapped(line, width), style="dim")
 
     def _columns(self) -> dict[str, list[str]]:
         """Cells of every column by its heading."""
-        table = self.table
+        table, number = self.table, self._number
         width = len(str(len(table)))
-        low, high = ([_number(value) for value in table[s]] for s in ("low", "high"))
+        low, high = ([number(value) for value in table[s]] for s in ("low", "high"))
         pad = max(map(len, low + high), default=0)
+        known = table["determined"].to_numpy()
+        ranks = np.where(known, table["rank"].astype(str), "?")
         return {
             "rank (set)": [
                 f"{rank:>{width}} ({_span(*ends)})"
                 for rank, *ends in zip(
-                    table["rank"], table["rank_low"], table["rank_high"], strict=True
+                    ranks, table["rank_low"], table["rank_high"], strict=True
                 )
             ],
             "  model": [
                 ("* " if is_new else "  ") + _cell(model)
                 for model, is_new in table["is_new"].items()
             ],
-            "score": [_number(value) for value in table["score"]],
-            "s.e.": [_number(value) for value in table["standard_error"]],
+            "score": [number(value) for value in table["score"]],
+            "s.e.": [number(value) for value in table["standard_error"]],
             f"{self.percent} interval": [
                 f"[{a:>{pad}}, {b:>{pad}}]" for a, b in zip(low, high, strict=True)
             ],
             "human\nrows": [str(n) for n in table["n_human"]],
             "judge\nrows": [str(n) for n in table["n_judge"]],
         }
+
+    def _number(self, value: float) -> str:
+        if math.isnan(value):
+            return "-"
+        digits = 3 if self.scale.name == "logit" else 1
+        # Adding zero keeps "-0.000" off the board.
+        return f"{round(value, digits) + 0.0:.{digits}f}"
 
     def _grid(
         self,
@@ -140,29 +163,36 @@ class LeaderboardText:
         unbounded = options.update(width=UNBOUNDED)
         return grid, console.measure(grid, options=unbounded).maximum
 
-    def _notes(self, left_out: list[str]) -> str:
+    def _notes(self, left_out: list[str]) -> list[str]:
         n, n_new = len(self.table), int(self.table["is_new"].sum())
-        notes = (
-            f"Scores are log-odds of a human vote, mean zero over the {n - n_new} "
-            "historical models.\n"
+        lines = [
+            f"Scores are {self.scale}.",
             f"In brackets: joint {self.percent} rank sets of all {n} models."
-        )
-        if n_new:
-            notes += " * marks new models."
-        if self.inputs is not None:
-            lines = str(self.inputs).splitlines()
-            notes += "".join(f"\n{printable(line)}" for line in lines)
-        notes += "".join(f"\n{printable(note)}" for note in self.notes)
+            + (" * marks new models." if n_new else ""),
+        ]
+        if not self.table["determined"].all():
+            lines.append(
+                "? in place of a rank: the data do not determine the score; such "
+                "models come last."
+            )
+        lines += map(printable, self.notes)
         if left_out:
-            notes += f"\nColumns left out: {', '.join(left_out)}"
-        return notes
+            lines.append(f"Columns left out: {', '.join(left_out)}")
+        return lines
 
 
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    # Adding zero keeps "-0.000" off the board.
-    return f"{round(value, 3) + 0.0:.3f}"
+def _wrapped(line: str, width: int) -> str:
+    """Break a line between words; what follows is indented."""
+    text = line.lstrip(" ")
+    indent = " " * (len(line) - len(text))
+    return textwrap.fill(
+        text,
+        max(width, 20),
+        initial_indent=indent,
+        subsequent_indent=indent + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _span(low: int, high: int) -> str:

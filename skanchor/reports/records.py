@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from skanchor.reports.summary import summarize
+from skanchor.results import Scale
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from skanchor.anchor import AnchorPipeline
+    from skanchor.reports.summary import RunSummary
 
-__all__ = ["plain", "result_json"]
+__all__ = ["SCHEMA_VERSION", "plain", "result_json"]
+
+SCHEMA_VERSION = 1
+"""Goes up whenever a program that reads the JSON must change."""
 
 
-def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]:
+def result_json(
+    pipeline: AnchorPipeline,
+    level: float = 0.95,
+    summary: RunSummary | None = None,
+    words: Callable[[Warning], str] = str,
+    **layout: Any,
+) -> dict[str, Any]:
     """Everything a program may want of a fitted pipeline, fit for strict JSON.
 
     Parameters
@@ -23,50 +36,57 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         Fitted.
     level : float, default=0.95
         Level of intervals and rank sets.
+    summary : RunSummary, optional
+        Of this pipeline and level, where it is known already.
+    words : callable, default=str
+        What puts a warning in words.
+    **layout : dict
+        ``scale``, ``anchor``, ``sort`` and ``ranks`` of
+        :meth:`skanchor.AnchorPipeline.leaderboard`.
 
     Returns
     -------
     dict
-        ``level``; ``item_effects``, the treatment reported; ``inputs``, the features
-        and groups used and the columns ignored; ``models``, the rows of the
-        leaderboard, best first, whose rank sets hold jointly among all models;
-        ``new_models``, for each its score, standard error, interval, the ``intervals``
-        by treatment, ``rank_set`` among the historical models, the parts of its
-        ``variance``, and its ``contrasts`` to every other model; ``judges``, the rows
-        of the summary. Infinite numbers are the strings
-        ``"inf"`` and ``"-inf"``, undefined ones null.
+        ``schema_version``; ``level``; ``scale``; ``models``, the rows of the
+        leaderboard; ``new_models``, with contrasts and parts of the variance;
+        ``summary``, what the run was: as the page ``docs/json.md`` says. Infinite
+        numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones null.
     """
-    board = pipeline.leaderboard(level)
-    contrasts = pipeline.contrasts(level)
-    interval, ranks = pipeline.conf_int(level), pipeline.rank_sets(level)
+    board = pipeline.leaderboard(level, **layout)
+    scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
+    facts = summarize(pipeline, level) if summary is None else summary
+    result: dict[str, Any] = plain(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "level": level,
+            "scale": scale.to_dict(),
+            "models": _records(board, "model"),
+            "new_models": _new_models(pipeline, level, board, scale),
+            "summary": facts.to_dict(words),
+        }
+    )
+    return result
+
+
+def _new_models(
+    pipeline: AnchorPipeline, level: float, board: pd.DataFrame, scale: Scale
+) -> list[Mapping[str, Any]]:
+    contrasts, ranks = pipeline.contrasts(level), pipeline.rank_sets(level)
+    for name in ("difference", "standard_error", "low", "high"):
+        # Differences have no zero to move.
+        contrasts[name] *= scale.per_logit
     variance = pipeline.variance_
-    new = [
+    of_board = ["score", "standard_error", "low", "high"]
+    return [
         {
             "model": model,
-            "score": pipeline.scores_[model],
-            "standard_error": pipeline.standard_errors_[model],
-            **interval.loc[model].to_dict(),
-            "intervals": {
-                name: result.conf_int(level).loc[model].to_dict()
-                for name, result in pipeline.results_.items()
-            },
+            **board.loc[model, of_board].to_dict(),
             "rank_set": ranks.loc[model].to_dict(),
             "variance": variance.loc[model].to_dict(),
             "contrasts": _records(contrasts.loc[model], "opponent"),
         }
         for model in board.index[board["is_new"]].tolist()
     ]
-    result: dict[str, Any] = plain(
-        {
-            "level": level,
-            "item_effects": pipeline.item_effects_,
-            "inputs": asdict(pipeline.result_.inputs),
-            "models": _records(board, "model"),
-            "new_models": new,
-            "judges": _records(pipeline.summary(), "judge"),
-        }
-    )
-    return result
 
 
 def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
 
-from skanchor.anchor import AnchorPipeline
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import answer, errors_explained, label, percent
@@ -22,18 +23,25 @@ from skanchor.reports.document import (
     Text,
     number,
 )
+from skanchor.reports.summary import RunSummary, summarize
+from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import share
-from skanchor.results import AnchorResult, RankingResult
+from skanchor.results import AnchorResult, RankingResult, Scale
 
 __all__ = ["leaderboard_table", "report_document"]
+
+_SCORES = ("score", "standard_error", "low", "high")
 
 
 def report_document(
     fitted: RankingEstimator | RankingResult,
     level: float = 0.95,
     *,
+    summary: RunSummary | None = None,
+    words: Callable[[Warning], str] = str,
     title: str = "Where people would rank the models",
     command: str | None = None,
+    **layout: Any,
 ) -> Document:
     """Put together what is to be said of a fit.
 
@@ -44,10 +52,17 @@ def report_document(
         result, which knows nothing of judges and settings.
     level : float, default=0.95
         Level of intervals and rank sets.
+    summary : RunSummary, optional
+        What `skanchor.reports.summarize` gives; computed if None.
+    words : callable, default=str
+        What puts a warning in words.
     title : str
         Heading of the report.
     command : str, optional
         The command that makes it again.
+    **layout
+        Further arguments of the leaderboard: ``scale``, ``anchor``, ``sort``,
+        ``ranks``.
 
     Returns
     -------
@@ -55,33 +70,28 @@ def report_document(
         For `skanchor.reports.to_html`, `to_markdown` or `to_latex`.
     """
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
-    board = result.leaderboard(level)
+    facts = summarize(fitted, level) if summary is None else summary
+    board = result.leaderboard(level, **layout)
+    scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
+    blocks: list[Block] = [Points(points(result, facts.warnings, words))]
+    if isinstance(result, AnchorResult):
+        blocks += [Text(said) for said in errors_explained(result)]
     sections = [
-        _before_believing(result),
-        Section("leaderboard", "Leaderboard", _leaderboard(board, level)),
+        Section("look-at", "What to look at before believing it", blocks),
+        Section("leaderboard", "Leaderboard", _leaderboard(board, level, scale)),
     ]
     if result.is_new.any():
         sections.append(_contrasts(result, level))
-    if isinstance(fitted, AnchorPipeline):
-        sections += _judges(fitted)
-    sections.append(_settings(result, command))
+    if len(facts.judges):
+        sections.append(_judges(facts.judges))
+    sections.append(_settings(facts, command))
     return Document(title, answer(result, level), sections)
 
 
 # --------------------------------------------------------------------------- sections
-def _before_believing(result: RankingResult) -> Section:
-    blocks: list[Block] = []
-    if isinstance(result, AnchorResult):
-        blocks.append(Points(points(result)))
-        blocks += [Text(said) for said in errors_explained(result)]
-    else:
-        blocks.append(
-            Text("This method has no diagnostics: nothing here checks its intervals.")
-        )
-    return Section("look-at", "What to look at before believing it", blocks)
-
-
-def leaderboard_table(board: pd.DataFrame, level: float = 0.95) -> Table:
+def leaderboard_table(
+    board: pd.DataFrame, level: float = 0.95, scale: Scale | None = None
+) -> Table:
     """Lay out a leaderboard.
 
     Parameters
@@ -90,11 +100,14 @@ def leaderboard_table(board: pd.DataFrame, level: float = 0.95) -> Table:
         What `AnchorPipeline.leaderboard` returns.
     level : float, default=0.95
         The level that it was asked for.
+    scale : Scale, optional
+        What scores are measured in, if not in logits.
 
     Returns
     -------
     Table
     """
+    digits = 2 if scale is None or scale.name == "logit" else 0
     headings = [
         Heading("Rank"),
         Heading("Rank set"),
@@ -108,12 +121,9 @@ def leaderboard_table(board: pd.DataFrame, level: float = 0.95) -> Table:
     rows = [
         [
             _named(model),
-            number(row["rank"], 0),
+            number(row["rank"], 0) if row["determined"] else Cell("?", math.inf),
             _span(row["rank_low"], row["rank_high"]),
-            number(row["score"]),
-            number(row["standard_error"]),
-            number(row["low"]),
-            number(row["high"]),
+            *(number(row[name], digits) for name in _SCORES),
             number(row["n_human"], 0),
             number(row["n_judge"], 0),
         ]
@@ -131,19 +141,16 @@ def leaderboard_table(board: pd.DataFrame, level: float = 0.95) -> Table:
     )
 
 
-def _leaderboard(board: pd.DataFrame, level: float) -> list[Block]:
-    n_old = int((~board["is_new"]).sum())
-    return [
-        leaderboard_table(board, level),
-        Text(
-            f"Scores are log-odds of a human vote, mean zero over the {n_old} models "
-            "with votes: a difference of 1 means that people prefer the better model "
-            f"in 73 % of comparisons. The {percent(level)} rank sets of all models "
-            "hold together; each interval stands on its own. An error of ∞ means that "
-            "the rows do not bound the score.",
-            is_note=True,
-        ),
-    ]
+def _leaderboard(board: pd.DataFrame, level: float, scale: Scale) -> list[Block]:
+    notes = (
+        f"Scores are {scale}. The {percent(level)} rank sets of all models hold "
+        "together; each interval stands on its own."
+    )
+    if not board["determined"].all():
+        notes += (
+            " A question mark in place of a rank: the rows do not determine the score."
+        )
+    return [leaderboard_table(board, level, scale), Text(notes, is_note=True)]
 
 
 def _contrasts(result: RankingResult, level: float) -> Section:
@@ -210,10 +217,7 @@ _JUDGE_COLUMNS = {
 }
 
 
-def _judges(fitted: AnchorPipeline) -> list[Section]:
-    table = fitted.summary()
-    if table.empty:
-        return []
+def _judges(table: pd.DataFrame) -> Section:
     names = [name for name in _JUDGE_COLUMNS if name in table]
     headings = [
         Heading(_JUDGE_COLUMNS[name][0], first_down=_JUDGE_COLUMNS[name][2])
@@ -223,28 +227,19 @@ def _judges(fitted: AnchorPipeline) -> list[Section]:
         [_named(judge), *(_judge_cell(row, name) for name in names)]
         for judge, row in table.iterrows()
     ]
-    return [
-        Section(
-            "judges",
-            "The judges",
-            [
-                Table(
-                    "judges-table",
-                    "What the rows say of each judge",
-                    [Heading("Judge", is_number=False), *headings],
-                    rows,
-                ),
-                Text(
-                    "Agreement is how often a judge points to the model with the "
-                    "higher final score, on pairs of models with votes. A sensitivity "
-                    "above 1 means that it reacts more sharply than people to the same "
-                    "difference. The position effect is what it adds, in log-odds, to "
-                    "the side shown first.",
-                    is_note=True,
-                ),
-            ],
-        )
-    ]
+    note = (
+        "Agreement is how often a judge points to the model with the higher final "
+        "score, on pairs of models with votes. A sensitivity above 1 means that it "
+        "reacts more sharply than people to the same difference. The position effect "
+        "is what it adds, in log-odds, to the side shown first."
+    )
+    table_of_judges = Table(
+        "judges-table",
+        "What the rows say of each judge",
+        [Heading("Judge", is_number=False), *headings],
+        rows,
+    )
+    return Section("judges", "The judges", [table_of_judges, Text(note, is_note=True)])
 
 
 def _judge_cell(row: Any, name: str) -> Cell:
@@ -252,11 +247,12 @@ def _judge_cell(row: Any, name: str) -> Cell:
     return share(row[name]) if digits is None else number(row[name], digits)
 
 
-def _settings(result: RankingResult, command: str | None) -> Section:
-    blocks: list[Block] = [Text(line) for line in str(result.inputs).split("\n")]
+def _settings(facts: RunSummary, command: str | None) -> Section:
+    lines = [line.strip() for line in used_lines(facts) + again_lines(facts)]
+    blocks: list[Block] = [Points([(line, "") for line in lines])]
     if command is not None:
         blocks.append(Code(command))
-    return Section("settings", "How to get this again", blocks)
+    return Section("settings", "What was used, and how to get this again", blocks)
 
 
 # ------------------------------------------------------------------------------ cells

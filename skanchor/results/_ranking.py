@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from skanchor.inference import (
     t_quantile,
 )
 from skanchor.multiplicity import JointErrors, holm_adjust
+from skanchor.results._board import board_table
 from skanchor.results._models import ModelResult
 from skanchor.results._rank_sets import (
     DRAWS,
@@ -30,11 +32,9 @@ from skanchor.results._rank_sets import (
     insertion_sets,
     may_be_best,
 )
+from skanchor.results._scale import Scale
 
 __all__ = ["RankingResult"]
-
-ROMANO_WOLF_MODELS = 100
-"""Most models of a leaderboard whose rank sets are worth seconds of draws."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,6 +141,32 @@ class RankingResult(ModelResult):
         half = t_quantile(check_level(level), df) * error
         return pd.DataFrame({"low": estimate - half, "high": estimate + half})
 
+    def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
+        """Scores of all models with their errors and intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+        relative_to : label, optional
+            The model to measure from; its own score and error are then zero. None
+            leaves the scores centred over the historical models.
+
+        Returns
+        -------
+        DataFrame
+            ``score``, ``standard_error``, ``low`` and ``high`` in logits, by model.
+        """
+        if relative_to is None:
+            score, error, df = self.moments
+        else:
+            everyone = np.arange(len(self.models))
+            fixed = np.full_like(everyone, self._index.get_loc(relative_to))
+            score, error, df = self._pairs(everyone, fixed)
+        limits = self._interval(score, error, df, level)
+        table = pd.DataFrame({"score": score, "standard_error": error})
+        return table.join(limits).set_axis(self._index)
+
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence intervals of the new models' scores.
 
@@ -154,8 +180,7 @@ class RankingResult(ModelResult):
         DataFrame
             Columns ``low`` and ``high`` in logits, by new model.
         """
-        table = self._interval(*self.moments, level).set_axis(self._index)
-        return table[self.is_new]
+        return self.intervals(level).loc[self.is_new, ["low", "high"]]
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:
         """Differences of each new model to every other model.
@@ -261,13 +286,15 @@ class RankingResult(ModelResult):
         -------
         DataFrame
             Columns ``rank``, ``low``, ``high`` by model; 1 is best. All sets hold
-            together with probability ``level``.
+            together with probability ``level``. On the board, models whose score is
+            not determined share the last rank.
         """
         tests = self._tests(level, method, n_draws)
         new, everyone = np.flatnonzero(self.is_new), np.arange(len(self.models))
         if among == "board":
             rows, columns = everyone, everyone
             low, high = board_sets(tests, len(everyone), level)
+            columns = everyone[~self.unbounded]
         elif among == "all":
             rows, columns = new, everyone
             others = np.tile(everyone, (len(new), 1))
@@ -281,9 +308,11 @@ class RankingResult(ModelResult):
             raise ValueError(
                 f"among must be 'historical', 'all' or 'board', got {among!r}."
             )
+        rank = self._rank_among(rows, columns)
+        if among == "board":
+            rank = np.where(self.unbounded, 1 + len(columns), rank)
         return pd.DataFrame(
-            {"rank": self._rank_among(rows, columns), "low": low, "high": high},
-            index=self._index[rows],
+            {"rank": rank, "low": low, "high": high}, index=self._index[rows]
         )
 
     @property
@@ -351,42 +380,46 @@ class RankingResult(ModelResult):
         probability[known] = counts / draws.shape[1]
         return pd.Series(probability, index=self._index, name="probability")
 
-    def leaderboard(self, level: float = 0.95) -> pd.DataFrame:
-        """All models, best first.
+    def leaderboard(
+        self,
+        level: float = 0.95,
+        scale: str | Scale = "logit",
+        anchor: Mapping[Any, float] | None = None,
+        sort: str = "score",
+        ranks: str = "score",
+    ) -> pd.DataFrame:
+        """All models, best first; undetermined ones come last.
 
         Parameters
         ----------
         level : float, default=0.95
             Confidence level of the intervals and rank sets.
+        scale : {"logit", "elo"} or Scale, default="logit"
+            What scores and errors are measured in: log-odds, or Elo points, of which
+            400 / ln 10 make a logit. Differences between models stay what they are.
+        anchor : mapping of one model to its score, optional
+            Such as ``{"gpt-4": 1000}``: scores are measured from this model, whose own
+            is then exact, and errors and intervals are those of the differences to it.
+            None centres the scores over the historical models, at 0 logits or 1000
+            points.
+        sort : {"score", "low"}, default="score"
+            Whether to sort by the score or by the lower end of the interval.
+        ranks : {"score", "shared", "tier"}, default="score"
+            What ``rank`` is: the place by score; with ``"shared"`` one more than the
+            number of models proven better, so that models share places; with
+            ``"tier"`` a tier. All models of a tier are better than all of the next one
+            with probability ``level``.
 
         Returns
         -------
         DataFrame
-            ``score``, ``standard_error``, ``low``, ``high`` in logits; ``rank``,
-            ``rank_low``, ``rank_high`` among all models; ``is_new``; ``n_human`` and
-            ``n_judge`` rows of the model. The rank sets of all models hold jointly, as
+            ``score``, ``standard_error``, ``low``, ``high``; ``rank``, ``rank_low``,
+            ``rank_high`` among all models; ``is_new``; ``determined``, False for a
+            model whose score the data bound on one side at most: it shares the last
+            place or tier, whatever its score; ``n_human`` and ``n_judge`` rows of the
+            model. The rank sets of all models hold jointly, as
             ``rank_sets(among="board")``; each interval stands on its own, so that
             intervals which do not overlap prove no order of all models. Above 100
             models the sets are Holm's, as the others would take long.
         """
-        score, error, df = self.moments
-        interval = self._interval(score, error, df, level)
-        many = len(self.models) > ROMANO_WOLF_MODELS
-        method = "holm" if many else "romano-wolf"
-        ranks = self.rank_sets(level, "board", method)
-        table = pd.DataFrame(
-            {
-                "score": score,
-                "standard_error": error,
-                "low": interval["low"].to_numpy(),
-                "high": interval["high"].to_numpy(),
-                "rank": ranks["rank"].to_numpy(),
-                "rank_low": ranks["low"].to_numpy(),
-                "rank_high": ranks["high"].to_numpy(),
-                "is_new": self.is_new,
-                "n_human": self.n_human,
-                "n_judge": self.n_judge,
-            },
-            index=self._index,
-        )
-        return table.sort_values("score", ascending=False, kind="stable")
+        return board_table(self, level, scale, anchor, sort, ranks)

@@ -16,7 +16,7 @@ from skanchor.comparisons import Inputs
 from skanchor.comparisons.suspects import declared, feature_label, smells_of_outcome
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.reports import leaderboard_text, render, result_json
+from skanchor.reports import leaderboard_text, render, result_json, summarize
 
 KINDS = {
     "pandas": lambda frame: frame,
@@ -130,19 +130,20 @@ def test_the_result_knows_what_was_used(anchor):
     used = anchor.result_.inputs
     assert used == Inputs(("length", "markdown"), ("score_a", "score_b"), "prompt_id")
     assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
-    text = render(leaderboard_text(anchor.leaderboard(), inputs=used))
+    text = render(leaderboard_text(anchor.leaderboard(), summary=summarize(anchor)))
     for line in (
         "Features: length, markdown.",
         "Columns ignored: score_a, score_b.",
         "Groups: prompt_id.",
     ):
         assert line in text.splitlines()
-    assert result_json(anchor)["inputs"] == {
+    assert result_json(anchor)["summary"]["inputs"] == {
         "features": ["length", "markdown"],
         "ignored": ["score_a", "score_b"],
         "groups": "prompt_id",
         "weights": None,
         "counted": False,
+        "n_groups": 1157,
     }
 
 

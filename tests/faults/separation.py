@@ -47,8 +47,11 @@ def unbeaten(anchor):
 
 def _unbeaten(anchor):
     infinite(FIRST)(anchor)
-    # Far out, its rows say nothing of the others: the answer is as without it.
-    assert anchor.leaderboard().index[0] == FIRST
+    # Far out, its rows say nothing of the others: the answer is as without it. How
+    # far, no row says: it stands last, and its score first.
+    board = anchor.leaderboard()
+    assert board.index[-1] == FIRST and board["score"].idxmax() == FIRST
+    assert not board.loc[FIRST, "determined"]
     rest = fit(
         wins(keep_rows(~meets(FIRST)), FIRST, HUMAN[~meets(FIRST)]),
         historical_fit="two-step",

@@ -70,6 +70,7 @@ def test_layout_keeps_odd_names_readable(width):
             "rank_low": [1, 1, 1, 1],
             "rank_high": [1, 4, 4, 4],
             "is_new": [False, True, False, False],
+            "determined": [True, True, True, False],
             "n_human": [10, 0, 10, 10],
             "n_judge": [10, 10, 10, 0],
         },

@@ -1,0 +1,177 @@
+"""The summary of a run in words, in the lines below a leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from skanchor._text import printable
+from skanchor.reports.summary import ItemEffects, RunSummary
+
+__all__ = ["again_lines", "summary_lines", "used_lines"]
+
+_LISTED = 10
+"""Judges and new models that are listed one by one."""
+
+_TREATED = {
+    "none": "left out",
+    "random": "taken into account",
+    "conservative": "taken into account, cautiously",
+    "given": "taken into account, with the covariance given",
+}
+
+
+def summary_lines(
+    summary: RunSummary, words: Callable[[Warning], str] = str
+) -> list[str]:
+    """Say in lines what a run was.
+
+    Parameters
+    ----------
+    summary : RunSummary
+        What :func:`skanchor.reports.summarize` gives.
+    words : callable, default=str
+        What puts a warning in words.
+
+    Returns
+    -------
+    list of str
+        Warnings come last but for what is needed to run it again.
+    """
+    lines = [
+        _rows(summary),
+        *str(summary.inputs).splitlines(),
+        *_judges(summary),
+        *_item_effects(summary),
+        *_position_effects(summary),
+        *_warnings(summary, words),
+        *_again(summary),
+    ]
+    return [printable(line) for line in lines]
+
+
+def used_lines(summary: RunSummary) -> list[str]:
+    """Say what went in and what was decided, without judges and warnings.
+
+    Parameters
+    ----------
+    summary : RunSummary
+        What :func:`skanchor.reports.summarize` gives.
+
+    Returns
+    -------
+    list of str
+    """
+    lines = [_rows(summary), *str(summary.inputs).splitlines()]
+    lines += [*_item_effects(summary), *_position_effects(summary)]
+    return [printable(line) for line in lines]
+
+
+def again_lines(summary: RunSummary) -> list[str]:
+    """Say what is needed to get the same again.
+
+    Parameters
+    ----------
+    summary : RunSummary
+        What :func:`skanchor.reports.summarize` gives.
+
+    Returns
+    -------
+    list of str
+    """
+    return [printable(line) for line in _again(summary)]
+
+
+def _rows(summary: RunSummary) -> str:
+    names = {
+        "human": "human votes",
+        "judge": "verdicts of judges",
+        "historical": "verdicts on historical models",
+        "arrival": "verdicts on new models",
+        "unused": "not used",
+    }
+    parts = [
+        f"{n} {names[kind]}" for kind, n in summary.rows.items() if n or kind == "human"
+    ]
+    text = f"Rows: {', '.join(parts)}"
+    if summary.n_groups is not None:
+        text += f"; {summary.n_groups} groups"
+    return f"{text}."
+
+
+def _judges(summary: RunSummary) -> Iterator[str]:
+    table = summary.judges
+    if table.empty:
+        return
+    yield f"Judges: {len(table)}."
+    for judge, row in table.head(_LISTED).iterrows():
+        share = row["ties"] / row["rows"] if row["rows"] else 0.0
+        yield (
+            f"  {judge}: {row['rows']} rows, {share:.0%} ties, sensitivity "
+            f"{row['sensitivity']:.2f}."
+        )
+    if len(table) > _LISTED:
+        yield f"  and {len(table) - _LISTED} more."
+
+
+def _item_effects(summary: RunSummary) -> Iterator[str]:
+    items = summary.item_effects
+    if items is None:
+        return
+    p = "" if np.isnan(items.p_value) else f" (p = {items.p_value:.2g})"
+    reason = items.reason if items.reason.startswith("as ") else f"as {items.reason}"
+    yield f"Item effects: {_TREATED[items.reported]}, {reason}{p}."
+    for name, table in items.others.items():
+        yield f"  {_other(name, items)}, the {100 * summary.level:.6g} % intervals are:"
+        for model, row in table.head(_LISTED).iterrows():
+            yield f"  {model}: [{row['low']:.3f}, {row['high']:.3f}] logits."
+        if len(table) > _LISTED:
+            yield f"  and {len(table) - _LISTED} more."
+
+
+def _other(name: str, items: ItemEffects) -> str:
+    words = _TREATED[name]
+    return words[0].upper() + words[1:]
+
+
+def _position_effects(summary: RunSummary) -> Iterator[str]:
+    table = summary.judges
+    if table.empty:
+        return
+    on = table["has_position_effect"].astype(bool)
+    if not on.any():
+        yield "Position effects: off."
+        return
+    found = [
+        f"{judge} {effect:+.2f}" for judge, effect in
+        table.loc[on, "position_effect"].head(_LISTED).items()
+    ]  # fmt: skip
+    more = f" and {on.sum() - _LISTED} more" if on.sum() > _LISTED else ""
+    off = table.index[~on].astype(str)[:_LISTED].tolist()
+    text = f"Position effects: on, in judge logits {', '.join(found)}{more}"
+    yield f"{text}; off for {', '.join(off)}." if off else f"{text}."
+
+
+def _warnings(summary: RunSummary, words: Callable[[Warning], str]) -> Iterator[str]:
+    if not summary.warnings:
+        yield "Warnings: none."
+        return
+    yield f"Warnings: {len(summary.warnings)}."
+    for warning in summary.warnings:
+        yield f"  - {' '.join(words(warning).split())}"
+
+
+def _again(summary: RunSummary) -> Iterator[str]:
+    """Settings, versions and data, as far as they are known."""
+    if summary.settings:
+        given = [
+            f"{name}={value}"
+            for name, value in summary.settings.items()
+            if value != summary.defaults.get(name)
+        ]
+        yield f"Settings: {', '.join(given) or 'all defaults'}."
+    found = [f"{name} {number}" for name, number in summary.versions.items()]
+    yield f"Versions: {', '.join(found)}."
+    if summary.input_hash is not None:
+        yield f"Input: SHA-256 {summary.input_hash[:16]}..."

@@ -1,0 +1,192 @@
+"""The summary of a run: one place for each fact, in words and as plain data."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor.baselines import JointBTL
+from skanchor.datasets import load_demo
+from skanchor.exceptions import DataWarning, DiagnosticWarning
+from skanchor.reports import (
+    SCHEMA_VERSION,
+    leaderboard_text,
+    render,
+    result_json,
+    summarize,
+    summary_lines,
+)
+from skanchor.results import Scale
+
+PAGE = Path(__file__).parents[2] / "docs" / "json.md"
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0).fit(X, y, groups="prompt_id")
+
+
+def test_every_fact_has_its_place(anchor):
+    summary = summarize(anchor)
+    assert summary.method == "AnchorPipeline" and summary.warnings == ()
+    assert summary.rows == {
+        "human": 1100, "historical": 2200, "arrival": 700, "unused": 0,
+    }  # fmt: skip
+    assert summary.models["new"] == ["ivory-lynx", "jade-finch"]
+    assert len(summary.models["historical"]) == 8
+    assert summary.models["undetermined"] == []
+    assert summary.inputs == anchor.result_.inputs
+    assert summary.n_groups == 1157
+    pd.testing.assert_frame_equal(summary.judges, anchor.summary())
+    assert summary.judges["has_position_effect"].all()
+    items = summary.item_effects
+    assert items.reported == anchor.item_effects_ == "none"
+    assert items.p_value == anchor.result_.diagnostics.item_p
+    other = anchor.results_["random"].conf_int()
+    pd.testing.assert_frame_equal(items.others["random"], other)
+    assert summary.settings["cv"] == 2 and summary.defaults["cv"] == 10
+    assert summary.seed == 0 and "numpy" in summary.versions
+    assert re.fullmatch("[0-9a-f]{64}", summary.input_hash)
+
+
+def test_lines_say_it_all(anchor):
+    text = "\n".join(summary_lines(summarize(anchor, 0.9)))
+    for said in (
+        "Rows: 1100 human votes, 2200 verdicts on historical models, 700 verdicts on "
+        "new models; 1157 groups.",
+        "Features: length, markdown.",
+        "Judges: 3.",
+        "judge-alpha: 937 rows, 17% ties, sensitivity 1.26.",
+        "Item effects: left out, as a test does not see them (p = 0.",
+        "Taken into account, the 90 % intervals are:",
+        "Position effects: on, in judge logits judge-alpha -0.19",
+        "Warnings: none.",
+        "Settings: cv=2, random_state=0.",
+        "Input: SHA-256 ",
+    ):
+        assert said in text
+    quick = summarize(anchor, other_intervals=False)
+    assert quick.item_effects.others == {}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("none", "left out, as asked"),
+        ("random", "taken into account, as asked"),
+        (0.05 * np.eye(3), "with the covariance given, as asked"),
+    ],
+)
+def test_item_effects_as_asked(asked, said):
+    X, y = load_demo(return_X_y=True)
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=asked).fit(X, y)
+    summary = summarize(anchor)
+    assert summary.item_effects.others == {}
+    assert said in "\n".join(summary_lines(summary))
+
+
+def test_why_item_effects_are_taken_or_not():
+    X, y = load_demo(return_X_y=True)
+    few = (X["judge"].isin(["human", "judge-alpha"])).to_numpy()
+    position = JudgeCalibrator(position_effect=False)
+    anchor = AnchorPipeline(calibrator=position, cv=2, random_state=0)
+    anchor.fit(X[few], y[few])
+    summary = summarize(anchor)
+    text = "\n".join(summary_lines(summary))
+    assert "Item effects: taken into account, as so few judges do not show" in text
+    assert "Left out, the 95 % intervals are:" in text
+    assert "Position effects: off." in text
+    assert "calibrator=JudgeCalibrator(position_effect=False)" in text
+
+
+def test_warnings_stand_in_one_place(anchor):
+    X, y = load_demo(return_X_y=True)
+    odd = X.assign(score_a=1.0, score_b=2.0)
+    with pytest.warns(DataWarning, match="left out"):
+        fitted = AnchorPipeline(cv=2, random_state=0).fit(odd, y)
+    assert [type(w) for w in fitted.warnings_] == [DataWarning]
+    earlier = DataWarning("2 rows hold no verdict.")
+    said = summarize(fitted, earlier=[earlier, *fitted.warnings_]).warnings
+    assert said == (earlier, *fitted.warnings_)
+    text = "\n".join(summary_lines(summarize(fitted), words=lambda _: "in other words"))
+    assert "Warnings: 1.\n  - in other words\n" in text
+
+
+def test_each_threshold_is_a_warning_of_its_own(anchor):
+    diagnostics = anchor.result_.diagnostics
+    judges = diagnostics.judges.assign(sensitivity_z=1.0)
+    object.__setattr__(diagnostics, "judges", judges)
+    try:
+        found = summarize(anchor, other_intervals=False).warnings
+    finally:
+        kept = judges.assign(sensitivity_z=5.0)
+        object.__setattr__(diagnostics, "judges", kept)
+    assert [type(w) for w in found] == [DiagnosticWarning] * 3
+    assert "judge-beta" in str(found[1])
+
+
+def test_the_hash_is_that_of_the_rows(anchor):
+    X, y = load_demo(return_X_y=True)
+
+    def hash_of(X, y):
+        return AnchorPipeline(cv=2, random_state=1).fit(X, y).input_hash_
+
+    first = hash_of(X, y)
+    assert first == hash_of(X.copy(), y.to_numpy())
+    assert first != anchor.input_hash_  # which has groups
+    assert first != hash_of(X.iloc[::-1], y.iloc[::-1])
+
+
+def test_other_methods_tell_what_they_know():
+    X, y = load_demo(return_X_y=True)
+    baseline = JointBTL().fit(X, y)
+    summary = summarize(baseline)
+    assert summary.method == "JointBTL" and summary.item_effects is None
+    assert summary.rows == {"human": 1100, "judge": 2900}
+    text = "\n".join(summary_lines(summary))
+    assert "Judges" not in text and "Settings: all defaults." in text
+    alone = summarize(baseline.result_)
+    assert alone.settings == {} and alone.method == "RankingResult"
+    json.dumps(summary.to_dict(), default=float)
+
+
+def test_json_is_what_the_page_says(anchor):
+    result = result_json(anchor, scale="elo", anchor={"amber-otter": 1000})
+    json.dumps(result, allow_nan=False)
+    assert result["schema_version"] == SCHEMA_VERSION
+    assert result["scale"]["anchor"] == "amber-otter"
+    assert result["models"][0]["score"] == 1000
+    new = result["new_models"][0]
+    row = next(row for row in new["contrasts"] if row["opponent"] == "amber-otter")
+    assert row["difference"] == pytest.approx(new["score"] - 1000)
+    assert row["low"] == pytest.approx(new["low"] - 1000)
+    if not PAGE.exists():
+        pytest.skip("needs the pages")
+    page = PAGE.read_text("utf-8")
+    assert f"version {SCHEMA_VERSION}" in page
+
+    def keys(value):
+        for item in value.values() if isinstance(value, dict) else value:
+            if isinstance(item, (dict, list)):
+                yield from keys(item)
+        if isinstance(value, dict):
+            yield from value
+
+    free = {*anchor.get_params(), *summarize(anchor).versions, "random"}
+    missing = {key for key in keys(result) if f"`{key}`" not in page} - free
+    assert not missing
+
+
+def test_the_board_tells_scale_and_undetermined_models(anchor):
+    board = anchor.leaderboard(scale="elo")
+    board.loc["hazel-newt", "determined"] = False
+    text = render(leaderboard_text(board, scale=Scale.of("elo")))
+    assert "Scores are Elo points, mean 1000 over the historical models." in text
+    assert "?" in text.split("hazel-newt")[0].splitlines()[-1]
+    assert "the data do not determine the score" in text
+    assert re.search(r"amber-otter\s+11\d\d\.\d ", text)
