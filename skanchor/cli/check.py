@@ -141,8 +141,8 @@ CHECK = Command(
     help="see whether the intervals hold on this table",
     description="Let each model that people have voted on play the new one: hide its "
     "votes, place it by the judges alone, and compare with what the votes say. A "
-    "verdict tells whether the intervals hold on this table. It takes as long as ranking once "
-    "for each model.",
+    "verdict tells whether the intervals hold on this table. It takes as long as "
+    "ranking once for each model.",
     examples=(
         ("before you believe an interval", "skanchor check battles.csv"),
         (

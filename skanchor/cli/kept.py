@@ -132,8 +132,8 @@ def _open(path: str | None, key: str) -> Kept:
         raise BadInputError(f"--resume {path}: not a file of kept work; name another")
     if found.get("key") != key:
         raise BadInputError(
-            f"--resume {path}: kept by a run on other rows or with other settings; name "
-            "another file, or delete it"
+            f"--resume {path}: kept by a run on other rows or with other settings; "
+            "name another file, or delete it"
         )
     for line in lines:
         part = _read(line)

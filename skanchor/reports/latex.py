@@ -106,8 +106,9 @@ def latex_table(table: Table, environment: str = "tabular") -> str:
 
 
 def _row(cells: list[str]) -> str:
-    # An empty group keeps a bracket in the next line from being an argument of \\.
-    return " & ".join(cells) + r" \\{}"
+    # An empty group keeps a bracket from being an argument of the \\ before it.
+    guard = "{}" if cells[0].startswith(("[", "*")) else ""
+    return guard + " & ".join(cells) + r" \\"
 
 
 def _set(block: Block) -> Iterator[str]:

@@ -248,8 +248,14 @@ def _judge_cell(row: Any, name: str) -> Cell:
 
 
 def _settings(facts: RunSummary, command: str | None) -> Section:
-    lines = [line.strip() for line in used_lines(facts) + again_lines(facts)]
-    blocks: list[Block] = [Points([(line, "") for line in lines])]
+    said: list[str] = []
+    for line in used_lines(facts) + again_lines(facts):
+        if line.startswith(" "):
+            # A list below a line goes on in it.
+            said[-1] += f" {line.strip()}"
+        else:
+            said.append(line)
+    blocks: list[Block] = [Points([(line, "") for line in said])]
     if command is not None:
         blocks.append(Code(command))
     return Section("settings", "What was used, and how to get this again", blocks)

@@ -152,7 +152,8 @@ def test_names_are_text_in_latex():
     # No special letter stands unescaped, but for those that this package writes.
     known = re.sub(r"\$-\$|\$\\infty\$", "", body)
     assert not re.search(r"(?<!\\)[$#_~^]", known)
-    rows = [line for line in body.splitlines() if line.endswith(r"\\{}")]
+    rows = [line for line in body.splitlines() if line.endswith(r" \\")]
+    assert len(rows) == 1 + len(NASTY) + 3 * len(NASTY)
     for row in rows:
         assert len(re.findall(r"(?<!\\)&", row)) in (6, 8)
 
