@@ -1,9 +1,9 @@
-"""How well a method places models whose human ranking is known."""
+"""How well a method places models, and predicts rows, whose answer is known."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,20 +15,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import label_list
+from skanchor.comparisons import decide_roles, label_list
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
     DiagnosticWarning,
     located,
 )
-from skanchor.folds import run_plan
+from skanchor.folds import SourceKFold, stream_plan
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Sample, counts_rows, warn_of_counts
 from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["leave_one_model_out"]
+__all__ = ["leave_one_model_out", "models_left_out", "predict_left_out"]
 
 
 def leave_one_model_out(
@@ -122,6 +122,55 @@ def leave_one_model_out(
     >>> bool(abs(table.score - table.true_score).iloc[0] < 0.5)
     True
     """
+    done = dict(
+        models_left_out(
+            estimator,
+            X,
+            y,
+            sample_weight=sample_weight,
+            groups=groups,
+            weights=weights,
+            models=models,
+            level=level,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+    )
+    return pd.DataFrame(list(done.values()), index=pd.Index(list(done), name="model"))
+
+
+def models_left_out(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    weights: str | None = None,
+    models: Sequence[Any] | None = None,
+    without: Collection[Any] = (),
+    level: float = 0.95,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the rows of :func:`leave_one_model_out` as they come.
+
+    So that what is finished is not lost where the rest is given up.
+
+    Parameters
+    ----------
+    estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
+        As in :func:`leave_one_model_out`.
+    without : collection of labels, default=()
+        Models that need not be left out, because that has been done.
+
+    Yields
+    ------
+    model : label
+        The one left out.
+    row : dict
+        Its row of the table.
+    """
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
         counted = counts_rows(estimator) if weights is None else weights == "frequency"
@@ -142,11 +191,12 @@ def leave_one_model_out(
     with_votes = np.append([m in known for m in battles.models.tolist()], False)
     rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
     table = X if isinstance(estimator, Pipeline) else None
+    models = [model for model in models if model not in without]
     jobs = [(estimator, table, sample, rows, model, human, level) for model in models]
-    done = run_plan(
+    done = stream_plan(
         _place, jobs, n_jobs=n_jobs, verbose=verbose, description="models left out"
     )
-    return pd.DataFrame(done, index=pd.Index(models, name="model"))
+    yield from zip(models, done, strict=True)
 
 
 def _place(
@@ -287,3 +337,95 @@ def _centred_error(human: BTLRegressor, model: Any) -> float:
     contrast = np.full(size, -1.0 / (size - 1))
     contrast[place] = 1.0
     return float(np.sqrt(contrast @ human.covariance_ @ contrast))
+
+
+def predict_left_out(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+    n_splits: int = 5,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> pd.DataFrame:
+    """Predict each row by a fit to the rows of other folds.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Anything with ``fit`` and ``win_probability``.
+    X : battles table or Comparisons
+        One row per comparison.
+    y : array-like of shape (n_rows,)
+        Outcomes.
+    sample_weight : array-like of shape (n_rows,), optional
+        Row weights.
+    groups : array-like of shape (n_rows,) or str, optional
+        Groups of dependent rows, or the column that holds them.
+    n_splits : int, default=5
+        Folds by source, as of `SourceKFold`.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    n_jobs : int, optional
+        Folds in parallel, as in joblib.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+
+    Returns
+    -------
+    DataFrame
+        By row number, for the rows that can be used: ``judge`` (None for people),
+        ``probability`` that the first model is preferred, ``outcome`` in [0, 1] and
+        ``weight``.
+
+    Examples
+    --------
+    >>> from skanchor.baselines import JointBTL
+    >>> from skanchor.evaluation import predict_left_out
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> rows = predict_left_out(JointBTL(), data.X, data.y, random_state=0)
+    >>> len(rows) == len(data.X)
+    True
+    """
+    with WarningLog() as log:
+        sample = Sample.admit(X, y, sample_weight, groups)
+    log.issue()
+    new_models = estimator.get_params().get("new_models")
+    if new_models is None:
+        # Decided by all rows: a fold must not take an old model for a new one.
+        roles = decide_roles(sample.X, sample.weight, None)
+        new_models = roles.models[roles.is_new].tolist()
+        if "new_models" in estimator.get_params():
+            estimator = clone(estimator).set_params(new_models=new_models)
+    folds = SourceKFold(n_splits, new_models=new_models, random_state=random_state)
+    fold = folds.assign_folds(sample.X, sample.groups)
+    jobs = [(estimator, sample, fold == k) for k in range(n_splits)]
+    done = stream_plan(_predict, jobs, n_jobs=n_jobs, verbose=verbose)
+    return pd.concat(done).sort_index()
+
+
+def _predict(estimator: Any, sample: Sample, test: NDArray[np.bool_]) -> pd.DataFrame:
+    train, at = sample[np.flatnonzero(~test)], np.flatnonzero(test & sample.counts)
+    extra: dict[str, Any] = {"sample_weight": train.weight}
+    if train.groups is not None:
+        extra["groups"] = train.groups
+    with warnings.catch_warnings():
+        # No interval is asked for here.
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        fitted = clone(estimator).fit(train.X.as_preferences(), train.y, **extra)
+    rows = sample[at]
+    X = rows.X
+    names = np.append(X.judges.astype(object), [None])
+    return pd.DataFrame(
+        {
+            "judge": names[np.where(X.judge >= 0, X.judge, len(X.judges))],
+            "probability": fitted.win_probability(X.as_preferences()),
+            "outcome": rows.y,
+            "weight": rows.weight,
+        },
+        index=at,
+    )

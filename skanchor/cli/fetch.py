@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.command import BadInputError, Command
-from skanchor.cli.output import add_force, check_file
+from skanchor.cli.output import add_file, add_force, check_file, check_suffix
 from skanchor.cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
@@ -23,10 +23,9 @@ _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", choices=_NAMES, metavar="NAME", help=", ".join(_NAMES))
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help=f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
+    add_file(
+        parser,
+        f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
         "without it only say what they are",
     )
     add_force(parser)
@@ -71,11 +70,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.output is None:
         check_stdout()
         return
-    path = Path(options.output)
-    if path.suffix.lower() not in _SUFFIXES:
-        raise BadInputError(
-            f"--output {path}: unknown format; known are {', '.join(_SUFFIXES)}"
-        )
+    check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
     check_file(options)
 
 
@@ -95,6 +90,10 @@ FETCH = Command(
     description="Fetch votes of people and verdicts of LLM judges that others have "
     "published, once; files are checked by their hashes. Without a network set "
     "SKANCHOR_DATA_MIRROR to a folder that holds them.",
+    examples=(
+        ("say what a set is", "skanchor fetch mt_bench"),
+        ("get it, and rank it", "skanchor fetch llmfao -o llmfao.csv"),
+    ),
     add_arguments=_add_arguments,
     run=_fetch,
 )

@@ -3,109 +3,182 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.command import BadInputError
-from skanchor.cli.layout import layout_of
 from skanchor.cli.streams import check_stdout, print_result
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.anchor import AnchorPipeline
-    from skanchor.reports import RunSummary
+    from skanchor.reports import Table
 
-__all__ = ["add_force", "add_output", "check_file", "check_output", "deliver"]
+__all__ = [
+    "Forms",
+    "add_file",
+    "add_force",
+    "add_output",
+    "check_file",
+    "check_output",
+    "check_suffix",
+    "deliver",
+    "goes_to_file",
+    "write",
+]
 
 # What is written under a suffix.
 _OUTPUTS = {
     "": "text",
     ".txt": "text",
     ".json": "json",
-    ".csv": "table",
-    ".tsv": "table",
-    ".parquet": "table",
+    ".csv": "data",
+    ".tsv": "data",
+    ".parquet": "data",
+    ".xlsx": "data",
+    ".md": "markdown",
+    ".tex": "latex",
 }
+_KNOWN = (
+    ".json, .csv, .tsv, .parquet, .xlsx, .md, .tex and .txt (text, as without a suffix)"
+)
 
 
+# ---------------------------------------------------------------------------- flags
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the flags to a parser."""
+    """Add the flags of a result that has many forms."""
     parser.add_argument(
         "--json", action="store_true", help="print JSON with all that is known"
     )
-    parser.add_argument(
-        "--output",
-        metavar="FILE",
-        help="write to FILE, not to the screen: JSON where FILE ends in .json, the "
-        "leaderboard as a table in .csv, .tsv or .parquet, text in .txt or no suffix",
+    add_file(
+        parser,
+        "write to FILE, not to the screen: JSON where FILE ends in .json, the table "
+        "in .csv, .tsv, .parquet, .xlsx, .md (Markdown) or .tex (LaTeX), text in .txt "
+        "or no suffix",
     )
     add_force(parser)
+
+
+def add_file(parser: argparse.ArgumentParser, says: str) -> None:
+    """Add the flag that names the file to write."""
+    parser.add_argument("-o", "--output", metavar="FILE", help=says)
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
     """Add the flag without which a file that exists is not written over."""
     parser.add_argument(
-        "--force", action="store_true", help="let --output write over a file"
+        "--force", action="store_true", help="write over a file that exists"
     )
 
 
+# --------------------------------------------------------------------------- checks
 def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
     """Refuse a file that could not be written once the work is done, or is read."""
-    if options.output is None:
+    if not goes_to_file(options):
         check_stdout()
         return
-    suffix = _suffix(options)
-    if suffix not in _OUTPUTS:
-        raise BadInputError(
-            f"--output {options.output}: unknown format; known are .json, .csv, "
-            ".tsv, .parquet and .txt (text, as without a suffix)"
-        )
+    suffix = check_suffix(options.output, _OUTPUTS, _KNOWN)
     if options.json and suffix not in (".json", ""):
         raise BadInputError(
             f"--json does not go with --output {options.output}; drop one, or "
             "choose a name that ends in .json"
         )
-    for path in inputs:
-        if os.path.exists(path) and os.path.exists(options.output):
-            if os.path.samefile(path, options.output):
-                raise BadInputError(
-                    f"--output {options.output} is a file of battles that is read"
-                )
-    check_file(options)
+    if suffix == ".xlsx":
+        from importlib.util import find_spec
+
+        if find_spec("openpyxl") is None:
+            raise BadInputError(
+                f"--output {options.output}: writing .xlsx needs openpyxl (pip install "
+                "'skanchor[excel]'); .csv needs nothing"
+            )
+    check_file(options, inputs=inputs)
 
 
-def check_file(options: argparse.Namespace) -> None:
-    """Refuse a file that could not be written, or exists, without ``--force``."""
+def check_suffix(path: str, known: Iterable[str], told: str) -> str:
+    """Refuse a file whose suffix says nothing; give the suffix."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise BadInputError(f"--output {path}: unknown format; known are {told}")
+    return suffix
+
+
+def check_file(
+    options: argparse.Namespace, flag: str = "output", inputs: Sequence[str] = ()
+) -> None:
+    """Refuse a file that is read, cannot be written, or exists (but for --force)."""
     from skanchor.io.atomic import check_writable
 
-    path = Path(options.output)
+    given = getattr(options, flag)
+    path = Path(given)
+    for each in inputs:
+        if os.path.exists(each) and path.exists() and os.path.samefile(each, path):
+            raise BadInputError(f"--{flag} {given} is a file of battles that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")
     try:
-        check_writable(options.output, overwrite=options.force)
+        check_writable(given, overwrite=options.force)
     except FileExistsError:
-        raise BadInputError(
-            f"{options.output}: exists; write over it with --force"
-        ) from None
+        raise BadInputError(f"{given}: exists; write over it with --force") from None
 
 
-def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
-    """Print the result, or write it where ``--output`` says."""
+def goes_to_file(options: argparse.Namespace) -> bool:
+    """Whether there is a file to write; ``-`` is standard output."""
+    return options.output not in (None, "-")
+
+
+# ------------------------------------------------------------------------------ use
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """A result in every form that it may be asked for; each is made when it is.
+
+    Attributes
+    ----------
+    text : callable
+        What rich can print.
+    record : callable
+        A dict fit for strict JSON.
+    frame : callable
+        The numbers as a DataFrame whose index names the rows.
+    table : callable
+        The same as a `Table` of `skanchor.reports`, to be set.
+    """
+
+    text: Callable[[], Any]
+    record: Callable[[], dict[str, Any]]
+    frame: Callable[[], pd.DataFrame]
+    table: Callable[[], Table]
+
+
+def deliver(forms: Forms, options: argparse.Namespace) -> None:
+    """Print a result, or write it where ``--output`` says."""
+    suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
+    kind = "json" if options.json else _OUTPUTS[suffix]
     content: str | bytes
-    kind = "json" if options.json else _OUTPUTS[_suffix(options)]
-    if kind == "table":
-        board = pipeline.leaderboard(options.level, **layout_of(options))
-        content = _table(board, _suffix(options))
-    else:
-        from skanchor.reports import summarize
+    if kind == "json":
+        content = json.dumps(forms.record(), indent=2, allow_nan=False) + "\n"
+    elif kind == "data":
+        content = _data(forms.frame(), suffix)
+    elif kind == "markdown":
+        from skanchor.reports import markdown_table
 
-        summary = summarize(pipeline, options.level, earlier=options.warned)
-        content = (_json if kind == "json" else _text)(pipeline, summary, options)
-    if options.output is not None:
+        content = f"{markdown_table(forms.table())}\n"
+    elif kind == "latex":
+        from skanchor.reports import latex_table
+
+        content = f"{latex_table(forms.table())}\n"
+    else:
+        content = _text(forms.text(), to_file=goes_to_file(options))
+    write(content, options)
+
+
+def write(content: str | bytes, options: argparse.Namespace) -> None:
+    """Print what a command has made, or write it where ``--output`` says."""
+    if goes_to_file(options):
         from skanchor.io import write_atomically
 
         write_atomically(options.output, content, overwrite=options.force)
@@ -114,44 +187,22 @@ def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
         print_result(content)
 
 
-def _json(
-    pipeline: AnchorPipeline, summary: RunSummary, options: argparse.Namespace
-) -> str:
-    import json
+def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
+    from skanchor.io.spreadsheet import separated, workbook
 
-    from skanchor.cli.wording import worded
-    from skanchor.reports import result_json
-
-    result = result_json(pipeline, options.level, summary, worded, **layout_of(options))
-    return json.dumps(result, indent=2, allow_nan=False) + "\n"
-
-
-def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
-    from skanchor.io.spreadsheet import separated
-
-    board = board.rename_axis("model").reset_index()
+    frame = frame.reset_index(names=frame.index.name or "model")
     if suffix == ".parquet":
-        return board.to_parquet(index=False)
-    return separated(board, "\t" if suffix == ".tsv" else ",")
+        return frame.to_parquet(index=False)
+    if suffix == ".xlsx":
+        return workbook(frame)
+    return separated(frame, "\t" if suffix == ".tsv" else ",")
 
 
-def _text(
-    pipeline: AnchorPipeline, summary: RunSummary, options: argparse.Namespace
-) -> str:
-    from skanchor.cli.wording import worded
-    from skanchor.reports import leaderboard_text, render
-    from skanchor.results import Scale
+def _text(shown: Any, to_file: bool) -> str:
+    from skanchor.reports import render
 
-    layout = layout_of(options)
-    board = pipeline.leaderboard(options.level, **layout)
-    scale = Scale.of(layout["scale"], layout["anchor"])
-    text = leaderboard_text(board, options.level, summary, scale, worded)
-    if options.output is not None or not sys.stdout.isatty():
-        return render(text)
+    if to_file or not sys.stdout.isatty():
+        return render(shown)
     from rich.console import Console
 
-    return render(text, width=Console().width, terminal=True)
-
-
-def _suffix(options: argparse.Namespace) -> str:
-    return Path(options.output).suffix.lower() if options.output is not None else ""
+    return render(shown, width=Console().width, terminal=True)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import warnings
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn
 
-from skanchor.cli.command import BadInputError, Parser
+from skanchor.cli.check import CHECK
+from skanchor.cli.command import BadInputError, Parser, examples_text, wrapped
+from skanchor.cli.compare import COMPARE
+from skanchor.cli.completion import COMPLETION
+from skanchor.cli.evaluate import EVALUATE
 from skanchor.cli.fetch import FETCH
 from skanchor.cli.rank import RANK
+from skanchor.cli.report import REPORT
 from skanchor.cli.signals import exit_code, raised_as_interrupts
 from skanchor.cli.streams import (
     drop_stdout,
@@ -20,10 +26,19 @@ from skanchor.cli.streams import (
     show_own_warnings,
 )
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = (RANK, FETCH)
+COMMANDS = (RANK, REPORT, CHECK, EVALUATE, COMPARE, FETCH, COMPLETION)
 """Every command."""
+
+_FIRST_STEPS = (
+    ("see what comes out, on a bundled table", "skanchor rank --demo"),
+    ("rank your own, and write a page to hand on",
+     "skanchor rank battles.csv --report report.html"),
+    ("before you believe an interval", "skanchor check battles.csv"),
+    ("all flags of a command, with examples", "skanchor rank --help"),
+)  # fmt: skip
+_EXIT_CODE = "Exit code: 0 on success, 2 with a one-line cause on bad input."
 
 _BAD_INPUT = 2
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
@@ -40,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
     except KeyboardInterrupt as interrupt:
-        print_line("interrupted")
+        # What was finished, and how to go on, is a note of the interrupt.
+        print_line("; ".join(["interrupted", *getattr(interrupt, "__notes__", [])]))
         return exit_code(interrupt)
     except BrokenPipeError:
         drop_stdout()
@@ -50,7 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: Sequence[str] | None) -> str | None:
     """Run a command; say what is wrong with its input, if anything is."""
     try:
-        options = _parser().parse_args(argv)
+        typed = list(sys.argv[1:] if argv is None else argv)
+        if not typed:
+            # Someone who does not know what to type is told.
+            print_result(make_parser().format_help())
+            return None
+        options = make_parser().parse_args(typed)
+        options.typed = typed
         with warnings.catch_warnings():
             options.warned = show_own_warnings()
             options.run(options)
@@ -79,10 +101,15 @@ def _run(argv: Sequence[str] | None) -> str | None:
     return None
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of all commands."""
     parser = Parser(
         prog="skanchor",
-        description="Rank new language models on the human scale from LLM judges.",
+        description=wrapped(
+            "Rank new language models on the human scale from LLM judges."
+        ),
+        epilog=examples_text(_FIRST_STEPS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -90,8 +117,9 @@ def _parser() -> argparse.ArgumentParser:
         own = commands.add_parser(
             command.name,
             help=command.help,
-            description=command.description,
-            epilog="Exit code: 0 on success, 2 with a one-line cause on bad input.",
+            description=wrapped(command.description),
+            epilog=f"{examples_text(command.examples)}\n\n{_EXIT_CODE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(own)
         own.set_defaults(run=command.run)

@@ -9,22 +9,26 @@ from skanchor.diagnostics._item_check import (
     item_effects_check,
     score_test,
 )
+from skanchor.diagnostics._judge_errors import JudgeErrors, partial_effects
 from skanchor.diagnostics._judges import judge_table
-from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._report import KINDS, Diagnostics
 from skanchor.diagnostics._style import style_shares, style_table
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
     "DETECTED",
+    "KINDS",
     "ArrivalCheck",
     "Diagnostics",
     "ItemCheck",
+    "JudgeErrors",
     "ModelSums",
     "check_arrivals",
     "diagnose",
     "historical_table",
     "item_effects_check",
     "judge_table",
+    "partial_effects",
     "score_test",
     "style_shares",
     "style_table",

@@ -13,7 +13,25 @@ from skanchor.diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["Diagnostics"]
+__all__ = ["KINDS", "Diagnostics"]
+
+KINDS = (
+    "item effects",
+    "scale",
+    "weak judge",
+    "few votes",
+    "information",
+    "overlap",
+    "influence",
+    "correction",
+    "beyond",
+    "self-judged",
+    "change",
+    "curved scale",
+    "ties",
+    "disagreement",
+)
+"""What a finding may be about."""
 
 OVERLOOKED = 0.01
 """P-value of the item-effects check below which intervals that leave item effects out
@@ -150,13 +168,37 @@ class Diagnostics:
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""
-        return [*self._about_item_effects(), *self._about_scale(),
-                *self._about_judges(),
-                *self._about_thin_models(),
-                *self._about_information(), *self._about_overlap(),
-                *self._about_new_models(), *self._about_changes(),
-                *self._about_curvature(), *self._about_ties(),
-                *self.disagreements()]  # fmt: skip
+        return [said for _, said in self.findings()]
+
+    def findings(self) -> list[tuple[str, str]]:
+        """Say which thresholds are crossed, and of which kind each is.
+
+        Returns
+        -------
+        list of (str, str)
+            A member of `KINDS`, and what `messages` says.
+        """
+        said = (
+            self._about_item_effects(),
+            self._about_scale(),
+            self._about_judges(),
+            self._about_thin_models(),
+            self._about_information(),
+            self._about_overlap(),
+            self._about_influence(),
+            self._about_corrections(),
+            self._about_outliers(),
+            self._about_self_judgement(),
+            self._about_changes(),
+            self._about_curvature(),
+            self._about_ties(),
+            self.disagreements(),
+        )
+        return [
+            (kind, each)
+            for kind, about in zip(KINDS, said, strict=True)
+            for each in about
+        ]
 
     def _about_item_effects(self) -> Iterator[str]:
         if self.item_p < OVERLOOKED and self.deviations.empty:
@@ -229,31 +271,38 @@ class Diagnostics:
                     f"its historical rows (effective share {share:.1%})."
                 )
 
-    def _about_new_models(self) -> Iterator[str]:
-        for model, row in self.models.iterrows():
-            if row["largest_influence"] > LARGEST_INFLUENCE:
+    def _about_influence(self) -> Iterator[str]:
+        for model, share in self.models["largest_influence"].items():
+            if share > LARGEST_INFLUENCE:
                 yield (
-                    f"One {'group' if self.grouped else 'row'} carries "
-                    f"{row['largest_influence']:.0%} of the variance "
-                    f"of new model {model!r}."
+                    f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
+                    f"the variance of new model {model!r}."
                 )
-            if abs(row["correction_z"]) > CORRECTION:
+
+    def _about_corrections(self) -> Iterator[str]:
+        for model, z in self.models["correction_z"].items():
+            if abs(z) > CORRECTION:
                 yield (
-                    f"The correction moves new model {model!r} by "
-                    f"{row['correction_z']:+.1f} standard errors: the fitted judges do "
-                    "not describe its rows."
+                    f"The correction moves new model {model!r} by {z:+.1f} standard "
+                    "errors: the fitted judges do not describe its rows."
                 )
-            if row["outside_scores"] > BEYOND:
+
+    def _about_outliers(self) -> Iterator[str]:
+        for model, distance in self.models["outside_scores"].items():
+            if distance > BEYOND:
                 yield (
                     f"New model {model!r} lies far beyond the historical scores "
-                    f"({row['outside_scores']:.0%} of their range), where no model "
-                    "shows how judges answer."
+                    f"({distance:.0%} of their range), where no model shows how judges "
+                    "answer."
                 )
-            if row["self_judged"] > 0:
+
+    def _about_self_judgement(self) -> Iterator[str]:
+        for model, share in self.models["self_judged"].items():
+            if share > 0:
                 yield (
-                    f"New model {model!r} gave {row['self_judged']:.0%} of the "
-                    "verdicts on itself: that it may favour its own answers is not in "
-                    "its interval. Leave these rows out where other judges see it."
+                    f"New model {model!r} gave {share:.0%} of the verdicts on itself: "
+                    "that it may favour its own answers is not in its interval. Leave "
+                    "these rows out where other judges see it."
                 )
 
     def _about_changes(self) -> Iterator[str]:

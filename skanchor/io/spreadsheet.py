@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-__all__ = ["separated", "unmarked"]
+__all__ = ["separated", "unmarked", "workbook"]
 
 _FORMULA = r"[=+@\t\r-]"
 _MARKED = "'+[=+\\-@\t\r]"
@@ -49,6 +49,49 @@ def separated(table: pd.DataFrame, separator: str) -> str:
         quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
     )
     return text
+
+
+def workbook(table: pd.DataFrame) -> bytes:
+    """Write a table as an Excel workbook, in which text is text and never a formula.
+
+    Parameters
+    ----------
+    table : DataFrame
+        All of whose data are columns, none its index.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    ImportError
+        If openpyxl is not installed.
+    """
+    from io import BytesIO
+
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("skanchor")
+    sheet.append([str(name) for name in table])
+    for row in table.to_dict("records"):
+        cells = []
+        for value in row.values():
+            cell = WriteOnlyCell(sheet)
+            if isinstance(value, str):
+                cell.value = ILLEGAL_CHARACTERS_RE.sub("\ufffd", value)[:32_767]
+                # What begins with an equals sign was taken for a formula.
+                cell.data_type = "s"
+            elif value == value and abs(value) != float("inf"):
+                cell.value = value.item() if hasattr(value, "item") else value
+            cells.append(cell)
+        sheet.append(cells)
+    file = BytesIO()
+    book.save(file)
+    return file.getvalue()
 
 
 def unmarked(column: pa.ChunkedArray) -> pa.ChunkedArray:

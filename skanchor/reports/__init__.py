@@ -1,22 +1,44 @@
 """Results for people to read and for programs to parse."""
 
+from skanchor.reports.answer import answer
 from skanchor.reports.best import best_note, may_be_best
+from skanchor.reports.document import Document, Table
+from skanchor.reports.html import to_html
+from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText, leaderboard_text
+from skanchor.reports.markdown import markdown_table, to_markdown
 from skanchor.reports.page import render
-from skanchor.reports.records import SCHEMA_VERSION, result_json
+from skanchor.reports.records import SCHEMA_VERSION, plain, result_json
+from skanchor.reports.sections import leaderboard_table, report_document
 from skanchor.reports.summary import ItemEffects, RunSummary, summarize
 from skanchor.reports.summary_text import summary_lines
+from skanchor.reports.tables import table_of, table_text
+from skanchor.reports.verdict import coverage_verdict
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Document",
     "ItemEffects",
     "LeaderboardText",
     "RunSummary",
+    "Table",
+    "answer",
     "best_note",
+    "coverage_verdict",
+    "latex_table",
+    "leaderboard_table",
     "leaderboard_text",
+    "markdown_table",
     "may_be_best",
+    "plain",
     "render",
+    "report_document",
     "result_json",
     "summarize",
     "summary_lines",
+    "table_of",
+    "table_text",
+    "to_html",
+    "to_latex",
+    "to_markdown",
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skanchor.anchor import AnchorPipeline
     from skanchor.reports.summary import RunSummary
 
-__all__ = ["SCHEMA_VERSION", "result_json"]
+__all__ = ["SCHEMA_VERSION", "plain", "result_json"]
 
 SCHEMA_VERSION = 1
 """Goes up whenever a program that reads the JSON must change."""
@@ -57,7 +57,7 @@ def result_json(
     board = pipeline.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
     facts = summarize(pipeline, level) if summary is None else summary
-    result: dict[str, Any] = _plain(
+    result: dict[str, Any] = plain(
         {
             "schema_version": SCHEMA_VERSION,
             "level": level,
@@ -96,12 +96,23 @@ def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
     return table.rename_axis(label).reset_index().to_dict("records")
 
 
-def _plain(value: Any) -> Any:
-    """Turn numpy scalars and non-finite numbers into what JSON has."""
+def plain(value: Any) -> Any:
+    """Turn numpy scalars and non-finite numbers into what JSON has.
+
+    Parameters
+    ----------
+    value : object
+        A number, a text, or a dict or list of such.
+
+    Returns
+    -------
+    object
+        Infinite numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones None.
+    """
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

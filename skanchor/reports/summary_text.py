@@ -10,7 +10,7 @@ from skanchor._text import printable
 from skanchor.reports.best import best_note
 from skanchor.reports.summary import ItemEffects, RunSummary
 
-__all__ = ["summary_lines"]
+__all__ = ["again_lines", "summary_lines", "used_lines"]
 
 _LISTED = 10
 """Judges and new models that are listed one by one."""
@@ -57,6 +57,38 @@ def _best(summary: RunSummary) -> list[str]:
     if summary.best.empty:
         return []
     return best_note(summary.best, summary.level).splitlines()
+
+
+def used_lines(summary: RunSummary) -> list[str]:
+    """Say what went in and what was decided, without judges and warnings.
+
+    Parameters
+    ----------
+    summary : RunSummary
+        What :func:`skanchor.reports.summarize` gives.
+
+    Returns
+    -------
+    list of str
+    """
+    lines = [_rows(summary), *str(summary.inputs).splitlines()]
+    lines += [*_item_effects(summary), *_position_effects(summary)]
+    return [printable(line) for line in lines]
+
+
+def again_lines(summary: RunSummary) -> list[str]:
+    """Say what is needed to get the same again.
+
+    Parameters
+    ----------
+    summary : RunSummary
+        What :func:`skanchor.reports.summarize` gives.
+
+    Returns
+    -------
+    list of str
+    """
+    return [printable(line) for line in _again(summary)]
 
 
 def _rows(summary: RunSummary) -> str:

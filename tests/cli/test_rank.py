@@ -445,7 +445,6 @@ def test_bad_file(run, tmp_path, name):
 
 
 BAD_FLAGS = {
-    "": "COMMAND",
     "rank": "--demo",
     "rank x.csv --demo": "not both",
     "rank --new x.csv": "FILE goes before --new",
@@ -482,12 +481,27 @@ BAD_FLAGS = {
     "rank --demo --columns left=model_a": "left",
     "rank --demo --output /absent/folder/x": "no directory",
     "rank --demo --output .": "directory",
-    "rank --demo --output x.html": ".json, .csv, .tsv, .parquet and .txt",
-    "rank --demo --output x.csv.gz": ".json, .csv, .tsv, .parquet and .txt",
+    "rank --demo --output x.html": ".parquet, .xlsx, .md, .tex and .txt",
+    "rank --demo --output x.csv.gz": ".parquet, .xlsx, .md, .tex and .txt",
     "rank --demo --json --output x.csv": "--json",
     "rank --demo --json --output x.txt": "--json",
     "rank --demo --wrong": "--wrong",
-    "evaluate": "evaluate",
+    "rank --demo --report r.pdf": "a report ends in .html, .md",
+    "rank --demo --report r.md -o r.md": "name the same file",
+    "rank --demo --report /absent/r.html": "no directory",
+    "report --demo --output r.pdf": "a report ends in .html, .md",
+    "report": "give a FILE of battles, or --demo",
+    "check": "give a FILE of battles, or --demo",
+    "check --demo --new ivory-lynx": "--models",
+    "check --demo --no-new": "--models",
+    "check --demo --folds 2 --models nobody": "nobody",
+    "check --demo --resume pyproject.toml": "not a file of kept work",
+    "evaluate --demo --method JointBtl": "did you mean JointBTL?",
+    "compare --demo --methods JointBTL JointBTL": "named twice",
+    "compare --demo --methods ?": "known: AnchorPipeline, JointBTL",
+    "completion": "shell",
+    "completion tcsh": "invalid choice: 'tcsh'",
+    "guess": "invalid choice: 'guess'",
 }
 
 

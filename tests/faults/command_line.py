@@ -48,7 +48,21 @@ for title, where in {
         "reports.test_leaderboard::test_layout_keeps_names_whole",
     "A disk that is full when the result is written":
         "cli.test_rank::test_unwritable_output_leaves_nothing",
+    "A report of a format that is not known": "cli.test_rank::test_bad_flags",
+    "A report over a file that is read":
+        "cli.test_report::test_a_report_never_goes_over_what_is_read",
+    "A report in HTML without jinja2":
+        "reports.test_report::test_jinja_is_asked_for_where_it_is_missing",
+    "Names that hold markup, in a report":
+        "reports.test_report::test_names_never_become_markup",
+    "A method that is not known": "cli.test_rank::test_bad_flags",
     "Ctrl-C": "cli.test_program::test_interrupt",
+    "Ctrl-C in a study of many fits":
+        "cli.test_studies::test_check_that_is_stopped_goes_on_from_what_it_has",
+    "Kept work of other rows or settings":
+        "cli.test_studies::test_check_that_is_stopped_goes_on_from_what_it_has",
+    "Kept work whose last line is broken":
+        "cli.test_studies::test_a_broken_last_line_is_done_again",
     "SIGTERM or SIGHUP, workers running":
         "cli.test_program::test_signals_end_workers_and_all",
     "A worker that is killed": "cli.test_program::test_killed_worker",

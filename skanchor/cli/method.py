@@ -1,0 +1,166 @@
+"""How the models are ranked: the flags of the method, and the method itself."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from skanchor.cli.command import BadInputError
+from skanchor.cli.streams import is_watched
+from skanchor.cli.table import groups_of, load_battles, weights_of
+
+if TYPE_CHECKING:
+    from skanchor.anchor import AnchorPipeline
+
+__all__ = ["Task", "add_method", "check_method", "fit_method", "load_task"]
+
+
+# ---------------------------------------------------------------------------- flags
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """Add how the models are ranked."""
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=0.95,
+        help="level of intervals and rank sets (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--folds", type=int, default=10, help="folds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--groups",
+        action="append",
+        metavar="COLUMN,...",
+        help="column whose equal values mark dependent rows, such as prompt_id; of "
+        "several, rows that share a value in any of them",
+    )
+    parser.add_argument(
+        "--weights",
+        choices=["importance", "frequency"],
+        help="what column count is: numbers of equal rows (frequency), or importance "
+        "(default: not used, but frequency where the file is a table of wins)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the folds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--position-effect",
+        action=argparse.BooleanOptionalAction,
+        default="auto",
+        help="whether each judge may favour the side shown first (default: wherever "
+        "its rows can show that)",
+    )
+    parser.add_argument(
+        "--item-effects",
+        choices=["auto", "none", "random", "conservative"],
+        default="auto",
+        help="whether judges deviate from models beyond score and features: auto lets "
+        "a test decide, random takes such deviations into account, conservative even "
+        "more of them, none leaves them out (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--historical-fit",
+        choices=["joint", "two-step"],
+        default="joint",
+        help="what decides the scores of models with votes: two-step takes votes "
+        "alone, joint votes and verdicts together, which needs far fewer votes "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--judge-scale",
+        choices=["straight", "curved"],
+        default="straight",
+        help="curved allows for judges that lapse, or tell models that are far apart "
+        "less or more sharply than close ones (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=["half", "drop"],
+        default="half",
+        help="what becomes of ties: half a win for either side, or left out, which "
+        "gives the scores of decided votes (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--style",
+        choices=["ignored", "controlled", "included"],
+        default="ignored",
+        help="what people make of the features of responses: controlled compares "
+        "models at equal features, included adds what each model's features are worth "
+        "to people; both need features in human rows (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
+    )
+
+
+def check_method(options: argparse.Namespace) -> None:
+    """Refuse what can be refused before any work."""
+    if not 0.0 < options.level < 1.0:
+        raise BadInputError(
+            f"--level must lie strictly between 0 and 1, got {options.level:g}"
+        )
+    if options.folds < 2:
+        raise BadInputError(f"--folds must be at least 2, got {options.folds}")
+    if not 0 <= options.seed < 2**32:
+        raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
+    if options.jobs == 0:
+        raise BadInputError("--jobs must not be 0; use -1 for all cores")
+
+
+# ------------------------------------------------------------------------------ use
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be fitted, and on what.
+
+    Attributes
+    ----------
+    pipeline : AnchorPipeline
+        Unfitted, with the settings of the flags.
+    X, y, weight, groups
+        Arguments of its ``fit``.
+    """
+
+    pipeline: AnchorPipeline
+    X: Any
+    y: Any
+    weight: Any
+    groups: Any
+
+
+def load_task(options: argparse.Namespace) -> Task:
+    """Read the battles, and make the method that the flags ask for."""
+    X, y, counted = load_battles(options)
+    meaning, weight = weights_of(X, options, counted)
+
+    from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+
+    favour = options.position_effect
+    pipeline = AnchorPipeline(
+        calibrator=None
+        if favour == "auto"
+        else JudgeCalibrator(position_effect=favour),
+        debiaser=None
+        if options.judge_scale == "straight"
+        else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
+        cv=options.folds,
+        new_models=[] if options.no_new else options.new,
+        item_effects=options.item_effects,
+        historical_fit=options.historical_fit,
+        human_bias=None if options.style == "ignored" else "linear",
+        target="style_included" if options.style == "included" else "style_controlled",
+        n_jobs=options.jobs,
+        random_state=options.seed,
+        verbose=int(is_watched()),
+        weights=meaning,
+        ties=options.ties,
+    )
+    return Task(pipeline, X, y, weight, groups_of(X, options))
+
+
+def fit_method(options: argparse.Namespace) -> AnchorPipeline:
+    """Read the battles, and rank their models."""
+    task = load_task(options)
+    return task.pipeline.fit(
+        task.X, task.y, sample_weight=task.weight, groups=task.groups
+    )

@@ -1,0 +1,70 @@
+"""Methods that are named on the command line: ANCHOR and those to compare it with."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from skanchor.cli.command import BadInputError
+
+if TYPE_CHECKING:
+    from skanchor.anchor import AnchorPipeline
+
+__all__ = ["ANCHOR", "METHODS", "add_method_name", "check_method_names", "make_method"]
+
+ANCHOR = "AnchorPipeline"
+# Known here, as the methods themselves take their time to import. Without those that
+# need what a table of battles does not have: true scores, votes on the new model.
+METHODS = (
+    ANCHOR,
+    "JointBTL",
+    "PooledLLM",
+    "ScalarJudge",
+    "MeanShift",
+    "PerJudgeBTL",
+    "DirectScore",
+    "IPWOnly",
+    "HistoricalPPI",
+    "HistoricalPPR",
+    "LogisticJudge",
+    "JointMLE",
+    "JudgeArenaElo",
+    "JudgeAwareBTL",
+)
+"""Names of the methods."""
+
+
+def add_method_name(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that names one method."""
+    parser.add_argument(
+        "--method",
+        default=ANCHOR,
+        metavar="NAME",
+        help=f"{', '.join(METHODS)} (default: %(default)s)",
+    )
+
+
+def check_method_names(names: Sequence[str]) -> None:
+    """Refuse names of no method."""
+    for name in names:
+        if name not in METHODS:
+            near = difflib.get_close_matches(name, METHODS, 1, 0.4)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            raise BadInputError(
+                f"there is no method {name!r}{guess} (known: {', '.join(METHODS)})"
+            )
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise BadInputError(f"{twice[0]} is named twice")
+
+
+def make_method(name: str, pipeline: AnchorPipeline) -> Any:
+    """Make a method, with what it shares with the pipeline that the flags ask for."""
+    if name == ANCHOR:
+        return pipeline
+    from skanchor.baselines import BASELINES
+
+    method = BASELINES[name]()
+    return method.set_params(new_models=pipeline.new_models)

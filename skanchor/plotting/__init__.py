@@ -1,0 +1,32 @@
+"""Displays of results and fitted estimators, in scikit-learn's manner.
+
+Each has ``from_estimator``, and ``from_result`` where a result is enough; ``plot``
+draws, on axes of one's own if they are given. matplotlib is imported when something is
+drawn: ``pip install 'skanchor[plot]'``.
+"""
+
+from skanchor.plotting._bias import BiasDisplay
+from skanchor.plotting._calibration import JudgeCalibrationDisplay, judge_calibration
+from skanchor.plotting._contrasts import ContrastDisplay
+from skanchor.plotting._deviations import ItemDeviationDisplay
+from skanchor.plotting._judges import JudgeDisplay
+from skanchor.plotting._leaderboard import LeaderboardDisplay
+from skanchor.plotting._left_out import LeftOutDisplay
+from skanchor.plotting._overlap import FeatureOverlapDisplay, feature_ranges
+from skanchor.plotting._rank_sets import RankSetDisplay
+from skanchor.plotting._variance import VarianceDisplay
+
+__all__ = [
+    "BiasDisplay",
+    "ContrastDisplay",
+    "FeatureOverlapDisplay",
+    "ItemDeviationDisplay",
+    "JudgeCalibrationDisplay",
+    "JudgeDisplay",
+    "LeaderboardDisplay",
+    "LeftOutDisplay",
+    "RankSetDisplay",
+    "VarianceDisplay",
+    "feature_ranges",
+    "judge_calibration",
+]

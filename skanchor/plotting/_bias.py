@@ -1,0 +1,160 @@
+"""What judges favour: bias by feature, the others held at their median."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from skanchor.diagnostics import partial_effects
+from skanchor.plotting._canvas import FAINT, check_pipeline, panels, shorten
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["BiasDisplay"]
+
+MOST_FEATURES, MOST_JUDGES = 4, 4
+"""Features and judges that are shown where none are named."""
+
+_STYLES = (
+    ("#08306b", "-"), ("#d95f0e", "--"), ("#238b45", "-."), ("0.1", ":"),
+    ("#807dba", (0, (5, 1))), ("#a50f15", (0, (1, 1))),
+)  # fmt: skip
+
+
+class BiasDisplay:
+    """Bias of judges as one feature of a response changes, the others at their median.
+
+    Parameters
+    ----------
+    effects : DataFrame
+        By ``judge``, ``feature`` and ``point``: ``value``, ``effect`` in judge logits
+        and its ``standard_error``.
+    level : float, default=0.95
+        Level of the bands, at each value on its own; they take the scores as known.
+        There is none for a learner without coefficients.
+
+    Attributes
+    ----------
+    axes_ : ndarray of shape (n_features,)
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    axes_: NDArray[Any]
+    figure_: Figure
+
+    def __init__(self, effects: pd.DataFrame, level: float = 0.95):
+        self.effects = effects
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        features: Sequence[str] | None = None,
+        judges: Sequence[Any] | None = None,
+        level: float = 0.95,
+        *,
+        axes: Any = None,
+    ) -> Self:
+        """Draw the biases of a fitted pipeline.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            Fitted on a table with features.
+        features : sequence of str, optional
+            What to show; None takes the four features that move judges most.
+        judges : sequence of labels, optional
+            Whose bias to show; None takes the four judges with most rows.
+        level : float, default=0.95
+            Level of the bands.
+        axes : sequence of matplotlib Axes, optional
+            What to draw on, one for each feature; None makes a figure.
+
+        Returns
+        -------
+        BiasDisplay
+        """
+        pipeline = check_pipeline(estimator)
+        known = pipeline.features_.tolist()
+        if not known:
+            raise ValueError("The fit has used no features, so that there is no bias.")
+        rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")
+        chosen = rows.index[:MOST_JUDGES].tolist() if judges is None else list(judges)
+        _check_named("judge", chosen, rows.index.tolist())
+        tables = {
+            judge: partial_effects(pipeline.sample_, pipeline.calibrator_, judge)
+            for judge in chosen
+        }
+        effects = pd.concat(tables, names=["judge"])
+        if features is None:
+            by_feature = effects["effect"].abs().groupby(level="feature").max()
+            largest = by_feature.sort_values(ascending=False, kind="stable")
+            features = largest.index[:MOST_FEATURES].tolist()
+        _check_named("feature", features, known)
+        kept = [effects.xs(f, level="feature", drop_level=False) for f in features]
+        return cls(pd.concat(kept), level).plot(axes)
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, optional
+            What to draw on, one for each feature; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        names = self.effects.index.get_level_values("feature").unique()
+        if axes is None:
+            columns = min(len(names), 2)
+            axes = panels(len(names), n_rows=8, n_columns=columns, sharey=True)
+        axes = np.asarray(axes, dtype=object).ravel()
+        z = ndtri(0.5 + self.level / 2.0)
+        for ax, feature in zip(axes, names, strict=True):
+            ax.axhline(0.0, color=FAINT, zorder=0)
+            part = self.effects.xs(feature, level="feature")
+            judges = part.index.get_level_values("judge").unique()
+            for i, (judge, label) in enumerate(
+                zip(judges, shorten(judges.tolist()), strict=True)
+            ):
+                color, style = _STYLES[i % len(_STYLES)]
+                curve = part.loc[judge]
+                value, effect = curve["value"], curve["effect"]
+                half = z * curve["standard_error"]
+                ax.fill_between(
+                    value, effect - half, effect + half, alpha=0.15, color=color,
+                    linewidth=0,
+                )  # fmt: skip
+                ax.plot(value, effect, color=color, linestyle=style, label=label)
+            ax.set_xlabel(shorten([feature])[0])
+            for side in ("top", "right"):
+                ax.spines[side].set_visible(False)
+        for ax in axes[:: min(len(names), 2)]:
+            ax.set_ylabel("bias (judge logits)", fontsize=9)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure = axes[0].figure
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=2, frameon=False,
+            fontsize=8,
+        )  # fmt: skip
+        self.axes_, self.figure_ = axes, figure
+        return self
+
+
+def _check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
+    strangers = [name for name in asked if name not in known]
+    if strangers or not asked:
+        raise ValueError(
+            f"There is no {what} {strangers or asked}; known are {list(known)[:20]}."
+        )

@@ -1,0 +1,167 @@
+"""Is each judge as often right as the fit says?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, ndtri
+
+from skanchor.plotting._canvas import NEW, OLD, check_pipeline, panels, shorten
+from skanchor.sample import Sample
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
+
+MOST_JUDGES = 9
+"""Judges that are shown where none are named."""
+
+
+def judge_calibration(sample: Sample, judge: Any, n_bins: int = 8) -> pd.DataFrame:
+    """Observed against predicted shares of a judge's verdicts.
+
+    Each row is turned so that the answer predicted to be preferred comes first: the
+    order of the two sides then means nothing. A tie is half a win.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry all that was learned, ``AnchorPipeline.sample_``.
+    judge : label
+        One of its judges.
+    n_bins : int, default=8
+        Number of bins of equally many rows.
+
+    Returns
+    -------
+    DataFrame
+        By bin: mean ``predicted`` and ``observed`` share, the ``standard_error`` of
+        the latter, and the number of ``rows``.
+    """
+    X = sample.X
+    cut = X.by_judge(X.judges.tolist().index(judge))
+    eta = X.logits()[cut.rows]
+    used = sample.counts[cut.rows] & np.isfinite(eta)
+    rows, eta = cut.rows[used], eta[used]
+    y = np.where(eta >= 0, sample.y[rows], 1.0 - sample.y[rows])
+    p, weight = expit(np.abs(eta)), sample.weight[rows]
+    order = np.argsort(p, kind="stable")
+    found = []
+    for part in np.array_split(order, min(n_bins, max(len(order) // 5, 1))):
+        if len(part):
+            w = weight[part] / weight[part].sum()
+            mean = w @ y[part]
+            error = np.sqrt((w**2) @ (y[part] - mean) ** 2)
+            found.append((w @ p[part], mean, error, len(part)))
+    columns = ["predicted", "observed", "standard_error", "rows"]
+    return pd.DataFrame(found, columns=columns).rename_axis("bin")
+
+
+class JudgeCalibrationDisplay:
+    """Observed against predicted shares of each judge's verdicts.
+
+    Parameters
+    ----------
+    calibration : DataFrame
+        By ``judge`` and ``bin``: ``predicted``, ``observed``, ``standard_error``.
+    level : float, default=0.95
+        Level of the intervals of the observed shares.
+
+    Attributes
+    ----------
+    axes_ : ndarray of shape (n_judges,)
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    axes_: NDArray[Any]
+    figure_: Figure
+
+    def __init__(self, calibration: pd.DataFrame, level: float = 0.95):
+        self.calibration = calibration
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        judges: Sequence[Any] | None = None,
+        *,
+        n_bins: int = 8,
+        level: float = 0.95,
+        axes: Any = None,
+    ) -> Self:
+        """Draw the calibration of a fitted pipeline's judges, on the rows of the fit.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            Fitted.
+        judges : sequence of labels, optional
+            Which judges; None takes the nine with most rows.
+        n_bins : int, default=8
+            Number of bins of equally many rows.
+        level : float, default=0.95
+            Level of the intervals of the observed shares.
+        axes : sequence of matplotlib Axes, optional
+            What to draw on, one for each judge; None makes a figure.
+
+        Returns
+        -------
+        JudgeCalibrationDisplay
+        """
+        pipeline = check_pipeline(estimator)
+        rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")
+        chosen = rows.index[:MOST_JUDGES].tolist() if judges is None else list(judges)
+        strangers = [judge for judge in chosen if judge not in rows.index]
+        if strangers or not chosen:
+            raise ValueError(
+                f"There is no judge {strangers or chosen}; known are "
+                f"{rows.index[:20].tolist()}."
+            )
+        sample = pipeline.sample_
+        tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
+        return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of matplotlib Axes, optional
+            What to draw on, one for each judge; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        judges = self.calibration.index.get_level_values("judge").unique()
+        columns = min(len(judges), 3)
+        if axes is None:
+            axes = panels(len(judges), n_rows=6, n_columns=columns, sharey=True)
+        axes = np.asarray(axes, dtype=object).ravel()
+        z = ndtri(0.5 + self.level / 2.0)
+        for ax, judge, name in zip(axes, judges, shorten(judges.tolist()), strict=True):
+            part = self.calibration.loc[judge]
+            ax.plot([0.5, 1.0], [0.5, 1.0], color=OLD, linewidth=1, linestyle="--")
+            ax.errorbar(
+                part["predicted"], part["observed"], yerr=z * part["standard_error"],
+                color=NEW, marker="o", markersize=4, linewidth=1.2, elinewidth=1,
+            )  # fmt: skip
+            ax.set_title(name, fontsize=8 if len(name) > 18 else 9)
+            ax.set_xlim(0.48, 1.02)
+            ax.set_ylim(0.28, 1.04)
+            for side in ("top", "right"):
+                ax.spines[side].set_visible(False)
+        for ax in axes[::columns]:
+            ax.set_ylabel("observed share", fontsize=9)
+        for ax in axes[-columns:]:
+            ax.set_xlabel("predicted", fontsize=9)
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self

@@ -1,0 +1,158 @@
+"""What displays share: a canvas, names that fit, and marks that greyscale keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor._text import printable
+from skanchor.ranking import RankingEstimator
+from skanchor.results import RankingResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "FAINT",
+    "NEW",
+    "OLD",
+    "canvas",
+    "check_pipeline",
+    "check_result",
+    "name_axis",
+    "panels",
+    "result_of",
+    "shorten",
+]
+
+OLD, NEW, FAINT = "0.45", "#08306b", "0.85"
+"""Colours of historical and of new models, and of lines of reference."""
+
+LONGEST = 34
+"""Most letters of a name that a plot shows."""
+
+ROW, MARGIN = 0.21, 1.25
+"""Height of a row and of what surrounds the rows, in inches."""
+
+WIDTH = 6.8
+"""Width of a figure in inches."""
+
+
+def canvas(ax: Axes | None, n_rows: int) -> Axes:
+    """Give axes for so many rows of names: those that are given, or of a new figure."""
+    return ax if ax is not None else panels(1, n_rows=n_rows)[0]
+
+
+def panels(
+    n: int, *, n_rows: float = 10.0, n_columns: int = 1, sharey: bool = False
+) -> NDArray[Any]:
+    """Give axes of a new figure.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    n_rows : float, default=10
+        Names, one below the other, that each must have room for.
+    n_columns : int, default=1
+        Axes side by side.
+    sharey : bool, default=False
+        Whether they share what their heights mean.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            "Plots need matplotlib; install it with pip install 'skanchor[plot]'."
+        ) from error
+    lines = -(-n // n_columns)
+    height = lines * (MARGIN + ROW * n_rows)
+    figure, axes = plt.subplots(
+        lines,
+        n_columns,
+        figsize=(WIDTH, height),
+        layout="constrained",
+        squeeze=False,
+        sharey=sharey,
+    )
+    found = axes.ravel()
+    for unused in found[n:]:
+        figure.delaxes(unused)
+    kept: NDArray[Any] = found[:n]
+    return kept
+
+
+def shorten(labels: Sequence[Any]) -> list[str]:
+    """Cut the middle out of long names, where they stay distinct."""
+    whole = [printable(str(label)).replace("\n", " ") for label in labels]
+    short = [_cut(name) for name in whole]
+    names = [
+        name if short.count(cut) > 1 else cut
+        for name, cut in zip(whole, short, strict=True)
+    ]
+    # A pair of dollars would be read as a formula.
+    return [name.replace("$", r"\$") for name in names]
+
+
+def _cut(name: str) -> str:
+    if len(name) <= LONGEST:
+        return name
+    return f"{name[: LONGEST - 13]}…{name[-12:]}"
+
+
+def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
+    """Write names down the left side, the first on top, those of new models bold."""
+    size = 9 if len(labels) <= 30 else 7.5
+    ax.set_yticks(np.arange(len(labels)), shorten(labels), fontsize=size)
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    if is_new is not None:
+        for text, new in zip(ax.get_yticklabels(), is_new, strict=True):
+            if new:
+                text.set_fontweight("bold")
+
+
+def result_of(estimator: Any) -> RankingResult:
+    """Give the result of a fitted estimator that ends in intervals."""
+    if not isinstance(estimator, RankingEstimator):
+        raise TypeError(
+            "This display needs an estimator that ranks with intervals, such as "
+            f"AnchorPipeline; got {type(estimator).__name__}."
+        )
+    check_is_fitted(estimator)
+    return estimator.result_
+
+
+def check_result(result: Any) -> RankingResult:
+    """Refuse what is no result with errors."""
+    if not isinstance(result, RankingResult):
+        raise TypeError(
+            "This display needs a result with intervals, such as "
+            f"AnchorPipeline.result_; got {type(result).__name__}."
+        )
+    return result
+
+
+def check_pipeline(estimator: Any) -> Any:
+    """Refuse what is no fitted pipeline with judges."""
+    from skanchor.anchor import AnchorPipeline
+
+    if not isinstance(estimator, AnchorPipeline):
+        raise TypeError(
+            "This display needs a fitted AnchorPipeline, which knows its judges; got "
+            f"{type(estimator).__name__}."
+        )
+    check_is_fitted(estimator)
+    if not len(estimator.judges_):
+        raise ValueError("There are no judges to show: the table has human rows only.")
+    return estimator

@@ -1,0 +1,206 @@
+"""One new model against every other: differences, decisions, win probabilities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+
+from skanchor.plotting._canvas import (
+    NEW,
+    canvas,
+    check_result,
+    name_axis,
+    result_of,
+    shorten,
+)
+from skanchor.results import RankingResult, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["ContrastDisplay"]
+
+_CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
+
+
+class ContrastDisplay:
+    """Difference of a new model to every other, and the chance that people prefer it.
+
+    Filled marks are differences whose sign is proven, all of them together.
+
+    Parameters
+    ----------
+    contrasts : DataFrame
+        By opponent, best first: ``difference``, ``low``, ``high`` in logits, and
+        ``p_adjusted``.
+    model : label
+        The new model.
+    level : float, default=0.95
+        The level of intervals and decisions.
+    scale : {"logit", "elo"}, default="logit"
+        What differences are shown in.
+
+    Attributes
+    ----------
+    decided : ndarray of shape (n_opponents,)
+        Whether the sign of the difference is proven.
+    ax_ : matplotlib Axes
+        What is drawn on; its upper axis shows the win probability.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(
+        self,
+        contrasts: pd.DataFrame,
+        model: Any,
+        level: float = 0.95,
+        scale: str = "logit",
+    ):
+        self.contrasts = contrasts
+        self.model = model
+        self.level = level
+        self.scale = scale
+
+    @property
+    def decided(self) -> np.ndarray:
+        """Whether the sign of the difference is proven."""
+        # Rounded, so that 1 - .95 is .05.
+        return self.contrasts["p_adjusted"].to_numpy() <= round(1 - self.level, 12)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        model: Any = None,
+        level: float = 0.95,
+        *,
+        scale: str = "logit",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the contrasts of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : RankingEstimator
+            Fitted, such as an ``AnchorPipeline``.
+        model : label, optional
+            A new model; None takes the one of highest score.
+        level : float, default=0.95
+            Confidence level of the intervals, and of all decisions together.
+        scale : {"logit", "elo"}, default="logit"
+            What differences are shown in.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        ContrastDisplay
+        """
+        return cls.from_result(result_of(estimator), model, level, scale=scale, ax=ax)
+
+    @classmethod
+    def from_result(
+        cls,
+        result: RankingResult,
+        model: Any = None,
+        level: float = 0.95,
+        *,
+        scale: str = "logit",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the contrasts of a result.
+
+        Parameters
+        ----------
+        result : RankingResult
+            Such as ``AnchorPipeline.result_``.
+        model, level, scale, ax
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        ContrastDisplay
+        """
+        scores = check_result(result).scores
+        if scores.empty:
+            raise ValueError("There is no new model to compare with the others.")
+        if model is None:
+            model = scores.idxmax()
+        if model not in scores.index:
+            raise ValueError(
+                f"{model!r} is no new model; they are {scores.index[:10].tolist()}."
+            )
+        Scale.of(scale)
+        table = result.contrasts(level).loc[model]
+        best_first = table.sort_values("difference", kind="stable")
+        return cls(best_first, model, level, scale).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        per = Scale.of(self.scale).per_logit
+        table = self.contrasts[["difference", "low", "high"]] * per
+        ax = canvas(ax, len(table) + 2)
+        at = np.arange(len(table))
+        ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
+        known = np.isfinite(table["low"]).to_numpy()
+        for proven, face, label in (
+            (True, NEW, "proven, all together"),
+            (False, "white", "not proven"),
+        ):
+            rows = known & (self.decided == proven)
+            if rows.any():
+                part = table[rows]
+                ax.errorbar(
+                    part["difference"], at[rows],
+                    xerr=(part["high"] - part["low"]) / 2.0, linestyle="none",
+                    marker="D", markersize=4.5, elinewidth=1.4, color=NEW,
+                    markerfacecolor=face, label=label,
+                )  # fmt: skip
+        for row in at[~known]:
+            ax.annotate(
+                "not determined", (0.5, row), xycoords=("axes fraction", "data"),
+                ha="center", va="center", fontsize=8, style="italic", color="0.4",
+            )  # fmt: skip
+        name_axis(ax, table.index.tolist())
+        name, unit = shorten([self.model])[0], "logits" if per == 1.0 else "Elo points"
+        ax.set_xlabel(
+            f"{name} minus the other, in {unit}, with {100 * self.level:.6g} % "
+            "intervals"
+        )
+        self._chances(ax, per)
+        # The strongest opponents are on top, at the left: the corner opposite is free.
+        ax.legend(frameon=False, fontsize=8, loc="upper right")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _chances(self, ax: Axes, per: float) -> None:
+        """Write the win probability along the upper side."""
+        top = ax.secondary_xaxis(
+            "top",
+            functions=(
+                lambda x: expit(np.asarray(x) / per),
+                lambda p: per * logit(np.clip(p, 1e-12, 1.0 - 1e-12)),
+            ),
+        )
+        low, high = expit(np.array(ax.get_xlim()) / per)
+        shown = _CHANCES[(_CHANCES >= low) & (_CHANCES <= high)]
+        top.set_xticks(shown, [f"{100 * p:g} %" for p in shown], fontsize=8)
+        top.set_xlabel("chance that people prefer it", fontsize=9)

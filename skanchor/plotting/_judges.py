@@ -1,0 +1,123 @@
+"""Judges side by side: sensitivity and position effect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from skanchor.diagnostics import JudgeErrors
+from skanchor.plotting._canvas import (
+    FAINT,
+    NEW,
+    check_pipeline,
+    name_axis,
+    panels,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["JudgeDisplay"]
+
+_PANELS = (
+    ("sensitivity", "sensitivity\n(1: as sharp as people)", 1.0),
+    ("position_effect", "favour for the side shown first\n(judge logits)", 0.0),
+)
+
+
+class JudgeDisplay:
+    """Sensitivity and position effect of every judge, with intervals.
+
+    Parameters
+    ----------
+    judges : DataFrame
+        By judge: ``sensitivity``, ``sensitivity_error``, ``position_effect``,
+        ``position_error``; NaN where there is none.
+    level : float, default=0.95
+        Confidence level of the intervals. Those of position effects take the scores
+        as known.
+
+    Attributes
+    ----------
+    axes_ : ndarray of shape (2,)
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    axes_: NDArray[Any]
+    figure_: Figure
+
+    def __init__(self, judges: pd.DataFrame, level: float = 0.95):
+        self.judges = judges
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, level: float = 0.95, *, axes: Any = None
+    ) -> Self:
+        """Draw the judges of a fitted pipeline.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            Fitted.
+        level : float, default=0.95
+            Confidence level of the intervals.
+        axes : sequence of two matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        JudgeDisplay
+        """
+        pipeline = check_pipeline(estimator)
+        sample, calibrator = pipeline.sample_, pipeline.calibrator_
+        table = pipeline.summary().sort_values("sensitivity", ascending=False)
+        if "sensitivity_error" not in table:
+            # A plug-in knows no errors.
+            table["sensitivity_error"] = np.nan
+        found = [JudgeErrors.of(sample, calibrator, judge) for judge in table.index]
+        table["position_error"] = [errors.position_effect for errors in found]
+        table.loc[~table["has_position_effect"], "position_effect"] = np.nan
+        columns = ["sensitivity", "sensitivity_error", "position_effect"]
+        return cls(table[[*columns, "position_error"]], level).plot(axes)
+
+    def plot(self, axes: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : sequence of two matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        table = self.judges
+        if axes is None:
+            axes = panels(2, n_rows=max(len(table), 4), n_columns=2)
+        axes = np.asarray(axes, dtype=object).ravel()
+        at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
+        for ax, (name, label, neutral) in zip(axes, _PANELS, strict=True):
+            error = table[f"{name.split('_')[0]}_error"]
+            ax.axvline(neutral, color=FAINT, zorder=0)
+            ax.errorbar(
+                table[name], at, xerr=z * error.where(np.isfinite(error), 0.0),
+                linestyle="none", marker="o", markersize=4.5, color=NEW,
+            )  # fmt: skip
+            name_axis(ax, table.index.tolist())
+            ax.set_xlabel(label, fontsize=9)
+        axes[1].set_yticklabels([])
+        if table["position_effect"].isna().all():
+            axes[1].annotate(
+                "no position effect was fitted", (0.5, 0.5), fontsize=8,
+                xycoords="axes fraction", ha="center", style="italic", color="0.4",
+            )  # fmt: skip
+        self.axes_, self.figure_ = axes, axes[0].figure
+        return self

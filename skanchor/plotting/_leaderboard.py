@@ -1,0 +1,176 @@
+"""The leaderboard as dots with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skanchor.plotting._canvas import (
+    FAINT,
+    NEW,
+    OLD,
+    canvas,
+    check_result,
+    name_axis,
+    result_of,
+)
+from skanchor.results import RankingResult, Scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["LeaderboardDisplay"]
+
+
+class LeaderboardDisplay:
+    """Score and interval of every model, best on top.
+
+    Parameters
+    ----------
+    board : DataFrame
+        What ``leaderboard`` returns.
+    level : float, default=0.95
+        The level that it was asked for.
+    scale : Scale, optional
+        What its scores are measured in; None means logits.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.datasets import load_demo
+    >>> from skanchor.plotting import LeaderboardDisplay
+    >>> anchor = AnchorPipeline(random_state=0).fit(*load_demo(return_X_y=True))
+    >>> display = LeaderboardDisplay.from_estimator(anchor, scale="elo")
+    >>> display.ax_.get_xlabel()
+    'score in Elo points, with 95 % intervals'
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(
+        self, board: pd.DataFrame, level: float = 0.95, scale: Scale | None = None
+    ):
+        self.board = board
+        self.level = level
+        self.scale = Scale() if scale is None else scale
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        level: float = 0.95,
+        *,
+        scale: str | Scale = "logit",
+        anchor: Mapping[Any, float] | None = None,
+        sort: str = "score",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the leaderboard of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : RankingEstimator
+            Fitted, such as an ``AnchorPipeline``.
+        level : float, default=0.95
+            Confidence level of the intervals.
+        scale, anchor, sort
+            As in :meth:`skanchor.results.RankingResult.leaderboard`.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        LeaderboardDisplay
+        """
+        return cls.from_result(
+            result_of(estimator), level, scale=scale, anchor=anchor, sort=sort, ax=ax
+        )
+
+    @classmethod
+    def from_result(
+        cls,
+        result: RankingResult,
+        level: float = 0.95,
+        *,
+        scale: str | Scale = "logit",
+        anchor: Mapping[Any, float] | None = None,
+        sort: str = "score",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the leaderboard of a result.
+
+        Parameters
+        ----------
+        result : RankingResult
+            Such as ``AnchorPipeline.result_``.
+        level : float, default=0.95
+            Confidence level of the intervals.
+        scale, anchor, sort
+            As in :meth:`skanchor.results.RankingResult.leaderboard`.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        LeaderboardDisplay
+        """
+        board = check_result(result).leaderboard(level, scale, anchor, sort)
+        return cls(board, level, Scale.of(scale, anchor)).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        board = self.board
+        ax = canvas(ax, len(board))
+        known = board["determined"].to_numpy()
+        is_new = board["is_new"].to_numpy()
+        at = np.arange(len(board))
+        ax.axvline(self.scale.value, color=FAINT, zorder=0)
+        for who, style in (
+            (~is_new, {"color": OLD, "marker": "o", "label": "historical"}),
+            (is_new, {"color": NEW, "marker": "D", "label": "new"}),
+        ):
+            rows = who & known
+            if rows.any():
+                part = board[rows]
+                half = (part["high"] - part["low"]).fillna(0.0) / 2.0
+                ax.errorbar(
+                    part["score"], at[rows], xerr=half, linestyle="none",
+                    markersize=4.5, elinewidth=1.6, **style,
+                )  # fmt: skip
+        for row in at[~known]:
+            ax.annotate(
+                "not determined", (0.5, row), xycoords=("axes fraction", "data"),
+                ha="center", va="center", fontsize=8, style="italic", color=OLD,
+            )  # fmt: skip
+        name_axis(ax, board.index.tolist(), is_new)
+        unit = "logits" if self.scale.name == "logit" else "Elo points"
+        since = "" if self.scale.anchor is None else " from the anchor"
+        ax.set_xlabel(
+            f"score in {unit}{since}, with {100 * self.level:.6g} % intervals"
+        )
+        if is_new.any() and not is_new.all():
+            ax.legend(loc="lower right", frameon=False, fontsize=8)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

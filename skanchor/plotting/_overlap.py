@@ -1,0 +1,173 @@
+"""Are the responses of new models like those that judges were calibrated on?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skanchor.plotting._canvas import (
+    FAINT,
+    NEW,
+    OLD,
+    canvas,
+    check_pipeline,
+    name_axis,
+)
+from skanchor.sample import Sample
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["FeatureOverlapDisplay", "feature_ranges"]
+
+QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
+"""What is shown of a feature's values."""
+
+
+def feature_ranges(sample: Sample) -> pd.DataFrame:
+    """Quantiles of each feature among responses of historical and of new models.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles, ``AnchorPipeline.sample_``.
+
+    Returns
+    -------
+    DataFrame
+        By ``feature`` and kind of ``model``, ``historical`` or ``new``: the quantiles,
+        in standard deviations from the mean of the historical responses; and the share
+        ``outside`` the range of those.
+    """
+    X = sample.X
+    judged = sample.counts & ~X.is_human
+    new = np.append(X.is_new, False)
+    sides = ((X.left, X.features_left), (X.right, X.features_right))
+    # Of historical models in history; of new ones wherever they are.
+    old_rows = judged & ~X.involves_new
+    old = np.vstack([features[old_rows] for _, features in sides])
+    late = np.vstack([features[judged & new[codes]] for codes, features in sides])
+    mean, spread = old.mean(axis=0), old.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    found = {}
+    for k, name in enumerate(X.feature_names):
+        low, high = old[:, k].min(), old[:, k].max()
+        for kind, values in (("historical", old[:, k]), ("new", late[:, k])):
+            scaled = (np.quantile(values, QUANTILES) - mean[k]) / spread[k]
+            outside = float(np.mean((values < low) | (values > high)))
+            found[name, kind] = [*scaled, outside]
+    index = pd.MultiIndex.from_tuples(found, names=["feature", "model"])
+    return pd.DataFrame(list(found.values()), index, [*QUANTILES, "outside"])
+
+
+class FeatureOverlapDisplay:
+    """Ranges of the features of new models' responses beside those of history.
+
+    Thick lines hold the middle half of the responses, thin lines 98 % of them.
+
+    Parameters
+    ----------
+    ranges : DataFrame
+        What :func:`feature_ranges` returns, or some of its features.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, ranges: pd.DataFrame):
+        self.ranges = ranges
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        features: Sequence[str] | None = None,
+        *,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the overlap of a fitted pipeline's features.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            Fitted on a table with features and new models.
+        features : sequence of str, optional
+            What to show; None takes all.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        FeatureOverlapDisplay
+        """
+        pipeline = check_pipeline(estimator)
+        known = pipeline.features_.tolist()
+        if not known or not len(pipeline.new_models_):
+            what = "features" if not known else "new models"
+            raise ValueError(f"The fit has no {what}, so that nothing can overlap.")
+        shown = known if features is None else list(features)
+        strangers = [name for name in shown if name not in known]
+        if strangers or not shown:
+            raise ValueError(
+                f"There is no feature {strangers or shown}; known are {known[:20]}."
+            )
+        ranges = feature_ranges(pipeline.sample_)
+        return cls(ranges.loc[shown]).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        names = self.ranges.index.get_level_values("feature").unique()
+        ax = canvas(ax, 1.6 * len(names) + 1)
+        at = np.arange(len(names))
+        ax.axvline(0.0, color=FAINT, zorder=0)
+        for kind, color, mark, shift in (
+            ("historical", OLD, "o", -0.17),
+            ("new", NEW, "D", 0.17),
+        ):
+            part = self.ranges.xs(kind, level="model").loc[names]
+            low, first, middle, third, high = (part[q] for q in QUANTILES)
+            ax.hlines(at + shift, low, high, color=color, linewidth=1.2)
+            ax.hlines(at + shift, first, third, color=color, linewidth=4)
+            ax.plot(
+                middle, at + shift, linestyle="none", marker=mark, markersize=6,
+                color=color, markerfacecolor="white",
+                label=f"responses of {kind} models",
+            )  # fmt: skip
+        name_axis(ax, names.tolist())
+        for row, share in enumerate(
+            self.ranges.xs("new", level="model").loc[names, "outside"]
+        ):
+            if share > 0:
+                ax.annotate(
+                    f"{share:.0%} outside", (1.0, row), (0, 9), fontsize=7.5,
+                    xycoords=("axes fraction", "data"), textcoords="offset points",
+                    ha="right", va="center", color=NEW,
+                )  # fmt: skip
+        ax.set_xlabel("standard deviations from the historical mean")
+        ax.figure.legend(
+            *ax.get_legend_handles_labels(), loc="outside upper center", ncols=2,
+            frameon=False, fontsize=8,
+        )  # fmt: skip
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,138 @@
+"""Rank sets as strips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skanchor.plotting._canvas import (
+    FAINT,
+    NEW,
+    OLD,
+    canvas,
+    check_result,
+    name_axis,
+    result_of,
+)
+from skanchor.results import RankingResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["RankSetDisplay"]
+
+
+class RankSetDisplay:
+    """Ranks that each model may have, as a strip, and its place by score.
+
+    All strips hold together with the probability asked for.
+
+    Parameters
+    ----------
+    board : DataFrame
+        What ``leaderboard`` returns.
+    level : float, default=0.95
+        The level that it was asked for.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, board: pd.DataFrame, level: float = 0.95):
+        self.board = board
+        self.level = level
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, level: float = 0.95, *, ax: Axes | None = None
+    ) -> Self:
+        """Draw the rank sets of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : RankingEstimator
+            Fitted, such as an ``AnchorPipeline``.
+        level : float, default=0.95
+            Probability that every set holds its model's rank.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        RankSetDisplay
+        """
+        return cls.from_result(result_of(estimator), level, ax=ax)
+
+    @classmethod
+    def from_result(
+        cls, result: RankingResult, level: float = 0.95, *, ax: Axes | None = None
+    ) -> Self:
+        """Draw the rank sets of a result.
+
+        Parameters
+        ----------
+        result : RankingResult
+            Such as ``AnchorPipeline.result_``.
+        level : float, default=0.95
+            Probability that every set holds its model's rank.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        RankSetDisplay
+        """
+        return cls(check_result(result).leaderboard(level), level).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        board = self.board
+        ax = canvas(ax, len(board))
+        at, n = np.arange(len(board)), len(board)
+        is_new = board["is_new"].to_numpy()
+        low, high = board["rank_low"], board["rank_high"]
+        ax.barh(
+            at, high - low + 0.8, left=low - 0.4, height=0.62,
+            color=np.where(is_new, "#6baed6", "0.82"),
+            edgecolor=np.where(is_new, NEW, "0.6"), linewidth=0.8,
+        )  # fmt: skip
+        known = board["determined"].to_numpy()
+        ax.scatter(
+            board["rank"][known], at[known], s=16, zorder=3,
+            color=np.where(is_new, NEW, "0.2")[known],
+        )  # fmt: skip
+        name_axis(ax, board.index.tolist(), is_new)
+        ax.set_xlim(0.4, n + 0.6)
+        step = next(s for s in (1, 2, 5, 10, 20, 50, 100, n) if n / s <= 12)
+        ax.set_xticks(sorted({1, *range(step, n + 1, step)}))
+        ax.grid(axis="x", color=FAINT, linewidth=0.6)
+        ax.set_axisbelow(True)
+        ax.set_xlabel(f"rank; all sets hold jointly at {100 * self.level:.6g} %")
+        if not known.all():
+            ax.annotate(
+                "without a dot: not determined", (1.0, 0.0), (0, 4),
+                xycoords="axes fraction", textcoords="offset points", ha="right",
+                fontsize=8, style="italic", color=OLD,
+            )  # fmt: skip
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

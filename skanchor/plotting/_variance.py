@@ -1,0 +1,144 @@
+"""What the error of each new model is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+
+from skanchor.plotting._canvas import (
+    NEW,
+    canvas,
+    check_pipeline,
+    check_result,
+    name_axis,
+)
+from skanchor.results import AnchorResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["VarianceDisplay"]
+
+_PARTS = (
+    ("human", "human votes", NEW, ""),
+    ("judge", "verdicts of judges", "#9ecae1", "///"),
+    ("cross", "both together", "0.85", "..."),
+    ("items", "item effects", "white", "xxx"),
+)
+
+
+class VarianceDisplay:
+    """Parts of each new score's variance, and the part that only votes can lower.
+
+    Parameters
+    ----------
+    variance : DataFrame
+        By new model: ``human``, ``judge``, ``cross``, ``items`` and ``lower_bound`` in
+        squared logits.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        What is drawn on.
+    figure_ : matplotlib Figure
+        Its figure.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __init__(self, variance: pd.DataFrame):
+        self.variance = variance
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+        """Draw the variance of a fitted pipeline's new scores.
+
+        Parameters
+        ----------
+        estimator : AnchorPipeline
+            Fitted, with new models.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        VarianceDisplay
+        """
+        return cls.from_result(check_pipeline(estimator).result_, ax=ax)
+
+    @classmethod
+    def from_result(cls, result: AnchorResult, *, ax: Axes | None = None) -> Self:
+        """Draw the variance of a result's new scores.
+
+        Parameters
+        ----------
+        result : AnchorResult
+            Such as ``AnchorPipeline.result_``.
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        VarianceDisplay
+        """
+        check_result(result)
+        if not isinstance(result, AnchorResult):
+            raise TypeError(
+                "Parts of the variance are known of the result of an AnchorPipeline; "
+                f"got {type(result).__name__}."
+            )
+        order = result.scores.sort_values(ascending=False, kind="stable").index
+        table = result.variance.loc[order]
+        if table.empty:
+            raise ValueError("There is no new model whose variance could be shown.")
+        if table["human"].isna().all():
+            raise ValueError("A plug-in, debiaser='passthrough', has no variance.")
+        return cls(table).plot(ax)
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            What to draw on; None makes a figure.
+
+        Returns
+        -------
+        self
+        """
+        table = self.variance
+        ax = canvas(ax, max(len(table), 3) + 2)
+        at = np.arange(len(table))
+        # What is negative, as the cross part may be, goes to the left of zero.
+        ends = {True: np.zeros(len(table)), False: np.zeros(len(table))}
+        for name, label, color, hatch in _PARTS:
+            part = table[name].fillna(0.0).to_numpy()
+            if not part.any():
+                continue
+            up = part >= 0
+            left = np.where(up, ends[True], ends[False])
+            ax.barh(
+                at, part, left=left, height=0.6, color=color, hatch=hatch,
+                edgecolor="0.25", linewidth=0.7, label=label,
+            )  # fmt: skip
+            ends[True] += np.where(up, part, 0.0)
+            ends[False] += np.where(up, 0.0, part)
+        bound = table["lower_bound"].to_numpy()
+        ax.plot(
+            bound, at, linestyle="none", marker="|", markersize=15, color="#d94801",
+            markeredgewidth=2.2, label="lower bound: only votes go below",
+        )  # fmt: skip
+        ax.axvline(0.0, color="0.4", linewidth=0.8)
+        name_axis(ax, table.index.tolist())
+        ax.set_xlabel("parts of the variance of the score (squared logits)")
+        ax.figure.legend(
+            *ax.get_legend_handles_labels(), loc="outside upper center", ncols=3,
+            frameon=False, fontsize=8,
+        )  # fmt: skip
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,142 @@
+"""A document, or a leaderboard, as LaTeX (with ``booktabs``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from skanchor.reports.document import (
+    Block,
+    Code,
+    Document,
+    Figure,
+    Points,
+    Table,
+    Text,
+)
+
+__all__ = ["latex_table", "to_latex"]
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "#": r"\#",
+    "$": r"\$",
+    "%": r"\%",
+    "&": r"\&",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
+    # Else two of them would become a dash.
+    "--": "-{}-",
+    "−": "$-$",
+    "–": "--",
+    "∞": r"$\infty$",
+    # An isolated run of right-to-left text is what babel is for.
+    "\u2068": "",
+    "\u2069": "",
+}
+_ANY = re.compile("|".join(map(re.escape, _SPECIAL)))
+
+_HEAD = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage{iftex}
+\ifPDFTeX\usepackage[utf8]{inputenc}\fi
+\usepackage{textcomp}
+\usepackage{booktabs}
+\usepackage{longtable}
+\usepackage[margin=2cm]{geometry}
+\begin{document}
+"""
+
+
+def to_latex(document: Document) -> str:
+    """Set a document as LaTeX. Drawings are left out.
+
+    Parameters
+    ----------
+    document : Document
+        What to say.
+
+    Returns
+    -------
+    str
+        A file that compiles by itself. Names in other scripts than Latin need LuaLaTeX
+        or XeLaTeX and a font that has them.
+    """
+    parts = [_HEAD + rf"\section*{{{_escaped(document.title)}}}"]
+    parts += map(_escaped, document.lead)
+    for section in document.sections:
+        parts.append(rf"\subsection*{{{_escaped(section.title)}}}")
+        for block in section.blocks:
+            parts += _set(block)
+    return "\n\n".join([*parts, r"\end{document}"]) + "\n"
+
+
+def latex_table(table: Table, environment: str = "tabular") -> str:
+    """Set a table alone, without its caption.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    environment : {"tabular", "longtable"}, default="tabular"
+        Whether it may run over pages.
+
+    Returns
+    -------
+    str
+    """
+    columns = "".join("r" if heading.is_number else "l" for heading in table.headings)
+    lines = [rf"\begin{{{environment}}}{{{columns}}}", r"\toprule"]
+    lines.append(_row([_escaped(heading.text) for heading in table.headings]))
+    lines.append(r"\midrule")
+    for place, row in enumerate(table.rows):
+        first, *others = (_escaped(cell.text) for cell in row)
+        lines.append(_row([first + " (new)" * table.is_marked(place), *others]))
+    lines += [r"\bottomrule", rf"\end{{{environment}}}"]
+    return "\n".join(lines)
+
+
+def _row(cells: list[str]) -> str:
+    # An empty group keeps a bracket from being an argument of the \\ before it.
+    guard = "{}" if cells[0].startswith(("[", "*")) else ""
+    return guard + " & ".join(cells) + r" \\"
+
+
+def _set(block: Block) -> Iterator[str]:
+    match block:
+        case Text():
+            yield _escaped(block.text)
+        case Points():
+            items = (
+                rf"\item {{}}{_escaped(statement)}"
+                + (rf" \emph{{{_escaped(advice)}}}" if advice else "")
+                for statement, advice in block.items
+            )
+            yield "\n".join([r"\begin{itemize}", *items, r"\end{itemize}"])
+        case Code():
+            lines = (_escaped(line) for line in block.text.splitlines())
+            yield r"\noindent\texttt{" + r"\\".join(lines) + "}"
+        case Table():
+            # Ten columns of numbers are wider than a line of this size.
+            yield rf"\noindent\textbf{{{_escaped(block.caption)}}}"
+            yield (
+                "{\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
+                + latex_table(block, "longtable")
+                + "\n}"
+            )
+        case Figure():
+            pass
+
+
+def _escaped(text: str) -> str:
+    text = " ".join(text.split())
+    return _ANY.sub(lambda found: _SPECIAL[found[0]], text)

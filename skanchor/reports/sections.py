@@ -1,0 +1,284 @@
+"""From a fitted method to the document that reports it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+
+from skanchor.ranking import RankingEstimator
+from skanchor.reports.advice import points
+from skanchor.reports.answer import answer, errors_explained, label, percent
+from skanchor.reports.document import (
+    Block,
+    Cell,
+    Code,
+    Document,
+    Heading,
+    Points,
+    Section,
+    Table,
+    Text,
+    number,
+)
+from skanchor.reports.summary import RunSummary, summarize
+from skanchor.reports.summary_text import again_lines, used_lines
+from skanchor.reports.tables import share
+from skanchor.results import AnchorResult, RankingResult, Scale
+
+__all__ = ["leaderboard_table", "report_document"]
+
+_SCORES = ("score", "standard_error", "low", "high")
+
+
+def report_document(
+    fitted: RankingEstimator | RankingResult,
+    level: float = 0.95,
+    *,
+    summary: RunSummary | None = None,
+    words: Callable[[Warning], str] = str,
+    title: str = "Where people would rank the models",
+    command: str | None = None,
+    **layout: Any,
+) -> Document:
+    """Put together what is to be said of a fit.
+
+    Parameters
+    ----------
+    fitted : RankingEstimator or RankingResult
+        A fitted method that knows its errors, such as ``AnchorPipeline``; or its
+        result, which knows nothing of judges and settings.
+    level : float, default=0.95
+        Level of intervals and rank sets.
+    summary : RunSummary, optional
+        What `skanchor.reports.summarize` gives; computed if None.
+    words : callable, default=str
+        What puts a warning in words.
+    title : str
+        Heading of the report.
+    command : str, optional
+        The command that makes it again.
+    **layout
+        Further arguments of the leaderboard: ``scale``, ``anchor``, ``sort``,
+        ``ranks``.
+
+    Returns
+    -------
+    Document
+        For `skanchor.reports.to_html`, `to_markdown` or `to_latex`.
+    """
+    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    facts = summarize(fitted, level) if summary is None else summary
+    board = result.leaderboard(level, **layout)
+    scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
+    blocks: list[Block] = [Points(points(result, facts.warnings, words))]
+    if isinstance(result, AnchorResult):
+        blocks += [Text(said) for said in errors_explained(result)]
+    sections = [
+        Section("look-at", "What to look at before believing it", blocks),
+        Section("leaderboard", "Leaderboard", _leaderboard(board, level, scale)),
+    ]
+    if result.is_new.any():
+        sections.append(_contrasts(result, level))
+    if len(facts.judges):
+        sections.append(_judges(facts.judges))
+    sections.append(_settings(facts, command))
+    return Document(title, answer(result, level), sections)
+
+
+# --------------------------------------------------------------------------- sections
+def leaderboard_table(
+    board: pd.DataFrame, level: float = 0.95, scale: Scale | None = None
+) -> Table:
+    """Lay out a leaderboard.
+
+    Parameters
+    ----------
+    board : DataFrame
+        What `AnchorPipeline.leaderboard` returns.
+    level : float, default=0.95
+        The level that it was asked for.
+    scale : Scale, optional
+        What scores are measured in, if not in logits.
+
+    Returns
+    -------
+    Table
+    """
+    digits = 2 if scale is None or scale.name == "logit" else 0
+    headings = [
+        Heading("Rank"),
+        Heading("Rank set"),
+        Heading("Score", first_down=True),
+        Heading("Standard error"),
+        Heading("Low", first_down=True),
+        Heading("High", first_down=True),
+        Heading("Human rows", first_down=True),
+        Heading("Judge rows", first_down=True),
+    ]
+    rows = [
+        [
+            _named(model),
+            number(row["rank"], 0) if row["determined"] else Cell("?", math.inf),
+            _span(row["rank_low"], row["rank_high"]),
+            *(number(row[name], digits) for name in _SCORES),
+            number(row["n_human"], 0),
+            number(row["n_judge"], 0),
+        ]
+        for model, row in board.iterrows()
+    ]
+    return Table(
+        "leaderboard-table",
+        f"All models, best first, with {percent(level)} intervals of their scores",
+        [Heading("Model", is_number=False), *headings],
+        rows,
+        board["is_new"].tolist(),
+        ordered_by=3,
+        searchable=True,
+        bars=[(row["low"], row["score"], row["high"]) for _, row in board.iterrows()],
+    )
+
+
+def _leaderboard(board: pd.DataFrame, level: float, scale: Scale) -> list[Block]:
+    notes = (
+        f"Scores are {scale}. The {percent(level)} rank sets of all models hold "
+        "together; each interval stands on its own."
+    )
+    if not board["determined"].all():
+        notes += (
+            " A question mark in place of a rank: the rows do not determine the score."
+        )
+    return [leaderboard_table(board, level, scale), Text(notes, is_note=True)]
+
+
+def _contrasts(result: RankingResult, level: float) -> Section:
+    table = result.contrasts(level)
+    blocks: list[Block] = []
+    headings = [
+        Heading("Opponent", is_number=False),
+        Heading("Chance to win", first_down=True),
+        Heading("Low", first_down=True),
+        Heading("High", first_down=True),
+        Heading("Score difference", first_down=True),
+        Heading("Adjusted p"),
+        Heading("Decided", is_number=False),
+    ]
+    order = result.scores.sort_values(ascending=False, kind="stable").index
+    is_new = dict(zip(result.models.tolist(), result.is_new.tolist(), strict=True))
+    for place, model in enumerate(order.tolist()):
+        own = table.loc[model].sort_values("difference")
+        blocks.append(
+            Table(
+                f"wins-{place + 1}",
+                f"How often people would prefer {label(model)} to each other model",
+                headings,
+                [
+                    [
+                        _named(opponent),
+                        share(row["win_probability"]),
+                        share(row["win_low"]),
+                        share(row["win_high"]),
+                        number(row["difference"]),
+                        _p_value(row["p_adjusted"]),
+                        _decided(row, level),
+                    ]
+                    for opponent, row in own.iterrows()
+                ],
+                [is_new[opponent] for opponent in own.index],
+                ordered_by=1,
+                bars=[
+                    (row["win_low"], row["win_probability"], row["win_high"])
+                    for _, row in own.iterrows()
+                ],
+                middle=0.5,
+            )
+        )
+    blocks.append(
+        Text(
+            "Ties count half. Low and high bound each chance on its own at "
+            f"{percent(level)}; a comparison is decided where its p-value, adjusted "
+            f"for all comparisons of new models together, is below {1 - level:.2g}.",
+            is_note=True,
+        )
+    )
+    return Section("wins", "The new models against every other", blocks)
+
+
+_JUDGE_COLUMNS = {
+    "rows": ("Rows", 0, False),
+    "ties": ("Ties", 0, False),
+    "agreement": ("Agreement", None, True),
+    "first_side_rate": ("Prefers first side", None, False),
+    "sensitivity": ("Sensitivity", 2, True),
+    "sensitivity_error": ("Standard error", 2, False),
+    "position_effect": ("Position effect", 2, False),
+}
+
+
+def _judges(table: pd.DataFrame) -> Section:
+    names = [name for name in _JUDGE_COLUMNS if name in table]
+    headings = [
+        Heading(_JUDGE_COLUMNS[name][0], first_down=_JUDGE_COLUMNS[name][2])
+        for name in names
+    ]
+    rows = [
+        [_named(judge), *(_judge_cell(row, name) for name in names)]
+        for judge, row in table.iterrows()
+    ]
+    note = (
+        "Agreement is how often a judge points to the model with the higher final "
+        "score, on pairs of models with votes. A sensitivity above 1 means that it "
+        "reacts more sharply than people to the same difference. The position effect "
+        "is what it adds, in log-odds, to the side shown first."
+    )
+    table_of_judges = Table(
+        "judges-table",
+        "What the rows say of each judge",
+        [Heading("Judge", is_number=False), *headings],
+        rows,
+    )
+    return Section("judges", "The judges", [table_of_judges, Text(note, is_note=True)])
+
+
+def _judge_cell(row: Any, name: str) -> Cell:
+    digits = _JUDGE_COLUMNS[name][1]
+    return share(row[name]) if digits is None else number(row[name], digits)
+
+
+def _settings(facts: RunSummary, command: str | None) -> Section:
+    said: list[str] = []
+    for line in used_lines(facts) + again_lines(facts):
+        if line.startswith(" "):
+            # A list below a line goes on in it.
+            said[-1] += f" {line.strip()}"
+        else:
+            said.append(line)
+    blocks: list[Block] = [Points([(line, "") for line in said])]
+    if command is not None:
+        blocks.append(Code(command))
+    return Section("settings", "What was used, and how to get this again", blocks)
+
+
+# ------------------------------------------------------------------------------ cells
+def _named(name: Any) -> Cell:
+    return _word(label(name))
+
+
+def _word(text: str) -> Cell:
+    return Cell(text, text)
+
+
+def _span(low: int, high: int) -> Cell:
+    return Cell(str(low) if low == high else f"{low}–{high}", float(low))
+
+
+def _p_value(value: float) -> Cell:
+    return Cell("< 0.001", value) if value < 0.001 else number(value, 3)
+
+
+def _decided(row: pd.Series, level: float) -> Cell:
+    if not row["p_adjusted"] < 1 - level:
+        return _word("not decided")
+    return _word("better" if row["difference"] > 0 else "worse")

@@ -1,0 +1,132 @@
+"""What ``check``, ``evaluate`` and ``compare`` say, and that they can be resumed."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.baselines import JointBTL
+from skanchor.datasets import load_demo
+from skanchor.evaluation import leave_one_model_out, predict_left_out
+
+FAST = ["--folds", "2"]
+TWO = ["--models", "amber-otter", "early-moth"]
+
+
+@pytest.fixture(scope="module")
+def left_out():
+    X, y = load_demo(return_X_y=True)
+    anchor = AnchorPipeline(cv=2, random_state=0)
+    return leave_one_model_out(anchor, X, y, models=TWO[1:])
+
+
+def test_check_gives_a_verdict_and_its_numbers(run, left_out):
+    code, out, err = run("check", "--demo", *FAST, *TWO)
+    assert (code, err) == (0, [])
+    assert out.startswith("Too few models to tell whether the intervals hold. 2 of 2")
+    assert "amber-otter" in out and "blue-heron" not in out
+    code, out, _ = run("check", "--demo", *FAST, *TWO, "--json")
+    found = json.loads(out)
+    assert (found["holds"], found["compatible"], found["n_models"]) == ("unknown", 2, 2)
+    for row in found["models"]:
+        assert row["score"] == left_out.loc[row["model"], "score"]
+
+
+def test_check_writes_its_table(run, tmp_path, left_out):
+    pytest.importorskip("openpyxl")
+    for suffix, read in {"csv": pd.read_csv, "xlsx": pd.read_excel}.items():
+        path = tmp_path / f"check.{suffix}"
+        assert run("check", "--demo", *FAST, *TWO, "-o", path) == (0, "", [])
+        table = read(path, index_col="model")
+        assert table["low"].tolist() == pytest.approx(left_out["low"].tolist())
+        assert table["compatible"].tolist() == [True, True]
+
+
+def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypatch):
+    whole = run("check", "--demo", *FAST, *TWO)
+    fit, fitted = AnchorPipeline.fit, []
+
+    def stopped(self, *args, **kwargs):
+        fitted.append(self.new_models)
+        if len(fitted) == 2:
+            raise KeyboardInterrupt
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(AnchorPipeline, "fit", stopped)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run("check", "--demo", *FAST, *TWO)
+    assert (code, out) == (130, "")
+    (kept,) = tmp_path.iterdir()
+    assert err == [
+        f"skanchor: interrupted; 1 fits are kept in {kept.name}; to go on, give the "
+        f"same command with --resume {kept.name}"
+    ]
+    assert run("check", "--demo", *FAST, *TWO, "--resume", kept) == whole
+    assert fitted == [["amber-otter"], ["early-moth"], ["early-moth"]]
+    # What is kept belongs to these rows and settings alone.
+    code, _, err = run("check", "--demo", "--folds", "3", *TWO, "--resume", kept)
+    assert code == 2 and "kept by a run on other rows or with other settings" in err[0]
+
+
+def test_a_broken_last_line_is_done_again(run, tmp_path):
+    path = tmp_path / "kept.resume"
+    whole = run("check", "--demo", *FAST, *TWO, "--resume", path)
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    assert len(lines) == 3
+    path.write_text("".join(lines[:2]) + lines[2][:20], "utf-8")
+    assert run("check", "--demo", *FAST, *TWO, "--resume", path) == whole
+    # Nothing is left to do now, and nothing has been lost.
+    assert run("check", "--demo", *FAST, *TWO, "--resume", path) == whole
+
+
+def test_evaluate_agrees_with_the_losses_by_hand(run):
+    code, out, err = run("evaluate", "--demo", "--method", "JointBTL", "--json")
+    assert (code, err) == (0, [])
+    found = {row["source"]: row for row in json.loads(out)["sources"]}
+    X, y = load_demo(return_X_y=True)
+    roles = JointBTL(new_models=["ivory-lynx", "jade-finch"])
+    rows = predict_left_out(roles, X, y, random_state=0)
+    own = rows[rows["judge"] == "judge-beta"]
+    p, outcome = own["probability"], own["outcome"]
+    loss = -(outcome * np.log(p) + (1 - outcome) * np.log(1 - p)).mean()
+    assert found["judge-beta"]["log_loss"] == pytest.approx(loss)
+    decided = own[outcome != 0.5]
+    right = ((decided["probability"] > 0.5) == (decided["outcome"] == 1)).mean()
+    assert found["judge-beta"]["accuracy"] == pytest.approx(right)
+    assert found["(people)"]["rows"] == (X["judge"] == "human").sum()
+
+
+def test_rows_are_predicted_by_fits_that_have_not_seen_them():
+    X, y = load_demo(return_X_y=True)
+    seen = predict_left_out(JointBTL(), X, y, random_state=0)
+    assert seen.index.tolist() == list(range(len(X)))
+    # The verdict of a row does not move its own prediction.
+    turned = y.to_numpy(copy=True)
+    turned[0] = {"model_a": "model_b"}.get(turned[0], "model_a")
+    again = predict_left_out(JointBTL(), X, turned, random_state=0)
+    assert again.loc[0, "probability"] == pytest.approx(seen.loc[0, "probability"])
+    assert not np.allclose(again["probability"], seen["probability"], atol=1e-12)
+
+
+def test_compare_sets_methods_side_by_side(run, left_out):
+    methods = ["--methods", "AnchorPipeline", "HistoricalPPI", "LogisticJudge"]
+    code, out, err = run("compare", "--demo", *FAST, *TWO, *methods, "--json")
+    assert (code, err) == (0, [])
+    anchor, ppi, ranks = json.loads(out)["methods"]
+    error = left_out["score"] - left_out["true_score"]
+    assert anchor["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
+    assert anchor["new_models"] == {"ivory-lynx": "4 (3-5)", "jade-finch": "6 (5-7)"}
+    # What a method does not know is not made up.
+    assert ppi["rmse"] > 0 and ppi["compatible"] is None
+    assert ranks["rmse"] is None and ranks["rank_error"] >= 0
+    code, out, _ = run("compare", "--demo", *FAST, *TWO, *methods)
+    line = next(line for line in out.splitlines() if "LogisticJudge" in line)
+    assert code == 0 and line.split()[1] == "–"
+
+
+def test_compare_of_old_models_alone(run):
+    flags = ["--methods", "JointBTL", "--no-new"]
+    code, out, err = run("compare", "--demo", *FAST, *TWO, *flags)
+    assert (code, err) == (0, []) and "new models" not in out

@@ -1,0 +1,170 @@
+"""The report says what the result says, in every form, whatever names hold."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from reports.made_results import NASTY, made_result
+
+from skanchor import AnchorPipeline
+from skanchor.datasets import load_demo
+from skanchor.diagnostics import KINDS
+from skanchor.reports import report_document, to_html, to_latex, to_markdown
+from skanchor.reports.advice import TO_DO
+from skanchor.reports.document import Table
+
+VOID = {"meta", "input", "br", "img", "link", "hr"}
+
+
+class Page(HTMLParser):
+    """Elements of a page, its text, and whether they are nested as they should be."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open):
+            self.texts.append(data)
+
+    def count(self, name):
+        return sum(tag == name for tag, _ in self.elements)
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(random_state=0, cv=2).fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def document(anchor):
+    return report_document(anchor, command="skanchor report --demo")
+
+
+def table_called(document, name):
+    blocks = [block for section in document.sections for block in section.blocks]
+    (table,) = (b for b in blocks if isinstance(b, Table) and b.name == name)
+    return table
+
+
+def test_document_has_the_numbers_of_the_result(anchor, document):
+    board = anchor.leaderboard()
+    table = table_called(document, "leaderboard-table")
+    assert [row[0].text for row in table.rows] == board.index.tolist()
+    assert [row[3].key for row in table.rows] == board["score"].tolist()
+    assert list(table.marked) == board["is_new"].tolist()
+    wins = table_called(document, "wins-1")
+    own = anchor.contrasts().loc["ivory-lynx"]
+    for row in wins.rows:
+        assert row[1].key == own.loc[row[0].text, "win_probability"]
+        decided = own.loc[row[0].text, "p_adjusted"] < 0.05
+        assert (row[6].text == "not decided") == (not decided)
+    judges = table_called(document, "judges-table")
+    assert [row[0].text for row in judges.rows] == anchor.judges_.tolist()
+
+
+def test_every_kind_of_finding_has_its_advice():
+    assert set(TO_DO) == set(KINDS)
+
+
+def test_page_is_self_contained_and_accessible(document):
+    text = to_html(document)
+    page = Page(text)
+    assert "skanchor report --demo" in "".join(page.texts)
+    for tag, attrs in page.elements:
+        assert not {"src", "srcset", "action"} & set(attrs), (tag, attrs)
+        assert attrs.get("href", "#").startswith("#")
+        assert not any(name.startswith("on") for name in attrs)
+    assert "url(http" not in text and "@import" not in text
+    tables = page.count("table")
+    assert page.count("caption") == tables == page.count("thead")
+    heads = [attrs for tag, attrs in page.elements if tag == "th"]
+    assert {attrs["scope"] for attrs in heads} == {"col", "row"}
+    columns = [attrs for attrs in heads if attrs["scope"] == "col"]
+    assert all("aria-sort" in attrs for attrs in columns)
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = {a["href"][1:] for tag, a in page.elements if tag == "a"}
+    assert links <= set(ids)
+
+
+def test_page_of_many_models_is_small():
+    text = to_html(report_document(made_result(30, 3)))
+    assert len(text.encode()) < 300_000
+
+
+def test_names_never_become_markup():
+    plain = to_html(report_document(made_result(len(NASTY), 3)))
+    nasty = to_html(report_document(made_result(names=NASTY, n_new=3)))
+    before, after = Page(plain), Page(nasty)
+    # The same elements as with harmless names, and not one more.
+    assert [tag for tag, _ in after.elements] == [tag for tag, _ in before.elements]
+    shown = "".join(after.texts)
+    for name in NASTY[:7]:
+        assert name in shown
+    # What turns the order of letters round is written out.
+    assert "\\u202e" in shown and "\u202e" not in nasty
+    assert "line\\nbreak\\ttab" in shown
+    assert "{{ 7 * 7 }}" in shown and "49" not in shown.split("gnp.exe")[0]
+
+
+def test_names_are_text_in_markdown():
+    from markdown_it import MarkdownIt
+
+    text = to_markdown(report_document(made_result(names=NASTY, n_new=3)))
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    found = parser.parse(text)
+    inline = [child for token in found for child in token.children or []]
+    allowed = {"text", "em_open", "em_close", "strong_open", "strong_close",
+               "text_special", "entity"}  # fmt: skip
+    assert {child.type for child in inline} <= allowed
+    assert not [token for token in found if token.type == "html_block"]
+    shown = "".join(child.content for child in inline)
+    for name in NASTY[:7]:
+        assert name in shown
+    tables = [token for token in found if token.type == "table_open"]
+    assert len(tables) == 4
+    cells = [token for token in found if token.type in ("td_open", "th_open")]
+    n = len(NASTY)
+    assert len(cells) == 9 * (n + 1) + 3 * 7 * n
+
+
+def test_names_are_text_in_latex():
+    text = to_latex(report_document(made_result(names=NASTY, n_new=3)))
+    body = text.partition(r"\begin{document}")[2]
+    assert r"\textbackslash{}input\{/etc/passwd\}" in body
+    assert r"\$x\$" in body
+    # No special letter stands unescaped, but for those that this package writes.
+    known = re.sub(r"\$-\$|\$\\infty\$", "", body)
+    assert not re.search(r"(?<!\\)[$#_~^]", known)
+    rows = [line for line in body.splitlines() if line.endswith(r" \\")]
+    assert len(rows) == 1 + len(NASTY) + 3 * len(NASTY)
+    for row in rows:
+        assert len(re.findall(r"(?<!\\)&", row)) in (6, 8)
+
+
+def test_jinja_is_asked_for_where_it_is_missing(document, monkeypatch):
+    from skanchor.reports import html
+
+    html._template.cache_clear()
+    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'skanchor\[report\]'"):
+        to_html(document)
+    monkeypatch.undo()
+    html._template.cache_clear()
+    assert to_markdown(document).startswith("# ")
