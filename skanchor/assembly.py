@@ -12,19 +12,20 @@ from sklearn.base import clone
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import count_rows
 from skanchor.diagnostics import (
+    FitSums,
     ItemCheck,
     check_arrivals,
     diagnose,
     historical_table,
 )
-from skanchor.engine import FullFit, RowInfluence, cross_fit
+from skanchor.engine import CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 from skanchor.treatments import Treatments
 from skanchor.warning_log import WarningLog
 
-__all__ = ["Inference", "TreatmentResults"]
+__all__ = ["Inference", "TreatmentResults", "assemble"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,46 +88,10 @@ class Inference:
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
-        chain, items = full.chain, full.items
-        X, debiaser = chain.X, chain.debiaser
-        assert debiaser is not None
-
-        def stacked(name: str) -> Any:
-            return np.array([getattr(repeat, name) for repeat in found.repeats])
-
-        plug_in = stacked("plug_in")
-        fitted = full.sample.with_battles(X)
-        arrivals = check_arrivals(fitted, full.sample.X.order, chain.calibrator)
-        # Where judges disagree about a new model, its error is scaled up.
-        scale = arrivals.models["scale"].to_numpy()
-        square = np.outer(scale, scale)
-        result = AnchorResult(
-            X.models,
-            X.is_new,
-            stacked("estimate"),
-            stacked("covariance") * square,
-            stacked("undetermined").any(axis=0) | chain.unbounded,
-            *count_rows(X, full.sample.weight),
-            None if items is None else stacked("item_part") * square,
-            np.inf if items is None else items.df,
-            rows=found.influence,
-            parts=stacked("parts") * scale**2,
-            lower_bound=debiaser.system_.lower_bound(chain.scores),
-            plug_in=plug_in,
-            fold_plan=self.fold_plan,
-            inputs=full.sample.inputs,
-        )
-        diagnostics = diagnose(
-            fitted,
-            debiaser.system_,
-            result,
-            np.median(plug_in, axis=0),
-            stacked("largest").max(axis=0),
-            self.check,
-            arrivals,
-        )
-        historical = historical_table(fitted, chain.btl, calibrated=not chain.is_joint)
-        return replace(result, diagnostics=replace(diagnostics, historical=historical))
+        chain = full.chain
+        fitted = full.sample.with_battles(chain.X)
+        sums = FitSums.of(fitted, full.sample.X.order, chain.calibrator)
+        return assemble(full, found, sums, self.check, self.fold_plan)
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
@@ -145,6 +110,75 @@ class Inference:
             fold_plan=self.fold_plan,
             inputs=full.sample.inputs,
         )
+
+
+def assemble(
+    full: FullFit,
+    found: CrossFit,
+    sums: FitSums,
+    check: ItemCheck,
+    fold_plan: list[FoldPlan],
+) -> AnchorResult:
+    """Make the result of a cross-fit, of rows at hand or of kept sums and arrivals.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows; its sample holds those at hand.
+    found : CrossFit
+        What its folds add up to.
+    sums : FitSums
+        Over all rows.
+    check : ItemCheck
+        Whether verdicts deviate by model.
+    fold_plan : list of FoldPlan
+        Folds of the rows at hand, in each repeat.
+
+    Returns
+    -------
+    AnchorResult
+    """
+    chain, items = full.chain, full.items
+    X, debiaser = chain.X, chain.debiaser
+    assert debiaser is not None
+
+    def stacked(name: str) -> Any:
+        return np.array([getattr(repeat, name) for repeat in found.repeats])
+
+    plug_in = stacked("plug_in")
+    arrivals = check_arrivals(X, sums)
+    # Where judges disagree about a new model, its error is scaled up.
+    scale = arrivals.models["scale"].to_numpy()
+    square = np.outer(scale, scale)
+    result = AnchorResult(
+        X.models,
+        X.is_new,
+        stacked("estimate"),
+        stacked("covariance") * square,
+        stacked("undetermined").any(axis=0) | chain.unbounded,
+        sums.n_human,
+        sums.n_judge,
+        None if items is None else stacked("item_part") * square,
+        np.inf if items is None else items.df,
+        rows=found.influence,
+        parts=stacked("parts") * scale**2,
+        lower_bound=debiaser.system_.lower_bound(chain.scores),
+        plug_in=plug_in,
+        fold_plan=fold_plan,
+        inputs=full.sample.inputs,
+    )
+    diagnostics = diagnose(
+        full.sample.with_battles(X),
+        sums,
+        debiaser.system_,
+        result,
+        np.median(plug_in, axis=0),
+        stacked("largest").max(axis=0),
+        check,
+        arrivals,
+    )
+    historical = historical_table(X, sums, chain.btl, calibrated=not chain.is_joint)
+    return replace(result, diagnostics=replace(diagnostics, historical=historical))
 
 
 class TreatmentResults(Mapping[str, AnchorResult]):

@@ -10,15 +10,20 @@ from skanchor.diagnostics._item_check import (
     score_test,
 )
 from skanchor.diagnostics._judges import judge_table
+from skanchor.diagnostics._overlap import HistoricalFeatures
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._sums import FitSums, SourceSums
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
     "DETECTED",
     "ArrivalCheck",
     "Diagnostics",
+    "FitSums",
+    "HistoricalFeatures",
     "ItemCheck",
     "ModelSums",
+    "SourceSums",
     "check_arrivals",
     "diagnose",
     "historical_table",

@@ -25,6 +25,7 @@ from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._evidence import (
     Evidence,
     RowEvidence,
+    people_information,
     riesz_problem,
     row_influence,
     row_weights,
@@ -167,7 +168,7 @@ class RieszDebiaser(ComparisonEstimator):
         if all(learner.has_span for learner in learners):
             self.fit_evidence(X, [rows], learners)
         else:
-            problem = riesz_problem(X, [rows], self.ridge)
+            problem = riesz_problem(X, people_information([rows]), self.ridge)
             blocks = list(_blocks(len(X.models), [rows], learners))
             fits = judges_to_fit(sample, curvature, learners)
             if self.route == "projection":
@@ -205,7 +206,8 @@ class RieszDebiaser(ComparisonEstimator):
         self
         """
         blocks = _blocks(len(X.models), evidence, learners)
-        self._settle(X, riesz_problem(X, evidence, self.ridge).solve(blocks))
+        people = people_information(evidence)
+        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks))
         self._bound(evidence)
         return self
 

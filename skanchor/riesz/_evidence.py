@@ -31,6 +31,7 @@ __all__ = [
     "Evidence",
     "KeptSums",
     "RowEvidence",
+    "people_information",
     "riesz_problem",
     "row_influence",
     "row_weights",
@@ -325,17 +326,15 @@ def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:
     return total
 
 
-def riesz_problem(
-    X: Comparisons, evidence: Sequence[Evidence], ridge: float = 0.0
-) -> RieszProblem:
+def riesz_problem(X: Comparisons, people: Array, ridge: float = 0.0) -> RieszProblem:
     """The system of the parameters that rows carry, before the judges' blocks.
 
     Parameters
     ----------
     X : Comparisons
         Rows, or none, that carry the plug-in.
-    evidence : sequence of Evidence
-        Training rows, or the sums that stand for them, of which those of people count.
+    people : ndarray of shape (n_models, n_models)
+        Information of the human rows, as :func:`people_information` adds it up.
     ridge : float, default=0.0
         Ridge penalty, in shares of the diagonal of the information.
 
@@ -364,10 +363,24 @@ def riesz_problem(
     factor = None
     if X.item_covariance is not None:
         factor = covariance_factor(X.item_covariance)
-    found = [one.information(PEOPLE, WeightLearner()) for one in evidence]
-    people = sum(one.gram for one in found if one is not None)
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
-    return RieszProblem(layout, slopes, factor, np.asarray(people), ridge)
+    return RieszProblem(layout, slopes, factor, people, ridge)
+
+
+def people_information(evidence: Sequence[Evidence]) -> Array:
+    """Information of the human rows, by item.
+
+    Parameters
+    ----------
+    evidence : sequence of Evidence
+        Training rows, or the sums that stand for them.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+    """
+    found = [one.information(PEOPLE, WeightLearner()) for one in evidence]
+    return np.asarray(sum(one.gram for one in found if one is not None))
 
 
 def row_weights(
