@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor.chain import Chain, Stages
@@ -73,18 +75,33 @@ class Inference:
             result = self._plug_in(full)
         else:
             result = self._cross_fit(full)
-        everyone = self.everyone
-        if len(everyone.X.models) == len(full.sample.X.models):
+        board = self.board()
+        if board is None:
             return result
-        # Models that were left out are put on the board again.
+        return result.extended(self.everyone.X, *board)
+
+    def board(self) -> tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]] | None:
+        """What puts models that were left out on the board again.
+
+        Returns
+        -------
+        scores : Series
+            Of the fit of the votes, by historical model.
+        n_human, n_judge : ndarray of shape (n_models,)
+            Rows of each model.
+        None
+            Where none was left out.
+        """
+        everyone = self.everyone
+        if len(everyone.X.models) == len(self.admitted.X.models):
+            return None
         with WarningLog():
             # What it warns of, the admission has warned of.
             btl = clone(self.stages.btl)
             if self.stages.fits_jointly(everyone.X):
                 btl.set_params(disconnected="warn")
             human_fit = btl.fit_sample(everyone)
-        counts = count_rows(everyone.X, everyone.weight)
-        return result.extended(everyone.X, human_fit.scores_, *counts)
+        return human_fit.scores_, *count_rows(everyone.X, everyone.weight)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
