@@ -15,7 +15,7 @@ from skanchor.cli.streams import check_stdout, print_result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.anchor import AnchorPipeline
+    from skanchor.reports import Reported
 
 __all__ = ["add_force", "add_output", "check_file", "check_output", "deliver"]
 
@@ -91,9 +91,9 @@ def check_file(options: argparse.Namespace) -> None:
         ) from None
 
 
-def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
+def deliver(pipeline: Reported, options: argparse.Namespace) -> None:
     """Print the result, or write it where ``--output`` says."""
-    board = pipeline.leaderboard(options.level)
+    board = pipeline.result_.leaderboard(options.level)
     content: str | bytes
     kind = "json" if options.json else _OUTPUTS[_suffix(options)]
     if kind == "json":
@@ -111,7 +111,7 @@ def deliver(pipeline: AnchorPipeline, options: argparse.Namespace) -> None:
         print_result(content)
 
 
-def _json(pipeline: AnchorPipeline, level: float) -> str:
+def _json(pipeline: Reported, level: float) -> str:
     import json
 
     from skanchor.reports import result_json
@@ -129,9 +129,7 @@ def _table(board: pd.DataFrame, suffix: str) -> str | bytes:
     return separated(board, "\t" if suffix == ".tsv" else ",")
 
 
-def _text(
-    board: pd.DataFrame, pipeline: AnchorPipeline, options: argparse.Namespace
-) -> str:
+def _text(board: pd.DataFrame, pipeline: Reported, options: argparse.Namespace) -> str:
     from skanchor.reports import leaderboard_text, render
 
     result = pipeline.result_

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from skanchor.cli.command import BadInputError, Parser
 from skanchor.cli.fetch import FETCH
+from skanchor.cli.history import HISTORY
 from skanchor.cli.rank import RANK
 from skanchor.cli.signals import exit_code, raised_as_interrupts
 from skanchor.cli.streams import (
@@ -22,7 +23,7 @@ from skanchor.cli.streams import (
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = (RANK, FETCH)
+COMMANDS = (RANK, HISTORY, FETCH)
 """Every command."""
 
 _BAD_INPUT = 2

@@ -21,6 +21,7 @@ __all__ = [
     "admit_arrivals",
     "arrival_plans",
     "check_groups_in_folds",
+    "deal",
     "with_models",
 ]
 
@@ -154,18 +155,41 @@ def arrival_plans(
     -------
     list of FoldPlan
     """
-    random = check_random_state(random_state)
-    seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
-    plans = []
-    for repeat, (n_folds, seed) in enumerate(zip(sizes, seeds, strict=True)):
-        settled = np.arange(0) if known is None else known[repeat]
-        fold = _dealt(sample, n_folds, np.random.RandomState(seed), settled)
-        splits = [
+    if known is None:
+        known = np.empty((len(sizes), 0), dtype=np.intp)
+    return [
+        [
             (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
             for k in range(n_folds)
         ]
-        plans.append(splits)
-    return plans
+        for n_folds, fold in zip(
+            sizes, deal(sample, sizes, random_state, known), strict=True
+        )
+    ]
+
+
+def deal(
+    sample: Sample, sizes: Sequence[int], random_state: Any, known: NDArray[np.intp]
+) -> list[NDArray[np.intp]]:
+    """Fold of each row in each repeat, -1 where it does not count.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    sizes, random_state, known
+        As in :func:`arrival_plans`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_rows,)
+    """
+    random = check_random_state(random_state)
+    seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
+    return [
+        _dealt(sample, n_folds, np.random.RandomState(seed), settled)
+        for n_folds, seed, settled in zip(sizes, seeds, known, strict=True)
+    ]
 
 
 def _dealt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Self
@@ -14,9 +14,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skanchor.anchor import AnchorPipeline
+from skanchor.comparisons import Comparisons
+from skanchor.comparisons.labels import is_in
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.folds import make_plans
 from skanchor.io.archive import ArchiveKind
+from skanchor.kept._additions import joined, with_rows
 from skanchor.kept._arrivals import (
     admit_arrivals,
     arrival_plans,
@@ -63,6 +66,8 @@ class AnchorHistory(BaseEstimator):
         Fingerprint by judge, where it was given.
     kept_ : KeptState
         All that is kept.
+    updated_from_ : {"counts", "rows"}
+        What :meth:`update` has fitted again: kept counts of rows, or rows given again.
     fold_plan_ : list of lists of (train, test)
         Folds of the historical rows in each repeat; not in the file.
 
@@ -164,6 +169,11 @@ class AnchorHistory(BaseEstimator):
         self.item_effects_ = kept.treatment
         self.fingerprints_ = dict(kept.fingerprints)
 
+    @property
+    def _sizes(self) -> list[int]:
+        """Number of folds of each repeat."""
+        return [len(folds) for folds in self.kept_.history.repeats]
+
     def _anchor(self) -> AnchorPipeline:
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         if anchor.new_models is not None:
@@ -172,6 +182,114 @@ class AnchorHistory(BaseEstimator):
                 "and of arrivals all are new that it does not know."
             )
         return anchor
+
+    def update(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        fingerprints: Mapping[Any, str] | None = None,
+        *,
+        past: Sequence[Any] | None = None,
+    ) -> Self:
+        """Add historical rows: the history is that of a fit of old and new rows.
+
+        Without features, groups and weights the history has kept its rows as counts,
+        and fits them again with the new ones; each old row stays in its fold. Else the
+        old rows are needed again. ``updated_from_`` says which it was.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups, fingerprints
+            The new rows, as in :meth:`fit`.
+        past : tuple of (X, y), (X, y, sample_weight) or with groups, optional
+            All rows that the history was fitted on; folds are then drawn anew.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BattlesError
+            If the old rows are needed and not given, or a judge has changed.
+        """
+        check_is_fitted(self, "kept_")
+        check_fingerprints(self.fingerprints_, fingerprints)
+        fingerprints = {**self.fingerprints_, **(fingerprints or {})}
+        if past is not None:
+            old = (*past, None, None)[:4]
+            rows = joined(old, (X, y, sample_weight, groups))
+            self.fit(*rows, fingerprints=fingerprints)
+            self.updated_from_ = "rows"
+            return self
+        counts = self.kept_.counts
+        if counts is None:
+            raise BattlesError(
+                "The history has features, groups or weights, of which sums do not say "
+                "what new rows would make of them: it must be fitted on all rows.",
+                advice=Advice(Remedy.GIVE_PAST),
+            )
+        anchor = self._anchor().set_params(new_models=[])
+        with WarningLog() as log:
+            late, _ = _admit(anchor, X, y, sample_weight, groups)
+            table, outcomes, plans = with_rows(
+                counts, late, anchor.random_state, self._sizes
+            )
+            anchor.set_params(cv=plans)
+            sample = Sample.admit(table, outcomes)
+            _refuse_new_models(sample)
+            inference = anchor.prepare(sample)
+            kept = KeptState.of(inference, None, fingerprints)
+        self._keep(kept)
+        self.fold_plan_ = inference.fold_plan
+        self.updated_from_ = "counts"
+        log.issue()
+        return self
+
+    def promote(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        fingerprints: Mapping[Any, str] | None = None,
+        *,
+        past: Sequence[Any] | None = None,
+    ) -> Self:
+        """Make a new model historical, once people have voted on it.
+
+        Parameters
+        ----------
+        model : label
+            The model.
+        X, y, sample_weight, groups, fingerprints
+            Its rows, votes of people among them.
+        past : tuple, optional
+            As in :meth:`update`, which this is.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BattlesError
+            If the model is historical already, or has no vote.
+        """
+        check_is_fitted(self, "kept_")
+        if is_in(np.append(self.models_, self.kept_.lost), [model]).any():
+            raise BattlesError(f"Model {model!r} is historical already.")
+        encoded = Comparisons.from_battles(X)
+        votes = encoded.rows.appearances(encoded.is_usable & encoded.is_human)
+        if not votes[is_in(encoded.models, [model])].any():
+            raise BattlesError(
+                f"Model {model!r} has no human row here: people must have voted on it.",
+                advice=Advice(Remedy.PLACE_ARRIVALS),
+            )
+        return self.update(X, y, sample_weight, groups, fingerprints, past=past)
 
     # -------------------------------------------------------------------- new models
     def place(
@@ -232,7 +350,7 @@ class AnchorHistory(BaseEstimator):
         known = kept.history.whole.X
         everyone, admitted = admit_arrivals(sample, known, kept.lost)
         settled = None if kept.groups is None else kept.groups.folds
-        sizes = [len(folds) for folds in kept.history.repeats]
+        sizes = self._sizes
         if cv is None:
             plans = arrival_plans(admitted, sizes, anchor.random_state, settled)
         else:

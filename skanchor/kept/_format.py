@@ -23,6 +23,7 @@ from skanchor.comparisons import Comparisons, EncodedRows
 from skanchor.diagnostics import FitSums, HistoricalFeatures, ItemCheck, SourceSums
 from skanchor.history import KeptFold, KeptHistory
 from skanchor.items import ItemCovariance
+from skanchor.kept._counts import RowCounts
 from skanchor.kept._folds import pack_folds, unpack_folds
 from skanchor.kept._labels import pack_labels, unpack_labels
 from skanchor.kept._state import Board, GroupFolds, KeptState
@@ -85,6 +86,13 @@ def pack_state(state: KeptState) -> tuple[dict[str, Any], Arrays]:
     if state.groups is not None:
         header["groups"] = pack_labels(state.groups.labels, "groups")
         arrays["groups/folds"] = state.groups.folds
+    if state.counts is not None:
+        header["counted"] = {
+            name: pack_labels(getattr(state.counts, name), name)
+            for name in ("models", "judges")
+        }
+        for name in ("kinds", "outcomes", "counts"):
+            arrays[f"rows/{name}"] = getattr(state.counts, name)
     return header, arrays
 
 
@@ -113,13 +121,19 @@ def unpack_state(
     tests = pd.DataFrame(
         arrays["check/judges"], pd.Index(judges, name="judge"), header["check"]
     )
-    board = groups = None
+    board = groups = counts = None
     if "board" in header:
         index = pd.Index(unpack_labels(header["board"]))
         names = ("scores", "n_human", "n_judge")
         board = Board(*(pd.Series(arrays[f"board/{name}"], index) for name in names))
     if "groups" in header:
         groups = GroupFolds(unpack_labels(header["groups"]), arrays["groups/folds"])
+    if "counted" in header:
+        labels = (
+            unpack_labels(header["counted"][name]) for name in ("models", "judges")
+        )
+        names = ("kinds", "outcomes", "counts")
+        counts = RowCounts(*labels, *(arrays[f"rows/{name}"] for name in names))
     return KeptState(
         history,
         _unpack_sums(arrays, len(judges)),
@@ -129,6 +143,7 @@ def unpack_state(
         groups,
         {unpack_labels(one)[0]: print_ for one, print_ in header["fingerprints"]},
         header["facts"],
+        counts,
     )
 
 

@@ -18,6 +18,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.folds import FoldPlan
 from skanchor.history import KeptHistory
 from skanchor.kept._arrivals import with_models
+from skanchor.kept._counts import RowCounts
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 
@@ -90,6 +91,8 @@ class KeptState:
         Of judges, where they were given.
     facts : dict
         What JSON can say of the rows: their numbers.
+    counts : RowCounts or None
+        The rows as counts; None where features, groups or weights tell them apart.
     """
 
     history: KeptHistory
@@ -100,6 +103,7 @@ class KeptState:
     groups: GroupFolds | None = None
     fingerprints: Mapping[Any, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
+    counts: RowCounts | None = None
 
     @classmethod
     def of(
@@ -108,7 +112,21 @@ class KeptState:
         group_labels: NDArray[Any] | None,
         fingerprints: Mapping[Any, str],
     ) -> KeptState:
-        """Fit the folds of a history, and let its rows go."""
+        """Fit the folds of a history, and let its rows go.
+
+        Parameters
+        ----------
+        inference : Inference
+            Of the historical rows.
+        group_labels : ndarray or None
+            Labels of their groups, by code.
+        fingerprints : mapping
+            Of judges, where they were given.
+
+        Returns
+        -------
+        KeptState
+        """
         if inference.stages.debiaser is None:
             raise BattlesError(
                 "debiaser='passthrough' has no standard errors, and no history to keep."
@@ -140,6 +158,7 @@ class KeptState:
             groups,
             dict(fingerprints),
             facts,
+            RowCounts.of(inference.everyone, inference.fold_plan),
         )
 
     @property

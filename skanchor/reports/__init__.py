@@ -2,6 +2,12 @@
 
 from skanchor.reports.leaderboard import LeaderboardText, leaderboard_text
 from skanchor.reports.page import render
-from skanchor.reports.records import result_json
+from skanchor.reports.records import Reported, result_json
 
-__all__ = ["LeaderboardText", "leaderboard_text", "render", "result_json"]
+__all__ = [
+    "LeaderboardText",
+    "Reported",
+    "leaderboard_text",
+    "render",
+    "result_json",
+]

@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.anchor import AnchorPipeline
+    from skanchor.results import AnchorResult
 
-__all__ = ["result_json"]
+__all__ = ["Reported", "result_json"]
 
 
-def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]:
+class Reported(Protocol):
+    """What reports read: of a fitted pipeline, or of a placement by a history."""
+
+    @property
+    def result_(self) -> AnchorResult:
+        """The result."""
+
+    @property
+    def item_effects_(self) -> str:
+        """Treatment of the item effects that is reported."""
+
+    @property
+    def results_(self) -> Mapping[str, AnchorResult]:
+        """Results by treatment."""
+
+    def summary(self) -> pd.DataFrame:
+        """What is known of each judge."""
+
+
+def result_json(pipeline: Reported, level: float = 0.95) -> dict[str, Any]:
     """Everything a program may want of a fitted pipeline, fit for strict JSON.
 
     Parameters
     ----------
-    pipeline : AnchorPipeline
+    pipeline : AnchorPipeline or the like
         Fitted.
     level : float, default=0.95
         Level of intervals and rank sets.
@@ -36,15 +56,15 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         of the summary. Infinite numbers are the strings
         ``"inf"`` and ``"-inf"``, undefined ones null.
     """
-    board = pipeline.leaderboard(level)
-    contrasts = pipeline.contrasts(level)
-    interval, ranks = pipeline.conf_int(level), pipeline.rank_sets(level)
-    variance = pipeline.variance_
+    found = pipeline.result_
+    board, contrasts = found.leaderboard(level), found.contrasts(level)
+    interval, ranks = found.conf_int(level), found.rank_sets(level)
+    variance, scores, errors = found.variance, found.scores, found.standard_errors
     new = [
         {
             "model": model,
-            "score": pipeline.scores_[model],
-            "standard_error": pipeline.standard_errors_[model],
+            "score": scores[model],
+            "standard_error": errors[model],
             **interval.loc[model].to_dict(),
             "intervals": {
                 name: result.conf_int(level).loc[model].to_dict()
@@ -60,7 +80,7 @@ def result_json(pipeline: AnchorPipeline, level: float = 0.95) -> dict[str, Any]
         {
             "level": level,
             "item_effects": pipeline.item_effects_,
-            "inputs": asdict(pipeline.result_.inputs),
+            "inputs": asdict(found.inputs),
             "models": _records(board, "model"),
             "new_models": new,
             "judges": _records(pipeline.summary(), "judge"),

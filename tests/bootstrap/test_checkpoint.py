@@ -148,7 +148,7 @@ def test_damaged_bytes_are_refused(data, path):
         path.write_bytes(bad)
         with pytest.raises(
             ValueError,
-            match=r"is damaged: |no (whole )?bootstrap checkpoint|has format|was written",
+            match=REFUSED,
         ):
             bootstrap({"m": DirectScore()}, data.X, data.y, **options)
         assert path.read_bytes() == bad
