@@ -81,7 +81,7 @@ def add_fingerprints(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--fingerprints",
         metavar="FILE",
-        help="JSON file with a text by judge that changes whenever it does, such as the "
+        help="JSON file with a text by judge that changes when the judge does, as the "
         "version of its model and a hash of its prompt",
     )
 
