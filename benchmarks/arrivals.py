@@ -16,7 +16,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline, split_battles
-from skanchor.diagnostics import check_arrivals
+from skanchor.diagnostics import FitSums, check_arrivals
 from skanchor.io import read_battles
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -54,7 +54,7 @@ def checked(data, item_effects):
         anchor.fit(data.X, data.y)
     known = anchor.comparisons_
     sample = Sample.admit(known, data.y)
-    return check_arrivals(sample, known.order, anchor.calibrator_)
+    return check_arrivals(known, FitSums.of(sample, known.order, anchor.calibrator_))
 
 
 def one_change(seed, item_effects, judges=1, **design):
@@ -186,7 +186,9 @@ def of_table(model, X, y):
         anchor.fit(X[kept], y[kept])
         known = anchor.comparisons_
         sample = Sample.admit(known, y[kept])
-        found = check_arrivals(sample, known.order, anchor.calibrator_)
+        found = check_arrivals(
+            known, FitSums.of(sample, known.order, anchor.calibrator_)
+        )
     return found.models.loc[model].rename(model)
 
 

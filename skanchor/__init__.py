@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from skanchor.folds import SourceKFold
     from skanchor.io import read_battles
     from skanchor.judges import JudgeCalibrator
+    from skanchor.kept import AnchorHistory, judge_fingerprint
     from skanchor.riesz import RieszDebiaser
 
 __all__ = [
+    "AnchorHistory",
     "AnchorPipeline",
     "AnchorResult",
     "ArrivalScorer",
@@ -22,12 +24,14 @@ __all__ = [
     "JudgeCalibrator",
     "RieszDebiaser",
     "SourceKFold",
+    "judge_fingerprint",
     "read_battles",
     "split_battles",
 ]
 
 # Loaded when first asked for: scikit-learn and pandas take their time.
 _HOMES = {
+    "AnchorHistory": "kept",
     "AnchorPipeline": "anchor",
     "AnchorResult": "anchor",
     "ArrivalScorer": "arrivals",
@@ -36,6 +40,7 @@ _HOMES = {
     "JudgeCalibrator": "judges",
     "RieszDebiaser": "riesz",
     "SourceKFold": "folds",
+    "judge_fingerprint": "kept",
     "read_battles": "io",
     "split_battles": "comparisons",
 }

@@ -273,21 +273,11 @@ class AnchorPipeline(RankingEstimator):
 
     # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
-        stages = self._stages()
-        everyone, admitted = self._admit(sample, stages.btl)
-        self.fold_plan_ = make_plans(
-            self.cv, self.n_repeats, admitted, self.random_state
-        )
-        plugged = fit_stages(stages, admitted)
-        check = self._check_items(admitted, plugged)
-        plugged = replace(plugged, two_step=None)
-        treatments = choose_treatments(self.item_effects, admitted.X, check)
-        self._inference = Inference(
-            stages, everyone, admitted, plugged, check, treatments, self.fold_plan_,
-            self.n_jobs, self.verbose,
-        )  # fmt: skip
-        full = self._inference.fit(treatments.reported)
-        self.result_ = self._inference.result(full)
+        self._inference = inference = self.prepare(sample)
+        admitted, treatments = inference.admitted, inference.treatments
+        self.fold_plan_ = inference.fold_plan
+        full = inference.fit(treatments.reported)
+        self.result_ = inference.result(full)
         self._known_results: dict[str, AnchorResult] = {}
         self.item_effects_ = treatments.reported
         self.item_covariance_ = None if full.items is None else full.items.covariance
@@ -298,6 +288,31 @@ class AnchorPipeline(RankingEstimator):
         self._judge_table = judge_table(
             admitted, scores.to_numpy(np.float64), self.calibrator_
         )
+
+    def prepare(self, sample: Sample) -> Inference:
+        """Admit rows, fit the plug-in and settle the treatments: all before the folds.
+
+        Parameters
+        ----------
+        sample : Sample
+            As a user gave it.
+
+        Returns
+        -------
+        Inference
+            What the result under any treatment is made from.
+        """
+        stages = self.stages()
+        everyone, admitted = self._admit(sample, stages.btl)
+        plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
+        plugged = fit_stages(stages, admitted)
+        check = self._check_items(admitted, plugged)
+        plugged = replace(plugged, two_step=None)
+        treatments = choose_treatments(self.item_effects, admitted.X, check)
+        return Inference(
+            stages, everyone, admitted, plugged, check, treatments, plans,
+            self.n_jobs, self.verbose,
+        )  # fmt: skip
 
     @staticmethod
     def _check_items(sample: Sample, plugged: Chain) -> ItemCheck:
@@ -327,7 +342,13 @@ class AnchorPipeline(RankingEstimator):
             bounded = leave_out_separated(everyone, btl)
         return everyone, leave_out_little_history(leave_out_judges(bounded))
 
-    def _stages(self) -> Stages:
+    def stages(self) -> Stages:
+        """The unfitted stages that the settings stand for.
+
+        Returns
+        -------
+        Stages
+        """
         passthrough = isinstance(self.debiaser, str)
         btl = self._part("btl")
         if self.human_bias is not None:

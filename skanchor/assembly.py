@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import Inputs, count_rows
 from skanchor.diagnostics import (
+    FitSums,
     ItemCheck,
     check_arrivals,
     diagnose,
@@ -20,14 +22,14 @@ from skanchor.diagnostics import (
     style_shares,
     style_table,
 )
-from skanchor.engine import FullFit, RowInfluence, cross_fit
+from skanchor.engine import CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 from skanchor.treatments import Treatments
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["Inference", "TreatmentResults"]
+__all__ = ["Inference", "TreatmentResults", "assemble"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,78 +77,42 @@ class Inference:
             result = self._plug_in(full)
         else:
             result = self._cross_fit(full)
-        everyone = self.everyone
-        if len(everyone.X.models) == len(full.sample.X.models):
+        board = self.board()
+        if board is None:
             return result
-        # Models that were left out are put on the board again.
+        return result.extended(self.everyone.X, *board)
+
+    def board(self) -> tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]] | None:
+        """What puts models that were left out on the board again.
+
+        Returns
+        -------
+        scores : Series
+            Of the fit of the votes, by historical model.
+        n_human, n_judge : ndarray of shape (n_models,)
+            Rows of each model.
+        None
+            Where none was left out.
+        """
+        everyone = self.everyone
+        if len(everyone.X.models) == len(self.admitted.X.models):
+            return None
         with WarningLog():
             # What it warns of, the admission has warned of.
             btl = clone(self.stages.btl)
             if self.stages.fits_jointly(everyone.X):
                 btl.set_params(disconnected="warn")
             human_fit = btl.fit_sample(everyone)
-        counts = count_rows(everyone.X, everyone.weight)
-        return result.extended(everyone.X, human_fit.scores_, *counts)
+        return human_fit.scores_, *count_rows(everyone.X, everyone.weight)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
-        chain, items = full.chain, full.items
-        X, debiaser = chain.X, chain.debiaser
-        assert debiaser is not None
-
-        def stacked(name: str) -> Any:
-            return np.array([getattr(repeat, name) for repeat in found.repeats])
-
-        plug_in = stacked("plug_in")
-        fitted = full.sample.with_battles(X)
-        bias = chain.btl.bias_
-        arrivals = check_arrivals(fitted, full.sample.X.order, chain.calibrator, bias)
-        # Where judges disagree about a new model, its error is scaled up.
-        scale = arrivals.models["scale"].to_numpy()
-        square = np.outer(scale, scale)
-        result = AnchorResult(
-            X.models,
-            X.is_new,
-            stacked("estimate"),
-            stacked("covariance") * square,
-            stacked("undetermined").any(axis=0) | chain.unbounded,
-            *count_rows(X, full.sample.weight),
-            None if items is None else stacked("item_part") * square,
-            np.inf if items is None else items.df,
-            rows=found.influence,
-            parts=stacked("parts") * scale**2,
-            lower_bound=debiaser.system_.lower_bound(chain.scores),
-            plug_in=plug_in,
-            fold_plan=self.fold_plan,
-            inputs=self._inputs(full),
+        chain = full.chain
+        fitted = full.sample.with_battles(chain.X)
+        sums = FitSums.of(
+            fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
         )
-        diagnostics = diagnose(
-            fitted,
-            debiaser.system_,
-            result,
-            np.median(plug_in, axis=0),
-            stacked("largest").max(axis=0),
-            self.check,
-            arrivals,
-        )
-        historical = historical_table(fitted, chain.btl, calibrated=not chain.is_joint)
-        system = debiaser.system_
-        if bias is not None:
-            shares = pd.Series(style_shares(fitted, system), X.models)
-            historical["residual_share"] = shares.reindex(historical.index)
-        diagnostics = replace(
-            diagnostics,
-            historical=historical,
-            style=style_table(fitted, system, bias),
-            allows_curves=debiaser.judge_scale == "curved",
-        )
-        return replace(result, diagnostics=diagnostics)
-
-    def _inputs(self, full: FullFit) -> Inputs:
-        """What was read, and what scores then say."""
-        if self.stages.btl.bias is None:
-            return full.sample.inputs
-        return replace(full.sample.inputs, style=self.stages.target)
+        return assemble(full, found, sums, self.check, self.fold_plan)
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
@@ -163,8 +129,95 @@ class Inference:
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
             fold_plan=self.fold_plan,
-            inputs=self._inputs(full),
+            inputs=_inputs(full),
         )
+
+
+def assemble(
+    full: FullFit,
+    found: CrossFit,
+    sums: FitSums,
+    check: ItemCheck,
+    fold_plan: list[FoldPlan],
+) -> AnchorResult:
+    """Make the result of a cross-fit, of rows at hand or of kept sums and arrivals.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows; its sample holds those at hand.
+    found : CrossFit
+        What its folds add up to.
+    sums : FitSums
+        Over all rows.
+    check : ItemCheck
+        Whether verdicts deviate by model.
+    fold_plan : list of FoldPlan
+        Folds of the rows at hand, in each repeat.
+
+    Returns
+    -------
+    AnchorResult
+    """
+    chain, items = full.chain, full.items
+    X, debiaser = chain.X, chain.debiaser
+    assert debiaser is not None
+
+    def stacked(name: str) -> Any:
+        return np.array([getattr(repeat, name) for repeat in found.repeats])
+
+    plug_in = stacked("plug_in")
+    arrivals = check_arrivals(X, sums)
+    # Where judges disagree about a new model, its error is scaled up.
+    scale = arrivals.models["scale"].to_numpy()
+    square = np.outer(scale, scale)
+    result = AnchorResult(
+        X.models,
+        X.is_new,
+        stacked("estimate"),
+        stacked("covariance") * square,
+        stacked("undetermined").any(axis=0) | chain.unbounded,
+        sums.n_human,
+        sums.n_judge,
+        None if items is None else stacked("item_part") * square,
+        np.inf if items is None else items.df,
+        rows=found.influence,
+        parts=stacked("parts") * scale**2,
+        lower_bound=debiaser.system_.lower_bound(chain.scores),
+        plug_in=plug_in,
+        fold_plan=fold_plan,
+        inputs=_inputs(full),
+    )
+    fitted = full.sample.with_battles(X)
+    diagnostics = diagnose(
+        fitted,
+        sums,
+        debiaser.system_,
+        result,
+        np.median(plug_in, axis=0),
+        stacked("largest").max(axis=0),
+        check,
+        arrivals,
+    )
+    historical = historical_table(X, sums, chain.btl, calibrated=not chain.is_joint)
+    system, bias = debiaser.system_, chain.btl.bias_
+    if bias is not None:
+        shares = pd.Series(style_shares(fitted, system), X.models)
+        historical["residual_share"] = shares.reindex(historical.index)
+    diagnostics = replace(
+        diagnostics,
+        historical=historical,
+        style=style_table(fitted, system, bias),
+        allows_curves=debiaser.judge_scale == "curved",
+    )
+    return replace(result, diagnostics=diagnostics)
+
+
+def _inputs(full: FullFit) -> Inputs:
+    """What was read, and what scores then say."""
+    if full.stages.btl.bias is None:
+        return full.sample.inputs
+    return replace(full.sample.inputs, style=full.stages.target)
 
 
 class TreatmentResults(Mapping[str, AnchorResult]):

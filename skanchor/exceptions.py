@@ -155,6 +155,19 @@ class Remedy(Enum):
     )
     SWAP_SIDES = "Set position_effect=False, or add rows with the sides swapped."
     FIT_POSITION = "Set position_effect='auto'."
+    KEEP_LINEAR = (
+        "Keep a linear learner, bias='linear' or LinearBias(feature_map=...), or fit "
+        "AnchorPipeline on all rows."
+    )
+    PLACE_ARRIVALS = "Leave their rows out of the history, and give them to place()."
+    FIT_HISTORY_AGAIN = "Fit the history again with all rows."
+    GIVE_PAST = "Give the rows of the history, too: past=(X, y)."
+    BUILD_HISTORY = "Build it again with AnchorHistory(...).fit(X, y).save(path)."
+    UPDATE_HISTORY = "Add such rows to the history with update()."
+    CALIBRATE_CHANGED = (
+        "Calibrate the judge anew, under a name of its own, on historical rows, or "
+        "leave its rows out; with fingerprints=None nothing is compared."
+    )
 
 
 @dataclass(frozen=True)

@@ -20,15 +20,16 @@ from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, add_item_effects, fit_arrivals
 from skanchor.comparisons import Comparisons
-from skanchor.comparisons.labels import positions
+from skanchor.comparisons.labels import argsort_labels, positions
 from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
-from skanchor.exceptions import LearnerError, located
+from skanchor.exceptions import Advice, LearnerError, Remedy, located
 from skanchor.folds import FoldPlan, training_weights
 from skanchor.historical import History, fit_history
 from skanchor.items import ItemCovariance
 from skanchor.judges import JudgeCalibrator
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = ["KeptFold", "KeptHistory"]
 
@@ -100,7 +101,8 @@ class KeptFold:
         if flexible:
             raise LearnerError(
                 f"The learner of judges {flexible[:5]} has no span, so that no sums "
-                "can stand for their rows."
+                "can stand for their rows.",
+                advice=Advice(Remedy.KEEP_LINEAR),
             )
         sums = rows.kept(learners)
         return cls(known.btl, known.calibrator, known.X[:0], learners, sums)
@@ -229,33 +231,76 @@ class KeptHistory:
         CrossFit
             Its influence is that of the arrivals.
         """
+        return self.cross_fit(self.fit_arrivals(arrivals), plans)
+
+    def fit_arrivals(self, arrivals: Sample) -> FullFit:
+        """Fit of all rows, those of the history by their sums.
+
+        Parameters
+        ----------
+        arrivals : Sample
+            Rows that involve a new model, in their roles.
+
+        Returns
+        -------
+        FullFit
+            Its rows are the arrivals, in the vocabulary of all models.
+        """
         arrivals = self._admit(arrivals)
         items = None if self.items is None else self.items.for_arrivals(arrivals.X)
         none = np.arange(0)
         chain, _ = self.whole.place(self.stages, arrivals, arrivals.weight, none, items)
         plugged = replace(chain, debiaser=None)
-        full = FullFit(self.stages, arrivals, plugged, items, chain)
+        return FullFit(self.stages, arrivals, plugged, items, chain)
+
+    def cross_fit(self, full: FullFit, plans: Sequence[FoldPlan]) -> CrossFit:
+        """Place the arrivals by every fold; warn of what the folds warn of.
+
+        Parameters
+        ----------
+        full : FullFit
+            What :meth:`fit_arrivals` returned.
+        plans : sequence of FoldPlan
+            Folds of the arrivals in each repeat, as many as the history has.
+
+        Returns
+        -------
+        CrossFit
+            Its influence is that of the arrivals.
+        """
+        by_fold: dict[int, list[Warning]] = {}
         repeats, influence = [], []
         for folds, plan in zip(self.repeats, plans, strict=True):
-            placed = [
-                fold.place(
-                    self.stages,
-                    arrivals,
-                    training_weights(arrivals, train),
-                    test,
-                    items,
-                )[1]
-                for fold, (train, test) in zip(folds, plan, strict=True)
-            ]
+            placed: list[FoldFit] = []
+            for number, split in enumerate(plan):
+                with located(f"Fold {number}"), WarningLog() as log:
+                    placed.append(self._place(full, folds[number], *split))
+                by_fold.setdefault(number, []).extend(log.found)
             repeats.append(sum_up(full, placed))
             kept = [fold.influence for fold in placed]
             influence.append(list(zip([test for _, test in plan], kept, strict=True)))
-        return CrossFit(repeats, RowInfluence(arrivals, influence))
+        warn_of_folds(by_fold)
+        for repeat in repeats:
+            if repeat.instability is not None:
+                warn(repeat.instability)
+        return CrossFit(repeats, RowInfluence(full.sample, influence))
+
+    def _place(
+        self,
+        full: FullFit,
+        fold: KeptFold,
+        train: NDArray[np.intp],
+        test: NDArray[np.intp],
+    ) -> FoldFit:
+        """Place the arrivals by one fold."""
+        training = training_weights(full.sample, train)
+        return fold.place(self.stages, full.sample, training, test, full.items)[1]
 
     def _admit(self, arrivals: Sample) -> Sample:
-        """Arrivals in the vocabulary of all models, historical ones first."""
+        """Arrivals in the vocabulary of all models, in the order of their labels."""
         known, X = self.whole.X, arrivals.X
         models = np.concatenate([known.models, X.models[X.is_new]])
+        models = models[argsort_labels(models, "model_a and model_b")]
         return arrivals.with_battles(X.relabel(models, known.judges))
 
 

@@ -32,6 +32,7 @@ __all__ = [
     "Sample",
     "check_weight",
     "counts_rows",
+    "group_codes",
     "resolve_groups",
     "warn_of_counts",
 ]
@@ -328,8 +329,28 @@ def _warn_of_unused_counts(table: Any) -> None:
 
 def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:
     """Group codes from an array, or from the column of the table with that name."""
-    if groups is None:
-        return None
+    return None if groups is None else group_codes(groups, table, n_rows)[0]
+
+
+def group_codes(
+    groups: Any, table: Any, n_rows: int
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes of groups, and the labels that they stand for.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or str
+        Groups, or the column of the table with that name.
+    table : battles table
+        One row per comparison.
+    n_rows : int
+        Number of its rows.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_rows,)
+    labels : ndarray of shape (n_groups,)
+    """
     if isinstance(groups, str):
         frame = as_frame(table)
         if frame is None or groups not in frame.columns:
@@ -346,9 +367,9 @@ def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | N
         raise BattlesError(
             f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."
         )
-    codes, _ = factorize(groups, "groups")
+    codes, labels = factorize(groups, "groups")
     if (codes < 0).any():
         raise BattlesError(
             f"groups has missing values, the first in row {int(np.argmin(codes))}."
         )
-    return codes
+    return codes, labels

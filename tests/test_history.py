@@ -151,6 +151,7 @@ def test_kept_sums_and_arrivals_are_the_cross_fit_of_all_rows(
     assert apart.rank_sets().equals(together.rank_sets())
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.InstabilityWarning")
 def test_history_knows_nothing_of_what_arrives():
     """It is fitted before the arrivals are there; other arrivals find it the same."""
     stages, sample = stages_of(), battles()

@@ -1,15 +1,10 @@
 """Finished blocks of a bootstrap, kept in a file from which it can go on.
 
-The file is a line that says what it is, the SHA-256 of the rest, and an ``.npz``
-archive of plain arrays, one of which holds the header as JSON. Nothing in it is ever
-run, and a file that is damaged, or of another run, is refused.
+A file that is damaged, or of another run, is refused.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skanchor._typing import Array
-from skanchor.io import write_atomically
+from skanchor.io.archive import ArchiveKind
 
 __all__ = ["Checkpoint"]
 
@@ -26,10 +21,8 @@ __all__ = ["Checkpoint"]
 Block = dict[str, tuple[Array, Array | None]]
 """Values, and errors if there are any, of each method on one block of resamples."""
 
-FIRST_LINE = b"skanchor bootstrap checkpoint, format 2\n"
-PICKLE = b"\x80"
-"""First byte of a pickle, which is what format 1 was."""
-DIGEST_SIZE = hashlib.sha256().digest_size
+FILE = ArchiveKind("bootstrap checkpoint", 2)
+"""The kind of file that keeps them."""
 
 
 @dataclass(slots=True)
@@ -105,67 +98,35 @@ class Checkpoint:
 
     def _write(self) -> None:
         """Write the file, unless another run has it."""
-        if os.path.exists(self.path) and _digest(self.path) != self.digest:
+        if os.path.exists(self.path) and FILE.digest(self.path) != self.digest:
             raise ValueError(
                 f"{os.fspath(self.path)} has been changed while this run used it; give "
                 "every run a checkpoint of its own."
             )
-        payload = _pack(self)
-        self.digest = hashlib.sha256(payload).digest()
-        write_atomically(self.path, FIRST_LINE + self.digest + payload)
-
-
-def _digest(path: Any) -> bytes | None:
-    """Digest in a file; None if it is no checkpoint."""
-    with open(path, "rb") as file:
-        first = file.read(len(FIRST_LINE))
-        return file.read(DIGEST_SIZE) if first == FIRST_LINE else None
-
-
-def _pack(checkpoint: Checkpoint) -> bytes:
-    methods = list(next(iter(checkpoint.blocks.values()), {}))
-    header = {"key": checkpoint.key, "seed": checkpoint.seed, "methods": methods}
-    arrays: dict[str, Any] = {
-        "header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    }
-    for number, block in checkpoint.blocks.items():
-        for m, name in enumerate(methods):
-            values, errors = block[name]
-            arrays[f"{number}/{m}/values"] = values
-            if errors is not None:
-                arrays[f"{number}/{m}/errors"] = errors
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
+        methods = list(next(iter(self.blocks.values()), {}))
+        header = {"key": self.key, "seed": self.seed, "methods": methods}
+        arrays: dict[str, Any] = {}
+        for number, block in self.blocks.items():
+            for m, name in enumerate(methods):
+                values, errors = block[name]
+                arrays[f"{number}/{m}/values"] = values
+                if errors is not None:
+                    arrays[f"{number}/{m}/errors"] = errors
+        self.digest = FILE.write(self.path, header, arrays)
 
 
 def _read(path: Any) -> Checkpoint:
     """Read a file, whosever it is; refuse one that is not whole."""
-    with open(path, "rb") as file:
-        content = file.read()
-    if not content.startswith(FIRST_LINE):
-        what = "is not a checkpoint of a bootstrap"
-        if content.startswith(PICKLE):
-            what = (
-                "is a pickle, as checkpoints once were; it is not opened, because "
-                "that can run any code, so the run must begin anew"
-            )
-        raise ValueError(f"{os.fspath(path)} {what}; name another file, or delete it.")
-    head = len(FIRST_LINE) + DIGEST_SIZE
-    digest, payload = content[len(FIRST_LINE) : head], content[head:]
-    if hashlib.sha256(payload).digest() != digest:
-        raise ValueError(
-            f"{os.fspath(path)} is damaged: its content is not what its checksum says. "
-            "Delete it, or put back a copy."
-        )
-    with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-        header = json.loads(arrays["header"].tobytes())
-        blocks: dict[int, Block] = {}
-        for entry in arrays:
-            number, _, part = entry.partition("/")
-            if part.endswith("/values"):
-                name = header["methods"][int(part.partition("/")[0])]
-                errors = entry.replace("values", "errors")
-                found = arrays[errors] if errors in arrays else None
-                blocks.setdefault(int(number), {})[name] = arrays[entry], found
-    return Checkpoint(path, header["seed"], header["key"], blocks, digest)
+    try:
+        found = FILE.read(path)
+    except ValueError as error:
+        raise ValueError(f"{error} Name another file, or delete it.") from None
+    header, arrays = found.header, found.arrays
+    blocks: dict[int, Block] = {}
+    for entry, values in arrays.items():
+        number, _, part = entry.partition("/")
+        if part.endswith("/values"):
+            name = header["methods"][int(part.partition("/")[0])]
+            errors = arrays.get(entry.replace("values", "errors"))
+            blocks.setdefault(int(number), {})[name] = values, errors
+    return Checkpoint(path, header["seed"], header["key"], blocks, found.digest)

@@ -13,21 +13,44 @@ from skanchor.cli.table import groups_of, load_battles, weights_of
 if TYPE_CHECKING:
     from skanchor.anchor import AnchorPipeline
 
-__all__ = ["Task", "add_method", "check_method", "fit_method", "load_task"]
+__all__ = [
+    "Task",
+    "add_dependence",
+    "add_level",
+    "add_method",
+    "add_ranking",
+    "check_level",
+    "check_method",
+    "check_ranking",
+    "fit_method",
+    "load_task",
+    "pipeline_of",
+]
 
 
 # ---------------------------------------------------------------------------- flags
 def add_method(parser: argparse.ArgumentParser) -> None:
-    """Add how the models are ranked."""
+    """Add level, dependence of rows, how the models are ranked, and jobs."""
+    add_level(parser)
+    add_dependence(parser)
+    add_ranking(parser)
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add the level of what is reported."""
     parser.add_argument(
         "--level",
         type=float,
         default=0.95,
         help="level of intervals and rank sets (default: %(default)s)",
     )
-    parser.add_argument(
-        "--folds", type=int, default=10, help="folds (default: %(default)s)"
-    )
+
+
+def add_dependence(parser: argparse.ArgumentParser) -> None:
+    """Add what tells dependent rows, and what weighs them."""
     parser.add_argument(
         "--groups",
         action="append",
@@ -40,6 +63,13 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         choices=["importance", "frequency"],
         help="what column count is: numbers of equal rows (frequency), or importance "
         "(default: not used, but frequency where the file is a table of wins)",
+    )
+
+
+def add_ranking(parser: argparse.ArgumentParser) -> None:
+    """Add how the models are ranked."""
+    parser.add_argument(
+        "--folds", type=int, default=10, help="folds (default: %(default)s)"
     )
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of the folds (default: %(default)s)"
@@ -89,23 +119,30 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         "models at equal features, included adds what each model's features are worth "
         "to people; both need features in human rows (default: %(default)s)",
     )
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
-    )
 
 
 def check_method(options: argparse.Namespace) -> None:
     """Refuse what can be refused before any work."""
+    check_level(options)
+    check_ranking(options)
+    if options.jobs == 0:
+        raise BadInputError("--jobs must not be 0; use -1 for all cores")
+
+
+def check_level(options: argparse.Namespace) -> None:
+    """Refuse a level that is none."""
     if not 0.0 < options.level < 1.0:
         raise BadInputError(
             f"--level must lie strictly between 0 and 1, got {options.level:g}"
         )
+
+
+def check_ranking(options: argparse.Namespace) -> None:
+    """Refuse folds and seeds that are none."""
     if options.folds < 2:
         raise BadInputError(f"--folds must be at least 2, got {options.folds}")
     if not 0 <= options.seed < 2**32:
         raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
-    if options.jobs == 0:
-        raise BadInputError("--jobs must not be 0; use -1 for all cores")
 
 
 # ------------------------------------------------------------------------------ use
@@ -133,10 +170,21 @@ def load_task(options: argparse.Namespace) -> Task:
     X, y, counted = load_battles(options)
     meaning, weight = weights_of(X, options, counted)
 
+    pipeline = pipeline_of(options, meaning)
+    pipeline.set_params(
+        new_models=[] if options.no_new else options.new,
+        n_jobs=options.jobs,
+        verbose=int(is_watched()),
+    )
+    return Task(pipeline, X, y, weight, groups_of(X, options))
+
+
+def pipeline_of(options: argparse.Namespace, meaning: str) -> AnchorPipeline:
+    """The unfitted pipeline that the flags of the ranking ask for."""
     from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 
     favour = options.position_effect
-    pipeline = AnchorPipeline(
+    return AnchorPipeline(
         calibrator=None
         if favour == "auto"
         else JudgeCalibrator(position_effect=favour),
@@ -144,18 +192,14 @@ def load_task(options: argparse.Namespace) -> Task:
         if options.judge_scale == "straight"
         else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
         cv=options.folds,
-        new_models=[] if options.no_new else options.new,
         item_effects=options.item_effects,
         historical_fit=options.historical_fit,
         human_bias=None if options.style == "ignored" else "linear",
         target="style_included" if options.style == "included" else "style_controlled",
-        n_jobs=options.jobs,
         random_state=options.seed,
-        verbose=int(is_watched()),
         weights=meaning,
         ties=options.ties,
     )
-    return Task(pipeline, X, y, weight, groups_of(X, options))
 
 
 def fit_method(options: argparse.Namespace) -> AnchorPipeline:

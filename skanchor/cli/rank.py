@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
-from skanchor.cli.command import Command
-from skanchor.cli.layout import add_layout, check_layout, layout_of
+from skanchor.cli.board import board_forms
+from skanchor.cli.command import BadInputError, Command
+from skanchor.cli.history import add_fingerprints, place
+from skanchor.cli.layout import add_layout, check_layout
 from skanchor.cli.method import add_method, check_method, fit_method
-from skanchor.cli.output import Forms, add_output, check_output, deliver
+from skanchor.cli.output import add_output, check_output, deliver
 from skanchor.cli.report import check_report, write_report
 from skanchor.cli.table import add_table, check_table
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from skanchor.anchor import AnchorPipeline
-    from skanchor.reports import RunSummary
 
 __all__ = ["RANK"]
 
@@ -24,6 +19,13 @@ __all__ = ["RANK"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
+    parser.add_argument(
+        "--history",
+        metavar="HISTORY",
+        help="place the new models by a history that skanchor history build has "
+        "written; FILE then holds their rows, and the method is that of the history",
+    )
+    add_fingerprints(parser)
     add_layout(parser)
     add_output(parser)
     parser.add_argument(
@@ -34,6 +36,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _rank(options: argparse.Namespace) -> None:
+    if options.history is not None:
+        if options.report is not None:
+            raise BadInputError("--report does not go with --history")
+        place(options)
+        return
+    if options.fingerprints is not None:
+        raise BadInputError("--fingerprints goes with --history")
     check_table(options)
     check_method(options)
     check_layout(options)
@@ -43,34 +52,7 @@ def _rank(options: argparse.Namespace) -> None:
     pipeline = fit_method(options)
     if options.report is not None:
         write_report(pipeline, options, options.report)
-    deliver(_forms(pipeline, options), options)
-
-
-def _forms(pipeline: AnchorPipeline, options: argparse.Namespace) -> Forms:
-    from skanchor.cli.wording import worded
-    from skanchor.reports import (
-        leaderboard_table,
-        leaderboard_text,
-        result_json,
-        summarize,
-    )
-    from skanchor.results import Scale
-
-    level, layout = options.level, layout_of(options)
-    scale = Scale.of(layout["scale"], layout["anchor"])
-
-    def board() -> pd.DataFrame:
-        return pipeline.leaderboard(level, **layout)
-
-    def summary() -> RunSummary:
-        return summarize(pipeline, level, earlier=options.warned)
-
-    return Forms(
-        text=lambda: leaderboard_text(board(), level, summary(), scale, worded),
-        record=lambda: result_json(pipeline, level, summary(), worded, **layout),
-        frame=board,
-        table=lambda: leaderboard_table(board(), level, scale),
-    )
+    deliver(board_forms(pipeline, options), options)
 
 
 RANK = Command(

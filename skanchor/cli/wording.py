@@ -66,6 +66,16 @@ ADVICE = {
     "else drop the judge, or leave out --no-position-effect.",
     Remedy.SWAP_SIDES: "Give --no-position-effect, or add rows with the sides swapped.",
     Remedy.FIT_POSITION: "Leave out --no-position-effect.",
+    Remedy.KEEP_LINEAR: None,
+    Remedy.PLACE_ARRIVALS: "Leave their rows out of the history, and give them to "
+    "skanchor history place.",
+    Remedy.FIT_HISTORY_AGAIN: "Build the history again with all rows: skanchor history "
+    "build.",
+    Remedy.GIVE_PAST: "Give the rows of the history, too: --past FILE.",
+    Remedy.BUILD_HISTORY: "Build it again with skanchor history build.",
+    Remedy.UPDATE_HISTORY: "Add such rows to the history with skanchor history update.",
+    Remedy.CALIBRATE_CHANGED: "Calibrate the judge anew, under a name of its own, on "
+    "historical rows, or leave its rows out with --drop-judges.",
 }
 """Every kind of advice; None where the command line has no flag for it."""
 

@@ -11,8 +11,10 @@ from skanchor.diagnostics._item_check import (
 )
 from skanchor.diagnostics._judge_errors import JudgeErrors, partial_effects
 from skanchor.diagnostics._judges import judge_table
+from skanchor.diagnostics._overlap import HistoricalFeatures
 from skanchor.diagnostics._report import KINDS, Diagnostics
 from skanchor.diagnostics._style import style_shares, style_table
+from skanchor.diagnostics._sums import FitSums, SourceSums
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
@@ -20,9 +22,12 @@ __all__ = [
     "KINDS",
     "ArrivalCheck",
     "Diagnostics",
+    "FitSums",
+    "HistoricalFeatures",
     "ItemCheck",
     "JudgeErrors",
     "ModelSums",
+    "SourceSums",
     "check_arrivals",
     "diagnose",
     "historical_table",

@@ -14,30 +14,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import chdtrc, expit, ndtr
+from scipy.special import chdtrc, ndtr
 
 from skanchor._numerics.information import JudgeBlock
-from skanchor._numerics.judge_scale import bend
-from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor._numerics.sums import local_gram
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
-from skanchor.bias.protocol import last_stage
 from skanchor.comparisons import Comparisons
-from skanchor.items import LEAST_DISPERSION, dispersions
-from skanchor.judges import JudgeCalibrator
+from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums
 from skanchor.multiplicity import holm_adjust
-from skanchor.riesz import NO_BIAS, RowEvidence, human_learner, riesz_problem
-from skanchor.sample import Sample
+from skanchor.riesz import riesz_problem
 
 __all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
 
 
 TOGETHER = "all judges"
 """In place of a judge, for a change that all share."""
-
-CHANGES = ("sensitivity", "position")
-"""What may change on arrival rows."""
 
 DISAGREE = 0.01
 """P-value below which judges disagree about a model."""
@@ -75,33 +68,21 @@ class ArrivalCheck:
     curvature: pd.DataFrame
 
 
-def check_arrivals(
-    sample: Sample, order: Array, calibrator: Any, human_bias: Any = None
-) -> ArrivalCheck:
+def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
     """Test what judges make of the new models.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that carry everything the chain learned, outcomes and weights.
-    order : ndarray of shape (n_rows,)
-        Display order, told or not told to the fit.
-    calibrator : JudgeCalibrator
-        Fitted; what of its learners is linear in coefficients is profiled out.
-    human_bias : learner, optional
-        Fitted bias of people, profiled out likewise where it has a span.
+    X : Comparisons
+        Rows, or none, that carry everything the chain learned.
+    sums : FitSums
+        Over all rows.
 
     Returns
     -------
     ArrivalCheck
     """
-    plain = sample.with_battles(sample.X.with_columns(deviations=None))
-    noise = dispersions(plain, deviating=True)
-    noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
-    # Weighted so, a residual has the variance of a vote, ties or no ties.
-    sample = sample.weighted(sample.weight / noise[sample.X.judge])
-    X = sample.X
-    fit = _FittedRows.of(sample, order, calibrator, human_bias)
+    fit = _FittedRows.of(X, sums)
     models = pd.DataFrame.from_dict(
         {model: _disagreement(fit, X, i) for i, model in enumerate(X.models.tolist())},
         orient="index",
@@ -133,40 +114,14 @@ class _JudgeSums:
     score: Array
 
     @classmethod
-    def of(
-        cls, sample: Sample, m: int, order: Array, eta: Array, learner: Any
-    ) -> _JudgeSums:
-        """Sum over the rows of judge m with logits ``eta``, NaN where not used."""
-        X, cut = sample.X, sample.X.by_judge(m)
-        used = sample.counts[cut.rows] & np.isfinite(eta[cut.rows])
-        weight = np.where(used, sample.weight[cut.rows], 0.0)
-        p = expit(np.where(used, eta[cut.rows], 0.0))
-        residual = weight * (sample.y[cut.rows] - p)
-        arrival = X.involves_new[cut.rows]
-        delta = np.where(used, X.score_differences[cut.rows], 0.0)
-        assert X.sensitivities is not None
-        shown = np.where(arrival & used, order[cut.rows], 0.0)
-        turned = np.where(np.append(X.is_new, False)[cut.left], shown, -shown)
-        if not (turned > 0).any() or not (turned < 0).any():
-            # A side shown first throughout is the score of who is shown there.
-            shown = np.zeros(len(cut))
-        slope = X.sensitivities[m]
-        tested = [slope * arrival * delta, shown, slope * bend(delta)]
-        blocks = [np.column_stack([delta, cut.order, *tested])]
-        known = np.where(arrival, 0.0, weight)
-        stage = last_stage(learner, cut.pairs, known)
-        if stage is not None:
-            blocks.append(stage.columns)
-        extra = Columns(*blocks)
-        gram = local_gram(cut, extra, weight * p * (1.0 - p))
-        score = np.concatenate([cut.net(residual), extra.sums(residual)])
-        n = cut.n_models + 2 + len(tested)
-        if stage is None:
+    def of(cls, sums: SourceSums) -> _JudgeSums:
+        """Profile out the last stage of the bias learner."""
+        gram, score, n = sums.gram, sums.score, len(sums.score) - len(sums.ridge)
+        if not len(sums.ridge):
             return cls(gram, score)
-        ridge = known.sum() * stage.ridge
-        solver = SymmetricSolver.factorise(gram[n:, n:] + np.diag(ridge))
+        solver = SymmetricSolver.factorise(gram[n:, n:] + np.diag(sums.ridge))
         taken = solver.solve(gram[n:, :n])
-        rest = score[n:] - ridge * stage.coef
+        rest = score[n:] - sums.pull
         return cls(gram[:n, :n] - gram[:n, n:] @ taken, score[:n] - taken.T @ rest)
 
 
@@ -192,36 +147,23 @@ class _FittedRows:
     crosses: list[Array]
 
     @classmethod
-    def of(
-        cls,
-        sample: Sample,
-        order: Array,
-        calibrator: JudgeCalibrator,
-        human_bias: Any = None,
-    ) -> _FittedRows:
-        X = sample.X
-        eta = X.logits()
-        used = sample.counts & np.isfinite(eta)
-        p = expit(np.where(used, eta, 0.0))
-        judges = [
-            _JudgeSums.of(sample, m, order, eta, calibrator.biases_.get(judge))
-            for m, judge in enumerate(X.judges.tolist())
-        ]
+    def of(cls, X: Comparisons, sums: FitSums) -> _FittedRows:
+        """Solve for what was fitted; rows weigh so that noise is that of votes."""
+        # Weighted so, a residual has the variance of a vote, ties or no ties.
+        sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
+        judges = [_JudgeSums.of(sources[m]) for m in range(len(X.judges))]
         n = len(X.models) + 2
         blocks = [
             JudgeBlock(g, g, None, None) for g in (s.gram[:n, :n] for s in judges)
         ]
-        rows = RowEvidence.of(sample, sample.weight)
-        human = human_learner(X, rows.curvature, human_bias)
-        human = human if human.has_span else NO_BIAS
-        system = riesz_problem(X, [rows], human=human).solve(blocks)
+        people = _JudgeSums.of(sources[PEOPLE])
+        block = JudgeBlock(people.gram, people.gram, None, None)
+        system = riesz_problem(X, block).solve(blocks)
         layout = system.layout
-        residual = np.where(used, sample.weight * (sample.y - p), 0.0)
-        votes = X.by_judge(-1)
-        score = system.targets @ votes.net(residual[votes.rows])
+        score = system.targets @ people.score
         crosses = []
-        for m, sums in enumerate(judges):
-            both = np.column_stack([sums.score, sums.gram])[:n]
+        for m, own in enumerate(judges):
+            both = np.column_stack([own.score, own.gram])[:n]
             total = layout.no_gradient(both.shape[1])
             layout.add_gradient(total, m, both, float(system.slopes[m]))
             reduced = layout.reduce_gradient(total, system.factor)

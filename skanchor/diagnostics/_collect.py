@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
@@ -17,6 +17,7 @@ from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._sums import FitSums
 from skanchor.diagnostics._ties import tie_table
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
@@ -39,6 +40,7 @@ _OF_JUDGES = [
 
 def diagnose(
     sample: Sample,
+    sums: FitSums,
     system: RieszSystem,
     result: RankingResult,
     plug_in: Array,
@@ -51,7 +53,10 @@ def diagnose(
     Parameters
     ----------
     sample : Sample
-        Rows that carry everything the chain learned, and their weights.
+        Rows that carry everything the chain learned, and their weights: those of
+        arrivals, and of history where these are at hand.
+    sums : FitSums
+        Over all rows.
     system : RieszSystem
         Of all rows.
     result : RankingResult
@@ -71,22 +76,18 @@ def diagnose(
     Diagnostics
     """
     X = sample.X
-    eta = X.logits()
-    used = sample.counts & np.isfinite(eta)
-    p = expit(np.where(used, eta, 0.0))
-    curvature = np.where(used, sample.weight * p * (1.0 - p), 0.0)
-    judges = check.judges.join(_by_judge(X, system, curvature)).astype(float)
+    judges = check.judges.join(_by_judge(sample, sums, system)).astype(float)
     scores, errors, df = result.moments
     old = scores[~X.is_new]
     outside = np.maximum(0.0, np.maximum(scores - old.max(), old.min() - scores))
     with np.errstate(divide="ignore", invalid="ignore"):
         models = pd.DataFrame(
             {
-                "residual_share": _residual_share(X, system, curvature),
+                "residual_share": _residual_share(X, sums, system),
                 "largest_influence": (largest / errors) ** 2,
                 "correction_z": (scores - plug_in) / errors,
                 "outside_scores": outside / np.ptp(old),
-                "self_judged": _self_judged(X, used),
+                "self_judged": _self_judged(X, sums),
                 "df": df,
             },
             index=pd.Index(X.models, name="model"),
@@ -100,7 +101,8 @@ def diagnose(
         arrivals,
         scale_z=_scale_z(X, system),
         grouped=sample.groups is not None,
-        ties=tie_table(sample),
+        # Of a kept history the rows, and so its ties, are gone.
+        ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
     )
 
 
@@ -121,11 +123,14 @@ def _scale_z(X: Comparisons, system: RieszSystem) -> float:
     return error**-0.5 if error > 0 else np.nan
 
 
-def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataFrame:
+def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> pd.DataFrame:
     """How well each judge tells models apart, and whether arrivals are like history."""
+    X = sample.X
     inverse_diagonal = np.sum(system.solver.root**2, axis=1)
     slopes, n_models = system.layout.at["sensitivity"], len(X.models)
     assert X.sensitivities is not None
+    eta = X.logits()
+    used = sample.counts & np.isfinite(eta)
     shown: dict[Any, dict[str, float]] = {}
     for m, (judge, block) in enumerate(
         zip(X.judges.tolist(), system.projections, strict=True)
@@ -138,36 +143,37 @@ def _by_judge(X: Comparisons, system: RieszSystem, curvature: Array) -> pd.DataF
         }
         if block is None:
             continue
-        cut = X.by_judge(m)
-        row = curvature[cut.rows]
-        delta = np.where(row > 0, X.score_differences[cut.rows], 0.0)
-        raw = float(row @ delta**2)
+        raw = sums.sources[m].gram[n_models, n_models]
         shown[judge]["residual_share"] = _share(block, n_models, raw)
-        shown[judge] |= feature_overlap(X, m, row > 0)
+        shown[judge] |= _overlap(X, sums, m, used[X.by_judge(m).rows])
     table = pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES)
     return table.rename_axis("judge")
 
 
-def _residual_share(X: Comparisons, system: RieszSystem, curvature: Array) -> Array:
+def _overlap(
+    X: Comparisons, sums: FitSums, m: int, used: NDArray[np.bool_]
+) -> dict[str, float]:
+    """Overlap of arrivals with the historical rows, at hand or kept."""
+    if sums.features is None:
+        return feature_overlap(X, m, used)
+    known = sums.features[m]
+    return {} if known is None else known.overlap(X, m, used)
+
+
+def _residual_share(X: Comparisons, sums: FitSums, system: RieszSystem) -> Array:
     """Share of each score's gradient that the bias functions cannot imitate."""
     n_models = len(X.models)
-    kept, total = np.zeros(n_models), np.zeros(n_models)
-    human = X.by_judge(-1)
-    for side in (human.left, human.right):
-        both = np.bincount(side, curvature[human.rows], minlength=n_models)
-        kept += both if system.people.learner is None else 0.0
-        total += both
+    total = sums.sources[PEOPLE].gram.diagonal()[:n_models].copy()
+    kept = total.copy()
     if system.people.learner is not None:
-        kept += system.people.left[:n_models]
+        kept = system.people.left[:n_models].copy()
     assert X.sensitivities is not None
     for m, block in enumerate(system.projections):
         if block is None:
             continue
-        cut = X.by_judge(m)
         square = X.sensitivities[m] ** 2
         kept += square * block.left[:n_models]
-        for side in (cut.left, cut.right):
-            total += square * np.bincount(side, curvature[cut.rows], minlength=n_models)
+        total += square * sums.sources[m].gram.diagonal()[:n_models]
     return np.asarray(kept / total)
 
 
@@ -175,7 +181,7 @@ def _share(block: Projection, at: int, raw: float) -> float:
     return float(block.left[at] / raw) if raw > 0 else np.nan
 
 
-def _self_judged(X: Comparisons, used: NDArray[np.bool_]) -> Array:
+def _self_judged(X: Comparisons, sums: FitSums) -> Array:
     """Share of each model's verdicts that come from a judge of the same name."""
     at = {judge: m for m, judge in enumerate(X.judges.tolist())}
     own = [
@@ -184,11 +190,9 @@ def _self_judged(X: Comparisons, used: NDArray[np.bool_]) -> Array:
     ]
     total, itself = np.zeros(len(own)), np.zeros(len(own))
     for m in range(len(at)):
-        cut = X.by_judge(m)
-        for side in (cut.left, cut.right):
-            verdicts = np.bincount(side, used[cut.rows], minlength=len(own))
-            total += verdicts
-            itself += np.where(np.equal(own, m), verdicts, 0.0)
+        verdicts = sums.sources[m].rows
+        total += verdicts
+        itself += np.where(np.equal(own, m), verdicts, 0.0)
     return np.divide(itself, total, out=np.zeros(len(own)), where=total > 0)
 
 

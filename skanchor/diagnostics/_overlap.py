@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,42 +11,117 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 
-__all__ = ["feature_overlap"]
+__all__ = ["HistoricalFeatures", "feature_overlap"]
+
+
+KEPT_ROWS = 500
+"""Historical rows of a judge that stand for all of them where rows are not kept."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class HistoricalFeatures:
+    """Features of a judge's historical rows.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (n_features,)
+        Their range over the responses.
+    contrasts : ndarray of shape (n_rows, n_features)
+        First response minus second, of all rows or of some that stand for them.
+    """
+
+    low: Array
+    high: Array
+    contrasts: Array
+
+    @classmethod
+    def of(
+        cls, X: Comparisons, m: int, used: NDArray[np.bool_]
+    ) -> HistoricalFeatures | None:
+        """Features of judge m's rows between historical models, of those that count.
+
+        None where there are no features, or no such row.
+        """
+        cut = X.by_judge(m)
+        new = np.append(X.is_new, False)
+        old = np.flatnonzero(used & ~new[cut.left] & ~new[cut.right])
+        if not X.features_left.shape[1] or not len(old):
+            return None
+        # From the comparisons, so that no copy of the features outlives this.
+        sides = (X.features_left, X.features_right)
+        limits = [_range_of(side.take(cut.rows[old], axis=0)) for side in sides]
+        (low, high), (other_low, other_high) = limits
+        return cls(
+            np.minimum(low, other_low),
+            np.maximum(high, other_high),
+            cut.pairs[old].contrast,
+        )
+
+    def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
+        return HistoricalFeatures(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            np.concatenate([self.contrasts, other.contrasts]),
+        )
+
+    def thinned(self) -> HistoricalFeatures:
+        """The same with so few rows, evenly chosen, that they may be kept."""
+        n = len(self.contrasts)
+        if n <= KEPT_ROWS:
+            return self
+        chosen = np.linspace(0, n - 1, KEPT_ROWS).astype(np.intp)
+        return replace(self, contrasts=self.contrasts[chosen])
+
+    def overlap(
+        self, X: Comparisons, m: int, used: NDArray[np.bool_]
+    ) -> dict[str, float]:
+        """Share of arrival rows out of range, effective share, largest ratio.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows, those of arrivals among them.
+        m : int
+            The judge.
+        used : ndarray of shape (n_own,)
+            Which of its rows count.
+
+        Returns
+        -------
+        dict of str to float
+            Nothing where no arrival row counts.
+        """
+        cut = X.by_judge(m)
+        new = np.append(X.is_new, False)
+        late = np.flatnonzero(used & (new[cut.left] != new[cut.right]))
+        if not len(late):
+            return {}
+        sides = (X.features_left, X.features_right)
+        first = new[cut.left[late]][:, None]
+        fresh = np.where(first, *(side.take(cut.rows[late], axis=0) for side in sides))
+        outside = ((fresh < self.low) | (fresh > self.high)).mean(axis=0).max()
+        # The ratio of two normal densities with one covariance: a linear discriminant.
+        # Historical pairs have no direction, so that they enter in both orders.
+        known, turned = self.contrasts, cut.pairs[late].contrast
+        shift = np.where(first, turned, -turned).mean(axis=0)
+        solver = SymmetricSolver.factorise(known.T @ known / len(known))
+        tilt = known @ solver.solve(shift)
+        tilt = np.concatenate([tilt, -tilt])
+        ratio = np.exp(tilt - tilt.max())
+        mean = ratio.mean()
+        return {
+            "outside_features": float(outside),
+            "effective_share": float(mean**2 / np.mean(ratio**2)),
+            "largest_ratio": float(1.0 / mean),
+        }
 
 
 def feature_overlap(
     X: Comparisons, m: int, used: NDArray[np.bool_]
 ) -> dict[str, float]:
-    """Share of arrival rows out of range, effective share, largest density ratio."""
-    cut = X.by_judge(m)
-    new = np.append(X.is_new, False)
-    arrival = used & (new[cut.left] != new[cut.right])
-    historical = used & ~new[cut.left] & ~new[cut.right]
-    if not X.features_left.shape[1] or not arrival.any() or not historical.any():
-        return {}
-    # From the comparisons, so that no copy of the features outlives this.
-    sides = (X.features_left, X.features_right)
-    old, late = np.flatnonzero(historical), np.flatnonzero(arrival)
-    limits = [_range_of(side.take(cut.rows[old], axis=0)) for side in sides]
-    (low, high), (other_low, other_high) = limits
-    low, high = np.minimum(low, other_low), np.maximum(high, other_high)
-    first = new[cut.left[late]][:, None]
-    fresh = np.where(first, *(side.take(cut.rows[late], axis=0) for side in sides))
-    outside = ((fresh < low) | (fresh > high)).mean(axis=0).max()
-    # The ratio of two normal densities with one covariance: a linear discriminant.
-    # Historical pairs have no direction, so that they enter in both orders.
-    known, turned = (cut.pairs[rows].contrast for rows in (old, late))
-    shift = np.where(first, turned, -turned).mean(axis=0)
-    solver = SymmetricSolver.factorise(known.T @ known / len(known))
-    tilt = known @ solver.solve(shift)
-    tilt = np.concatenate([tilt, -tilt])
-    ratio = np.exp(tilt - tilt.max())
-    mean = ratio.mean()
-    return {
-        "outside_features": float(outside),
-        "effective_share": float(mean**2 / np.mean(ratio**2)),
-        "largest_ratio": float(1.0 / mean),
-    }
+    """Overlap of a judge's arrival rows with its historical ones, both at hand."""
+    found = HistoricalFeatures.of(X, m, used)
+    return {} if found is None else found.overlap(X, m, used)
 
 
 def _range_of(features: Array) -> tuple[Array, Array]:

@@ -6,8 +6,10 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import ConvergenceWarning
@@ -21,6 +23,10 @@ __all__ = ["fit_deviations"]
 
 ARRIVAL_DECREMENT = 1e-20
 """Squared Newton decrement, in standard errors, before the last step of their fit."""
+
+
+_DENSE = 1 << 22
+"""Entries of the columns of arrivals up to which they are made."""
 
 
 def fit_deviations(
@@ -90,15 +96,7 @@ def fit_deviations(
         settled = settled and again
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)
-        every = np.ones(len(late.X), dtype=bool)
-        parameters, again = late.newton(
-            # Few rows and parameters: as near as rounding lets it come, from anywhere.
-            parameters,
-            factor,
-            every,
-            arrival,
-            tol=ARRIVAL_DECREMENT,
-        )
+        parameters, again = _fit_arrivals(late, parameters, factor, arrival)
         settled = settled and again
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
@@ -108,3 +106,28 @@ def fit_deviations(
         model.calibrated(parameters, calibrator),
         model.voters(parameters),
     )
+
+
+def _fit_arrivals(
+    late: ItemLikelihood, parameters: Array, factor: Array, arrival: NDArray[np.bool_]
+) -> tuple[Array, bool]:
+    """Fit new scores and deviations, as near as rounding lets them come, from anywhere.
+
+    Returns the parameters, and whether the fit settled.
+    """
+    if len(late.X) * np.count_nonzero(arrival) > _DENSE:
+        every = np.ones(len(late.X), dtype=bool)
+        return late.newton(parameters, factor, every, arrival, tol=ARRIVAL_DECREMENT)
+    # Of these few the logit is linear, and columns are fewer than what all would take.
+    offset, columns = late.arrival_columns(parameters, factor)
+    fit = fit_logistic(
+        columns,
+        late.y,
+        late.weight,
+        offset=offset,
+        penalty=late.prior(factor)[arrival] / late.weight.sum(),
+        start=parameters[arrival],
+    )
+    found = parameters.copy()
+    found[arrival] = fit.coef
+    return found, fit.converged

@@ -199,6 +199,47 @@ class ItemLikelihood:
         part.rests = {m: rest[at[m]] for m, rest in self.rests.items()}
         return part
 
+    def arrival_columns(self, parameters: Array, factor: Array) -> tuple[Array, Array]:
+        """What the logits of arrival rows are linear in: scores and v of new models.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (size,)
+            All parameters; those of new models count for nothing.
+        factor : ndarray of shape (n_judges, n_judges)
+            L.
+
+        Returns
+        -------
+        offset : ndarray of shape (n_rows,)
+            Logits at zero.
+        columns : ndarray of shape (n_rows, n_new * (1 + n_judges))
+            In the order of the parameters.
+        """
+        X, new = self.X, np.flatnonzero(self.X.is_new)
+        slopes = parameters[self.at["sensitivity"]]
+        by_item = np.zeros((self.n_judges + 1, self.n_items))
+        by_item[-1] = self.items @ parameters[self.at["scores"]]
+        by_item[:-1] = slopes[:, None] * by_item[-1]
+        by_item[:-1] += self.deviations(parameters, factor)
+        by_item[:, new] = 0.0
+        # The code of people, -1, is the last row.
+        offset = by_item[X.judge, X.left] - by_item[X.judge, X.right]
+        for m in range(self.n_judges):
+            cut, span = X.by_judge(m), self.spans[m]
+            own = self.rests[m].copy()
+            if span is not None:
+                own += span @ parameters[self.layout.bias[m]]
+            if self.layout.has_positions:
+                own += parameters[self.at["position"]][m] * cut.order
+            offset[cut.rows] += own
+        signs = (X.left[:, None] == new).astype(np.float64)
+        signs -= X.right[:, None] == new
+        share = np.zeros((self.n_judges + 1, 1 + self.n_judges))
+        share[:-1, 0], share[-1, 0], share[:-1, 1:] = slopes, 1.0, factor
+        columns = share[X.judge][:, :, None] * signs[:, None, :]
+        return offset, columns.reshape(len(X), -1)
+
     def derivatives(
         self, parameters: Array, factor: Array, weight: Array, *, curved: bool = True
     ) -> tuple[Array, Array, Array | None]:

@@ -8,7 +8,7 @@ from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText, leaderboard_text
 from skanchor.reports.markdown import markdown_table, to_markdown
 from skanchor.reports.page import render
-from skanchor.reports.records import SCHEMA_VERSION, plain, result_json
+from skanchor.reports.records import SCHEMA_VERSION, Reported, plain, result_json
 from skanchor.reports.sections import leaderboard_table, report_document
 from skanchor.reports.summary import ItemEffects, RunSummary, summarize
 from skanchor.reports.summary_text import summary_lines
@@ -20,6 +20,7 @@ __all__ = [
     "Document",
     "ItemEffects",
     "LeaderboardText",
+    "Reported",
     "RunSummary",
     "Table",
     "answer",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from skanchor.reports.summary import summarize
 from skanchor.results import Scale
@@ -12,17 +12,29 @@ from skanchor.results import Scale
 if TYPE_CHECKING:
     import pandas as pd
 
-    from skanchor.anchor import AnchorPipeline
     from skanchor.reports.summary import RunSummary
+    from skanchor.results import AnchorResult
 
-__all__ = ["SCHEMA_VERSION", "plain", "result_json"]
+__all__ = ["SCHEMA_VERSION", "Reported", "plain", "result_json"]
 
 SCHEMA_VERSION = 1
 """Goes up whenever a program that reads the JSON must change."""
 
 
+class Reported(Protocol):
+    """What reports read: of a fitted pipeline, or of a placement by a history."""
+
+    @property
+    def result_(self) -> AnchorResult:
+        """The result."""
+
+    @property
+    def item_effects_(self) -> str:
+        """Treatment of the item effects that is reported."""
+
+
 def result_json(
-    pipeline: AnchorPipeline,
+    pipeline: Reported,
     level: float = 0.95,
     summary: RunSummary | None = None,
     words: Callable[[Warning], str] = str,
@@ -32,7 +44,7 @@ def result_json(
 
     Parameters
     ----------
-    pipeline : AnchorPipeline
+    pipeline : AnchorPipeline or the like
         Fitted.
     level : float, default=0.95
         Level of intervals and rank sets.
@@ -54,31 +66,32 @@ def result_json(
         ``summary``, what the run was: as the page ``docs/json.md`` says. Infinite
         numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones null.
     """
-    board = pipeline.leaderboard(level, **layout)
+    result = pipeline.result_
+    board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
     facts = summarize(pipeline, level) if summary is None else summary
-    result: dict[str, Any] = plain(
+    record: dict[str, Any] = plain(
         {
             "schema_version": SCHEMA_VERSION,
             "level": level,
             "scale": scale.to_dict(),
             "models": _records(board, "model"),
             "may_be_best": _records(facts.best.to_frame("probability"), "model"),
-            "new_models": _new_models(pipeline, level, board, scale),
+            "new_models": _new_models(result, level, board, scale),
             "summary": facts.to_dict(words),
         }
     )
-    return result
+    return record
 
 
 def _new_models(
-    pipeline: AnchorPipeline, level: float, board: pd.DataFrame, scale: Scale
+    result: AnchorResult, level: float, board: pd.DataFrame, scale: Scale
 ) -> list[Mapping[str, Any]]:
-    contrasts, ranks = pipeline.contrasts(level), pipeline.rank_sets(level)
+    contrasts, ranks = result.contrasts(level), result.rank_sets(level)
     for name in ("difference", "standard_error", "low", "high"):
         # Differences have no zero to move.
         contrasts[name] *= scale.per_logit
-    variance = pipeline.variance_
+    variance = result.variance
     of_board = ["score", "standard_error", "low", "high"]
     return [
         {

@@ -223,6 +223,10 @@ def summarize(
         known["warnings"] = _warnings_of(fitted, earlier)
     if isinstance(fitted, AnchorPipeline):
         known |= _facts_of(fitted, level, other_intervals)
+    elif hasattr(fitted, "item_effects_"):
+        known["item_effects"] = ItemEffects(
+            fitted.item_effects_, "as the history was fitted", np.nan
+        )
     return RunSummary(**known)
 
 

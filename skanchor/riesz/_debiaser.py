@@ -27,6 +27,7 @@ from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._evidence import (
     Evidence,
     RowEvidence,
+    people_block,
     riesz_problem,
     row_influence,
     row_weights,
@@ -207,8 +208,10 @@ class RieszDebiaser(ComparisonEstimator):
         if all(learner.has_span for learner in [human, *learners]):
             self.fit_evidence(X, [rows], learners, human, responses)
         else:
-            spanned = human if human.has_span else NO_BIAS
-            problem = riesz_problem(X, [rows], self.ridge, spanned, responses)
+            people = people_block(
+                len(X.models), [rows], human if human.has_span else NO_BIAS
+            )
+            problem = riesz_problem(X, people, self.ridge, responses)
             blocks = dict(enumerate(_blocks(len(X.models), [rows], learners)))
             fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
@@ -274,7 +277,8 @@ class RieszDebiaser(ComparisonEstimator):
         self
         """
         blocks = _blocks(len(X.models), evidence, learners)
-        problem = riesz_problem(X, evidence, self.ridge, human, responses)
+        people = people_block(len(X.models), evidence, human)
+        problem = riesz_problem(X, people, self.ridge, responses)
         self._settle(X, problem.solve(blocks), responses)
         self._bound(evidence)
         return self

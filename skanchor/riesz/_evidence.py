@@ -33,6 +33,7 @@ __all__ = [
     "Evidence",
     "KeptSums",
     "RowEvidence",
+    "people_block",
     "riesz_problem",
     "row_influence",
     "row_weights",
@@ -358,9 +359,8 @@ def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:
 
 def riesz_problem(
     X: Comparisons,
-    evidence: Sequence[Evidence],
+    people: JudgeBlock,
     ridge: float = 0.0,
-    human: WeightLearner = NO_BIAS,
     responses: ResponseMeans | None = None,
 ) -> RieszProblem:
     """The system of the parameters that rows carry, before the judges' blocks.
@@ -369,12 +369,10 @@ def riesz_problem(
     ----------
     X : Comparisons
         Rows, or none, that carry the plug-in.
-    evidence : sequence of Evidence
-        Training rows, or the sums that stand for them, of which those of people count.
+    people : JudgeBlock
+        Information of the human rows, as :func:`people_block` adds it up.
     ridge : float, default=0.0
         Ridge penalty, in shares of the diagonal of the information.
-    human : WeightLearner
-        Of people; with a span.
     responses : ResponseMeans, optional
         Means that the targets include.
 
@@ -403,15 +401,34 @@ def riesz_problem(
     factor = None
     if X.item_covariance is not None:
         factor = covariance_factor(X.item_covariance)
-    found = [one.information(PEOPLE, human) for one in evidence]
-    known = reduce(add, (one for one in found if one is not None))
-    if human.learner is None:
-        people = JudgeBlock(known.gram, known.gram, None, None)
-    else:
-        people = judge_block(known, n_items, human.learner, human.ridge)
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
     asked = None if responses is None else responses.asked
     return RieszProblem(layout, slopes, factor, people, ridge, asked)
+
+
+def people_block(
+    n_items: int, evidence: Sequence[Evidence], human: WeightLearner = NO_BIAS
+) -> JudgeBlock:
+    """Information of the human rows: by item, or as a judge's if people have a bias.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of models.
+    evidence : sequence of Evidence
+        Training rows, or the sums that stand for them.
+    human : WeightLearner
+        Of people; with a span.
+
+    Returns
+    -------
+    JudgeBlock
+    """
+    found = [one.information(PEOPLE, human) for one in evidence]
+    known = reduce(add, (one for one in found if one is not None))
+    if human.learner is None:
+        return JudgeBlock(known.gram, known.gram, None, None)
+    return judge_block(known, n_items, human.learner, human.ridge)
 
 
 def row_weights(

@@ -30,7 +30,8 @@ class InfluenceSums:
         Summed products of influence values: of human rows, of judge rows, and across
         them, where a group has both.
     largest : ndarray of shape (n_models,)
-        Largest influence of a row, in size; NaN where rows were not kept.
+        Largest influence of a row, in size, among those that are at hand; NaN where
+        none is.
         Of a group instead, once :meth:`settled` has multiplied groups.
     by_group : tuple of (GroupTotals, GroupTotals) or None
         Influence by group of dependent rows, of people and of judges, as long as
@@ -143,7 +144,7 @@ class InfluenceSums:
         return InfluenceSums(
             self.total + other.total,
             self.outer + other.outer,
-            np.maximum(self.largest, other.largest),
+            np.fmax(self.largest, other.largest),
             by_group,
         )
 

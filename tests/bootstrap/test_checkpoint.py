@@ -129,6 +129,9 @@ def test_a_checkpoint_of_another_version_is_refused(data, path, monkeypatch):
         bootstrap({"m": DirectScore()}, data.X, data.y, **options)
 
 
+REFUSED = r"is damaged: |no (whole )?bootstrap checkpoint|has format|was written"
+
+
 def test_damaged_bytes_are_refused(data, path):
     options = dict(n_resamples=2, random_state=0, checkpoint=path)
     bootstrap({"m": DirectScore()}, data.X, data.y, **options)
@@ -143,7 +146,10 @@ def test_damaged_bytes_are_refused(data, path):
         flips.append(bytes(bad))
     for bad in ends + flips:
         path.write_bytes(bad)
-        with pytest.raises(ValueError, match=r"is damaged: |is not a checkpoint"):
+        with pytest.raises(
+            ValueError,
+            match=REFUSED,
+        ):
             bootstrap({"m": DirectScore()}, data.X, data.y, **options)
         assert path.read_bytes() == bad
 
@@ -160,11 +166,11 @@ def test_pickles_are_never_opened(data, path, tmp_path, monkeypatch):
     options = dict(n_resamples=2, random_state=0, checkpoint=path)
     for dump in (joblib.dump, lambda bomb, at: at.write_bytes(pickle.dumps(bomb))):
         dump(Bomb(), path)
-        with pytest.raises(ValueError, match="is a pickle, as checkpoints once were"):
+        with pytest.raises(ValueError, match="is a pickle, no bootstrap checkpoint"):
             bootstrap({"m": DirectScore()}, data.X, data.y, **options)
     assert not (tmp_path / "exploded").exists()
     path.write_text("not a checkpoint")
-    with pytest.raises(ValueError, match="is not a checkpoint"):
+    with pytest.raises(ValueError, match="is no bootstrap checkpoint"):
         bootstrap({"m": DirectScore()}, data.X, data.y, **options)
 
 

@@ -236,7 +236,23 @@ def heard(monkeypatch):
     return messages
 
 
-@pytest.mark.parametrize("kind", Remedy, ids=lambda kind: kind.name)
+OF_HISTORIES = {
+    Remedy.KEEP_LINEAR,
+    Remedy.PLACE_ARRIVALS,
+    Remedy.FIT_HISTORY_AGAIN,
+    Remedy.GIVE_PAST,
+    Remedy.BUILD_HISTORY,
+    Remedy.UPDATE_HISTORY,
+    Remedy.CALIBRATE_CHANGED,
+}
+"""Advice of ``skanchor history``, which has tests of its own."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in Remedy if kind not in OF_HISTORIES],
+    ids=lambda kind: kind.name,
+)
 def test_advice_is_in_the_words_of_the_command_line(
     run, tmp_path, heard, kind, monkeypatch
 ):

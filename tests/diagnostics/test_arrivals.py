@@ -9,7 +9,7 @@ from reference import Dense
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
-from skanchor.diagnostics import check_arrivals
+from skanchor.diagnostics import FitSums, check_arrivals
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.items import dispersions
 from skanchor.reports import leaderboard_text, render, summarize
@@ -29,7 +29,8 @@ def look(data, y=None, item_effects=None, X=None, historical_fit="joint"):
     )  # fmt: skip
     anchor.fit(data.X if X is None else X, y)
     known = anchor.comparisons_
-    return check_arrivals(Sample.admit(known, y), known.order, anchor.calibrator_)
+    sums = FitSums.of(Sample.admit(known, y), known.order, anchor.calibrator_)
+    return check_arrivals(known, sums)
 
 
 def redraw(data, rows, push):

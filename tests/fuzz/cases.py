@@ -102,7 +102,7 @@ def file_case(seed):
                 raise Fault("no message", lines)
             if code[0] == 0 and not out.getvalue() and "--output" not in args:
                 raise Fault("no result", lines)
-            if any(ord(c) < 32 and c != "\n" or c == "\x7f" for c in err.getvalue()):
+            if any((ord(c) < 32 and c != "\n") or c == "\x7f" for c in err.getvalue()):
                 raise Fault("terminal", lines)
             if code[0] == 0 and "--json" in args and "nan" in out.getvalue().lower():
                 raise Fault("nan in json", out.getvalue()[:500])

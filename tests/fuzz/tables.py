@@ -185,7 +185,7 @@ def odd_index(case, rng):
     n = len(case.X)
     case.X.index = (
         rng.integers(0, 3, n) if rng.random() < 0.5 else [f"r{i}" for i in range(n)]
-    )  # noqa: E501
+    )
     case.y = pd.Series(case.y, index=np.arange(n) + 5).to_numpy()
 
 

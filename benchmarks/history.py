@@ -1,0 +1,163 @@
+"""Kept histories: how long a new model takes, and what looking every day does.
+
+``python benchmarks/history.py speed``: a new model with 500 verdicts against a history
+of 200,000 rows. ``python benchmarks/history.py days [--draws 20]``: thirty days of
+arrivals, each placed on its day; equal to the refit, and covered.
+``python benchmarks/history.py profile``: where the time of placing goes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import pstats
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from report import timed
+
+from skanchor import AnchorHistory, AnchorPipeline
+from skanchor.simulation import simulate_battles
+
+NEW = "new-model"
+
+
+def large_history(folder: Path) -> tuple[Path, object, object]:
+    """A history of 200,000 rows in a file, and the rows of a new model."""
+    data = simulate_battles(
+        200_000,
+        500,
+        n_models=20,
+        n_judges=7,
+        n_features=12,
+        human_fraction=0.1,
+        item_sd=0.3,
+        random_state=0,
+    )
+    late = (data.X[["model_a", "model_b"]] == NEW).any(axis=1).to_numpy()
+    anchor = AnchorPipeline(item_effects="random", random_state=0)
+    start = time.perf_counter()
+    history = AnchorHistory(anchor).fit(data.X[~late], data.y[~late])
+    print(f"fit of {np.sum(~late):,} rows: {time.perf_counter() - start:.1f} s")
+    path = folder / "history"
+    history.save(path)
+    print(f"file: {path.stat().st_size / 1e6:.1f} MB")
+    rows = np.flatnonzero(late & (data.X["judge"] != "human").to_numpy())
+    return path, data.X.iloc[rows], data.y[rows]
+
+
+def speed() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, X, y = large_history(Path(folder))
+        history = AnchorHistory.load(path)
+
+        def read_all() -> None:
+            result = history.place(X, y)
+            result.conf_int(), result.contrasts()
+            (
+                result.rank_sets(method="holm"),
+                result.rank_sets(among="all", method="holm"),
+            )
+
+        for what, task in (
+            ("load", lambda: AnchorHistory.load(path)),
+            (f"place {len(y)} rows", lambda: history.place(X, y)),
+            ("place, contrasts, rank sets by Holm", read_all),
+        ):
+            task()
+            print(f"{what}: {1e3 * timed(task, 20):.1f} ms")
+
+
+def one_month(seed: int, n_days: int = 30) -> list[dict[str, float]]:
+    """A month: each day a new model, and the first of them again with more rows."""
+    data = simulate_battles(
+        3000, 240, n_models=8, n_new_models=n_days, item_sd=0.2, random_state=seed
+    )
+    X, y, truth = data.X, np.asarray(data.y), data.truth.new_scores
+    sides = X[["model_a", "model_b"]].to_numpy()
+    anchor = AnchorPipeline(cv=5, item_effects="random", random_state=seed)
+    late = np.isin(sides, truth.index).any(axis=1)
+    history = AnchorHistory(anchor).fit(X[~late], y[~late])
+    first = truth.index[0]
+    found = []
+    for day, model in enumerate(truth.index):
+        row: dict[str, float] = {"seed": seed, "day": day + 1}
+        judged = (X["judge"] != "human").to_numpy()
+        own = np.flatnonzero((sides == model).any(axis=1) & judged)
+        again = np.flatnonzero((sides == first).any(axis=1) & judged)
+        again = again[: (day + 1) * len(again) // n_days]
+        for name, who, rows in (("new", model, own), ("again", first, again)):
+            result = history.place(X.iloc[rows], y[rows])
+            low, high = result.conf_int().loc[who]
+            row[name] = float(low <= truth[who] <= high)
+            row[f"width {name}"] = high - low
+        if day in (4, n_days - 1):
+            row["apart"] = _apart(history, X, y, late, own, model)
+        found.append(row)
+    return found
+
+
+def _apart(history, X, y, late, own, model) -> float:
+    """How far a placement is from the fit of old and new rows in the same folds."""
+    result = history.place(X.iloc[own], y[own])
+    old = np.flatnonzero(~late)
+    rows = np.concatenate([old, own])
+    plan = [
+        tuple(
+            np.concatenate([known, len(old) + new])
+            for known, new in zip(early, late_, strict=True)
+        )
+        for early, late_ in zip(history.fold_plan_[0], result.fold_plan[0], strict=True)
+    ]
+    whole = AnchorPipeline(cv=plan, item_effects="random", new_models=[model])
+    whole.fit(X.iloc[rows], y[rows])
+    one, other = whole.result_, result
+    return max(
+        np.abs(one.estimates - other.estimates).max(),
+        np.abs(one.covariances - other.covariances).max(),
+    )
+
+
+def days(n_draws: int) -> None:
+    table = pd.DataFrame([row for seed in range(n_draws) for row in one_month(seed)])
+    week = (table["day"] - 1) // 7 + 1
+    columns = ["new", "width new", "again", "width again"]
+    print(table.groupby(week)[columns].mean().rename_axis("week").round(3))
+    print(table[columns].mean().round(3).to_string())
+    every = table.groupby("seed")[["new", "again"]].min().mean()
+    print(f"no interval of the month misses: {every.round(3).to_dict()}")
+    missed = (1.0 - table["new"]).groupby(table["seed"]).sum()
+    print(
+        f"new models missed by month: mean {missed.mean():.2f}, sd {missed.std():.2f}"
+    )
+    print(f"largest distance from the fit of all rows: {table['apart'].max():.1e}")
+
+
+def profile(n: int = 20) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, X, y = large_history(Path(folder))
+        history = AnchorHistory.load(path)
+        history.place(X, y)
+        with cProfile.Profile() as found:
+            for _ in range(n):
+                history.place(X, y)
+        pstats.Stats(found).sort_stats("tottime").print_stats(45)
+        pstats.Stats(found).sort_stats("cumtime").print_stats(70)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["speed", "days", "profile"])
+    parser.add_argument("--draws", type=int, default=20)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if options.what == "speed":
+        speed()
+    elif options.what == "days":
+        days(options.draws)
+    elif options.what == "profile":
+        profile()

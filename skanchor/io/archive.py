@@ -1,0 +1,159 @@
+"""Files of arrays and a header: checksummed, and nothing in them is ever run.
+
+A file is a line that says what it is, the SHA-256 of the rest, and an ``.npz`` archive
+of plain arrays, one of which holds the header as JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor.io.atomic import write_atomically
+
+__all__ = ["Archive", "ArchiveKind"]
+
+
+DIGEST_SIZE = hashlib.sha256().digest_size
+HEADER = "header"
+PICKLE = b"\x80"
+"""First byte of a pickle."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Archive:
+    """What a file holds.
+
+    Attributes
+    ----------
+    header : dict
+        What JSON can say.
+    arrays : dict of str to ndarray
+        Numbers and truth values.
+    digest : bytes
+        SHA-256 of the content.
+    """
+
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveKind:
+    """One kind of file, of which there may be several formats.
+
+    Attributes
+    ----------
+    name : str
+        Such as ``"bootstrap checkpoint"``; the first line begins with it.
+    version : int
+        Number of the format that is written and read.
+    """
+
+    name: str
+    version: int
+
+    @property
+    def first_line(self) -> bytes:
+        """The line that says what a file is."""
+        return f"skanchor {self.name}, format {self.version}\n".encode()
+
+    def digest(self, path: str | os.PathLike[str]) -> bytes | None:
+        """Digest that a file states; None if it is not of this kind."""
+        with open(path, "rb") as file:
+            first = file.read(len(self.first_line))
+            return file.read(DIGEST_SIZE) if first == self.first_line else None
+
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        overwrite: bool = True,
+    ) -> bytes:
+        """Write a file, whole or not at all; return its digest.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        header : mapping
+            What JSON can say.
+        arrays : mapping of str to ndarray
+            Numbers and truth values.
+        overwrite : bool, default=True
+            Whether a file that exists may be replaced.
+        """
+        text = json.dumps(dict(header), allow_nan=False).encode()
+        buffer = io.BytesIO()
+        np.savez(buffer, **{HEADER: np.frombuffer(text, np.uint8), **arrays})  # type: ignore[arg-type]
+        payload = buffer.getvalue()
+        digest = hashlib.sha256(payload).digest()
+        write_atomically(path, self.first_line + digest + payload, overwrite=overwrite)
+        return digest
+
+    def read(self, path: str | os.PathLike[str]) -> Archive:
+        """Read a file, whosever it is; refuse one that is not whole, or not ours.
+
+        Raises
+        ------
+        ValueError
+            If it is foreign, newer, damaged or cut off.
+        """
+        with open(path, "rb") as file:
+            content = file.read()
+        where, head = os.fspath(path), len(self.first_line) + DIGEST_SIZE
+        if not content.startswith(self.first_line):
+            raise ValueError(f"{where} {self._mistaken(content)}")
+        digest, payload = content[len(self.first_line) : head], content[head:]
+        if hashlib.sha256(payload).digest() != digest:
+            raise ValueError(
+                f"{where} is damaged: its content is not what its checksum says. "
+                "Delete it, or put back a copy."
+            )
+        try:
+            with np.load(io.BytesIO(payload), allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+            header = json.loads(arrays.pop(HEADER).tobytes())
+        except (KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(
+                f"{where} is no {self.name} that can be read ({error})."
+            ) from None
+        return Archive(header, arrays, digest)
+
+    def _mistaken(self, content: bytes) -> str:
+        """Say what a file is instead."""
+        found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", content[:80])
+        if found and found[1].decode() == self.name:
+            number = int(found[2])
+            if number > self.version:
+                return (
+                    f"was written by a newer skanchor (format {number}; this one "
+                    f"reads format {self.version}): update skanchor."
+                )
+            return (
+                f"has format {number}, which is no longer read (this skanchor reads "
+                f"format {self.version})."
+            )
+        if self.first_line.startswith(content):
+            return f"is empty or cut off: it is no whole {self.name}."
+        if found:
+            return f"is a {found[1].decode()}, no {self.name}."
+        if content.startswith(PICKLE):
+            return (
+                f"is a pickle, no {self.name}; it is not opened, because that can run "
+                "any code."
+            )
+        return f"is no {self.name}."

@@ -1,0 +1,74 @@
+"""Whether a judge is still the one that was calibrated."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.warning_log import warn
+
+__all__ = ["check_fingerprints", "judge_fingerprint"]
+
+
+def judge_fingerprint(*parts: str) -> str:
+    """Fingerprint of a judge: of all that its verdicts depend on.
+
+    Parameters
+    ----------
+    *parts : str
+        Such as the name and version of the judge's model, its prompt, and its
+        temperature.
+
+    Returns
+    -------
+    str
+        Sixteen hexadecimal digits; others for other parts, or another order of them.
+
+    Examples
+    --------
+    >>> from skanchor import judge_fingerprint
+    >>> judge_fingerprint("gpt-4o-2024-08-06", "Which answer is better?")
+    '38d7e385c462b9a5'
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        text = part.encode()
+        # Its length first, so that no two lists of parts are one text.
+        digest.update(f"{len(text)}:".encode() + text)
+    return digest.hexdigest()[:16]
+
+
+def check_fingerprints(
+    known: Mapping[Any, str], given: Mapping[Any, str] | None
+) -> None:
+    """Refuse judges that have changed since the history was fitted.
+
+    Parameters
+    ----------
+    known : mapping
+        Fingerprints in the history, by judge.
+    given : mapping or None
+        Those of the judges of arrivals; None where nothing is known of them.
+    """
+    if given is None:
+        return
+    changed = [
+        judge for judge, own in known.items() if judge in given and given[judge] != own
+    ]
+    if changed:
+        raise BattlesError(
+            f"Judges {changed[:5]} have changed since the history was fitted: their "
+            "fingerprints differ. What was learned of their sensitivity and bias does "
+            "not hold for their new verdicts.",
+            advice=Advice(Remedy.CALIBRATE_CHANGED),
+        )
+    unknown = [judge for judge in given if judge not in known]
+    if unknown:
+        warn(
+            DataWarning(
+                f"The history has no fingerprint of judges {unknown[:5]}, so that "
+                "nobody can tell whether they are still what they were."
+            )
+        )

@@ -1,0 +1,106 @@
+"""Files of arrays and a header are read whole, or refused."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from skanchor.io.archive import ArchiveKind
+
+KIND = ArchiveKind("history", 2)
+ARRAYS = {"a/b": np.arange(6.0).reshape(2, 3), "flags": np.array([True, False])}
+REFUSED = r"is damaged: |is no |has format|written by a newer|cut off|, no history"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "file"
+    KIND.write(path, {"name": "é", "n": 1}, ARRAYS)
+    return path
+
+
+def test_what_is_written_is_read(path):
+    found = KIND.read(path)
+    assert found.header == {"name": "é", "n": 1}
+    assert list(found.arrays) == list(ARRAYS)
+    for name, values in ARRAYS.items():
+        assert found.arrays[name].dtype == values.dtype
+        np.testing.assert_array_equal(found.arrays[name], values)
+    assert KIND.digest(path) == found.digest
+
+
+def test_the_same_content_is_the_same_file(path):
+    before = path.read_bytes()
+    KIND.write(path, {"name": "é", "n": 1}, ARRAYS)
+    assert path.read_bytes() == before
+
+
+def test_a_hundred_cuts_and_flipped_bits_are_refused(path):
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    bad = [whole[:n] for n in rng.choice(len(whole), 50, replace=False)]
+    for place in rng.choice(len(whole), 50, replace=False):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.integers(8)
+        bad.append(bytes(flipped))
+    for content in [*bad, b"", whole + b"\0"]:
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=REFUSED):
+            KIND.read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"skanchor history, format 3\n", "newer skanchor .format 3; this one reads"),
+        (b"skanchor history, format 1\n", "has format 1, which is no longer read"),
+        (b"skanchor bootstrap checkpoint, format 2\n", "is a bootstrap checkpoint, no"),
+        (pickle.dumps(1), "is a pickle, no history; it is not opened"),
+        (b"", "is empty or cut off"),
+        (b"model_a,model_b\n", "is no history"),
+    ],
+)
+def test_what_is_something_else_is_named(tmp_path, content, said):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=said):
+        KIND.read(path)
+
+
+def test_objects_in_an_archive_are_never_made(tmp_path):
+    path = tmp_path / "file"
+    with pytest.raises(TypeError):
+        json.dumps({"x": object()})
+    KIND.write(path, {}, {"odd": np.array([object()], dtype=object)})
+    with pytest.raises(ValueError, match="can be read"):
+        KIND.read(path)
+
+
+WRITER = """
+import sys
+import numpy as np
+from skanchor.io.archive import ArchiveKind
+for n in range(10**6):
+    arrays = {"n": np.full(200_000, n)}
+    ArchiveKind("history", 2).write(sys.argv[1], {"n": n}, arrays)
+"""
+
+
+def test_a_killed_writer_leaves_a_whole_file(path):
+    """Old or new, never between, whenever the writer dies."""
+    for wait in (0.02, 0.05, 0.11):
+        writer = subprocess.Popen([sys.executable, "-c", WRITER, str(path)])
+        before = path.read_bytes()
+        while path.read_bytes() == before:
+            time.sleep(0.005)
+        time.sleep(wait)
+        os.kill(writer.pid, signal.SIGKILL)
+        writer.wait()
+        found = KIND.read(path)
+        assert (found.arrays["n"] == found.header["n"]).all()

@@ -1,0 +1,395 @@
+"""A kept history places new models where a fit of all rows places them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from pandas.testing import assert_frame_equal
+from sklearn.base import clone
+from sklearn.preprocessing import SplineTransformer
+
+from skanchor import (
+    AnchorHistory,
+    AnchorPipeline,
+    JudgeCalibrator,
+    RieszDebiaser,
+    SourceKFold,
+    judge_fingerprint,
+)
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.exceptions import BattlesError, DataWarning, LearnerError
+from skanchor.kept import FILE
+from skanchor.simulation import simulate_battles
+
+N_FOLDS = 3
+
+
+def table(n_new=2, features=True, seed=0, **options):
+    """History, and rows of new models, of whom one is warm and two meet each other."""
+    data = simulate_battles(
+        2400, 200, n_models=6, n_new_models=n_new, item_sd=0.3, random_state=seed,
+        **options,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    X, y = data.X.copy(), pd.Series(np.asarray(data.y))
+    X["shown_first"] = rng.choice(["model_a", "model_b"], len(X))
+    new = sorted(set(X.model_a[X.model_a.str.startswith("new")]))
+    own = np.flatnonzero(X.model_a == new[0])
+    if n_new > 1:
+        X.loc[own[20:50], "model_b"] = new[1]
+    X.loc[own[:20], "judge"] = "human"
+    if not features:
+        X = X.drop(columns=[name for name in X if name[:1] == "x"])
+    return X, y, new
+
+
+def is_late(X, new):
+    return (X.model_a.isin(new) | X.model_b.isin(new)).to_numpy()
+
+
+def both_fits(anchor, X, y, new, weight=None, groups=None, path=None):
+    """Result of the pipeline on all rows, and of arrivals at a kept history."""
+    late = is_late(X, new)
+    n_repeats = anchor.n_repeats
+    plans = [
+        list(
+            SourceKFold(N_FOLDS, random_state=seed, new_models=new).split(
+                X, groups=groups
+            )
+        )
+        for seed in range(n_repeats)
+    ]
+    place = np.where(late, np.cumsum(late), np.cumsum(~late)) - 1
+
+    def part(of, values):
+        return None if values is None else np.asarray(values)[of]
+
+    def folds(of):
+        return [
+            [tuple(place[rows[of[rows]]] for rows in split) for split in plan]
+            for plan in plans
+        ]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = clone(anchor).set_params(cv=plans, new_models=new)
+        whole.fit(X, y, weight, groups)
+        history = AnchorHistory(clone(anchor).set_params(cv=folds(~late)))
+        history.fit(X[~late], y[~late], part(~late, weight), part(~late, groups))
+        if path is not None:
+            history.save(path)
+            history = AnchorHistory.load(path)
+        placed = history.place(
+            X[late], y[late], part(late, weight), part(late, groups), cv=folds(late)
+        )
+    return whole.result_, placed
+
+
+def assert_same(one, other, atol=1e-9):
+    assert one.models.tolist() == other.models.tolist()
+    assert one.is_new.tolist() == other.is_new.tolist()
+    assert one.unbounded.tolist() == other.unbounded.tolist()
+    assert one.n_human.tolist() == other.n_human.tolist()
+    assert one.n_judge.tolist() == other.n_judge.tolist()
+    for name in ("estimates", "covariances", "plug_in", "parts", "lower_bound"):
+        known, found = getattr(one, name), getattr(other, name)
+        assert_allclose(found, known, rtol=0, atol=atol, err_msg=name)
+    assert_allclose(one.item_df, other.item_df, rtol=1e-9)
+    assert_frame_equal(one.contrasts(), other.contrasts(), atol=1e-8, rtol=0)
+    assert one.rank_sets().equals(other.rank_sets())
+    known, found = one.diagnostics, other.diagnostics
+    # These are read off some of the historical rows, which are kept.
+    by_some = ["effective_share", "largest_ratio"]
+    assert_frame_equal(
+        found.judges.drop(columns=by_some), known.judges.drop(columns=by_some),
+        rtol=1e-6, atol=1e-8,
+    )  # fmt: skip
+    assert_frame_equal(found.judges[by_some], known.judges[by_some], rtol=0.15)
+    by_row = ["largest_influence"]
+    assert_frame_equal(
+        found.models.drop(columns=by_row), known.models.drop(columns=by_row), rtol=1e-6
+    )
+    assert_frame_equal(found.deviations, known.deviations, rtol=1e-6, atol=1e-8)
+    assert_frame_equal(found.historical, known.historical, rtol=1e-6)
+    assert_frame_equal(found.arrivals.models, known.arrivals.models, rtol=1e-5)
+    assert_frame_equal(
+        found.arrivals.changes, known.arrivals.changes, rtol=1e-5, atol=1e-8
+    )
+    assert_allclose(found.scale_z, known.scale_z, rtol=1e-8)
+    assert found.grouped == known.grouped
+
+
+SETTINGS = {
+    "default": {},
+    "random": {"item_effects": "random"},
+    "plain": {"item_effects": None, "n_repeats": 2},
+    "ridge": {"calibrator": JudgeCalibrator(LinearBias(alpha=0.02))},
+    "two-step": {
+        "historical_fit": "two-step",
+        "calibrator": JudgeCalibrator(position_effect=False),
+        "item_effects": None,
+    },
+}
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_placed_is_fitted(name, saved, tmp_path):
+    X, y, new = table()
+    anchor = AnchorPipeline(random_state=0, **SETTINGS[name])
+    path = tmp_path / "history" if saved else None
+    assert_same(*both_fits(anchor, X, y, new, path=path))
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_weights_and_groups(features, tmp_path):
+    X, y, new = table(features=features, seed=1)
+    rng = np.random.default_rng(0)
+    weight = rng.exponential(size=len(X))
+    groups = np.array([f"prompt {i}" for i in rng.integers(0, len(X) // 3, len(X))])
+    anchor = AnchorPipeline(random_state=0, item_effects="random")
+    path = tmp_path / "history"
+    assert_same(*both_fits(anchor, X, y, new, weight, groups, path))
+
+
+def test_models_left_out_are_on_the_board(tmp_path):
+    X, y, new = table(n_new=1, seed=2)
+    X = pd.concat([X, X[:4].assign(model_a="loser")], ignore_index=True)
+    y = pd.concat([y, pd.Series([0.0] * 4)], ignore_index=True)
+    late = np.flatnonzero(is_late(X, new))
+    X.loc[late[-2:], "model_b"] = "loser"
+    anchor = AnchorPipeline(random_state=0)
+    one, other = both_fits(anchor, X, y, new, path=tmp_path / "history")
+    assert "loser" in other.models
+    assert_same(one, other)
+
+
+def fitted(X, y, new, anchor=None, **options):
+    """A history without the rows of new models, and these rows."""
+    late = is_late(X, new)
+    anchor = anchor or AnchorPipeline(cv=N_FOLDS, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        history = AnchorHistory(anchor).fit(X[~late], y[~late], **options)
+    return history, X[late], y[late]
+
+
+@pytest.fixture(scope="module")
+def simple():
+    X, y, new = table(n_new=1, seed=3)
+    return (X, y, new, *fitted(X, y, new))
+
+
+def test_several_models_at_once_are_placed_as_one_by_one_but_jointly():
+    X, y, new = table(n_new=2, seed=4)
+    history, late, outcomes = fitted(X, y, new)
+    together = history.place(late, outcomes)
+    assert together.models[together.is_new].tolist() == new
+    assert np.isfinite(together.standard_errors).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_history_knows_nothing_of_the_order_of_its_uses(simple):
+    *_, history, late, outcomes = simple
+    one = history.place(late, outcomes)
+    history.place(late[::2], outcomes[::2])
+    again = history.place(late, outcomes)
+    np.testing.assert_array_equal(one.covariances, again.covariances)
+    assert one.influence.shape == (len(late), len(one.models))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_saved_is_what_was_fitted(simple, tmp_path):
+    *_, history, late, outcomes = simple
+    history.save(tmp_path / "one")
+    again = AnchorHistory.load(tmp_path / "one")
+    again.save(tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert again.anchor.get_params()["cv"] == N_FOLDS
+    assert again.models_.tolist() == history.models_.tolist()
+    known, found = (each.place(late, outcomes) for each in (history, again))
+    np.testing.assert_array_equal(found.estimates, known.estimates)
+    np.testing.assert_array_equal(found.covariances, known.covariances)
+    with pytest.raises(FileExistsError):
+        history.save(tmp_path / "one", overwrite=False)
+
+
+def test_the_file_does_not_grow_with_the_rows(tmp_path):
+    sizes = []
+    for n in (1200, 4800):
+        data = simulate_battles(n, 50, n_models=6, n_features=2, random_state=0)
+        new = ["new-model"]
+        history, *_ = fitted(data.X, np.asarray(data.y), new)
+        history.save(tmp_path / "history")
+        sizes.append((tmp_path / "history").stat().st_size)
+    # What is kept of features of the first 500 rows of each judge.
+    assert sizes[1] < 1.2 * sizes[0] + 3 * 500 * 2 * 8
+
+
+def test_damaged_foreign_and_newer_files_are_refused(simple, tmp_path):
+    path = tmp_path / "history"
+    simple[3].save(path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    bad = [whole[:n] for n in rng.integers(len(whole), size=10)]
+    for place in rng.integers(len(whole), size=10):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.integers(8)
+        bad.append(bytes(flipped))
+    bad.append(whole.replace(b"format 1", b"format 2", 1))
+    bad.append(b"model_a,model_b,winner\n")
+    for content in bad:
+        path.write_bytes(content)
+        with pytest.raises(BattlesError, match=r"Build it again with AnchorHistory"):
+            AnchorHistory.load(path)
+    FILE.write(path, {"models": []}, {})
+    with pytest.raises(BattlesError, match=r"is no history that can be read .KeyError"):
+        AnchorHistory.load(path)
+    with pytest.raises(FileNotFoundError):
+        AnchorHistory.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("n_repeats", [1, 2])
+def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    old, arrivals = X[~late].reset_index(drop=True), X[late]
+    past, outcomes = y[~late].reset_index(drop=True), y[late]
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, n_repeats=n_repeats)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        history = AnchorHistory(anchor).fit(old[:2000], past[:2000])
+        history.save(tmp_path / "history")
+        history = AnchorHistory.load(tmp_path / "history")
+        history.update(old[2000:], past[2000:])
+        assert history.updated_from_ == "counts"
+        placed = history.place(arrivals, outcomes)
+        # The rows as the counts list them, in the folds that the history has.
+        table_, values, folds = history.kept_.counts.rows()
+        plans = [
+            [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
+            for own in folds
+        ]
+        again = AnchorHistory(clone(anchor).set_params(cv=plans)).fit(table_, values)
+        fresh = again.place(arrivals, outcomes, cv=placed.fold_plan)
+    assert sum(history.kept_.counts.counts) == len(old)
+    assert_allclose(placed.estimates, fresh.estimates, rtol=0, atol=1e-9)
+    assert_allclose(placed.covariances, fresh.covariances, rtol=0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_with_features_the_old_rows_are_needed_again(simple):
+    X, y, new, history, late, outcomes = simple
+    history = clone(history).fit(X[~is_late(X, new)], y[~is_late(X, new)])
+    votes = late[:40].assign(judge="human")
+    with pytest.raises(BattlesError, match=r"fitted on all rows.* past=\(X, y\)"):
+        history.promote(new[0], votes, outcomes[:40])
+    old = ~is_late(X, new)
+    more = pd.concat([late, votes], ignore_index=True)
+    results = np.concatenate([outcomes, outcomes[:40]])
+    history.promote(new[0], more, results, past=(X[old], y[old]))
+    assert history.updated_from_ == "rows"
+    assert new[0] in history.models_
+    with pytest.raises(BattlesError, match="is historical already"):
+        history.promote(new[0], more, results)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_model_without_votes_is_not_promoted(simple):
+    *_, new, history, late, outcomes = simple
+    rows = late[late.judge != "human"]
+    with pytest.raises(BattlesError, match="has no human row here"):
+        history.promote(new[0], rows, outcomes[late.judge != "human"])
+
+
+def test_changed_judges_are_refused(simple):
+    X, y, new, _, late, outcomes = simple
+    known = {f"judge-{i}": judge_fingerprint(f"judge-{i}", "prompt") for i in (1, 2)}
+    history, *_ = fitted(X, y, new, fingerprints=known)
+    other = known | {"judge-2": judge_fingerprint("judge-2", "another prompt")}
+    with pytest.raises(BattlesError, match=r"Judges \['judge-2'\] have changed"):
+        history.place(late, outcomes, fingerprints=other)
+    with pytest.warns(DataWarning, match=r"no fingerprint of judges \['judge-3'\]"):
+        history.place(late, outcomes, fingerprints=known | {"judge-3": "x"})
+
+
+def test_what_cannot_be_kept_is_refused_by_name(simple, tmp_path):
+    X, y, new, *_ = simple
+    boosted = JudgeCalibrator(BoostedBias(max_rounds=2))
+    for anchor, kind, said in (
+        (AnchorPipeline(cv=2, calibrator=boosted), LearnerError, "has no span.*linear"),
+        (
+            AnchorPipeline(cv=2, debiaser=RieszDebiaser("calibrator", weight_bound=3)),
+            BattlesError,
+            "weight_bound needs the rows",
+        ),
+        (AnchorPipeline(cv=2, debiaser="passthrough"), BattlesError, "passthrough"),
+        (AnchorPipeline(cv=2, new_models=new), ValueError, "must be None"),
+    ):
+        with pytest.raises(kind, match=said):
+            fitted(X, y, new, anchor)
+    judged = ~is_late(X, new) | (X.judge != "human").to_numpy()
+    with pytest.raises(BattlesError, match=r"no human row.*give them to place\(\)"):
+        AnchorHistory().fit(X[judged], y[judged])
+    splines = JudgeCalibrator(LinearBias(SplineTransformer(3)))
+    history, *_ = fitted(X, y, new, AnchorPipeline(cv=2, calibrator=splines))
+    with pytest.raises(BattlesError, match=r"judge-1.* cannot be kept in a file"):
+        history.save(tmp_path / "history")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_arrivals_that_cannot_be_placed_are_refused(simple):
+    X, y, new, history, late, outcomes = simple
+    with pytest.raises(BattlesError, match="There is no new model"):
+        history.place(X[~is_late(X, new)], y[~is_late(X, new)])
+    with pytest.raises(BattlesError, match="has no comparison with a model of the"):
+        history.place(late.assign(judge="stranger"), outcomes)
+    with pytest.raises(BattlesError, match=r"these rows lack \['x1'\]"):
+        history.place(late.drop(columns=["x1_a", "x1_b"]), outcomes)
+    with pytest.raises(BattlesError, match="fitted without groups"):
+        history.place(late, outcomes, groups=np.arange(len(late)))
+    with pytest.raises(ValueError, match=r"cv must have \[3\] folds"):
+        history.place(late, outcomes, cv=2)
+
+
+def test_rows_that_place_nobody_are_told(simple):
+    X, y, new, history, late, outcomes = simple
+    both = pd.concat([late, X[~is_late(X, new)][:7]])
+    with pytest.warns(DataWarning, match="7 rows compare historical models with each"):
+        history.place(both, np.concatenate([outcomes, y[~is_late(X, new)][:7]]))
+    strange = late.copy()
+    strange.iloc[-3:, strange.columns.get_loc("judge")] = "stranger"
+    with pytest.warns(DataWarning, match=r"does not know the judges \['stranger'\]"):
+        history.place(strange, outcomes)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_handful_of_rows_is_placed(simple):
+    *_, history, late, outcomes = simple
+    judged = (late.judge != "human").to_numpy()
+    few = np.flatnonzero(judged)[:4]
+    result = history.place(late.iloc[few], outcomes.iloc[few])
+    assert result.is_new.sum() == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_groups_of_the_history_keep_their_fold():
+    X, y, new = table(n_new=1, seed=6)
+    groups = np.arange(len(X)) % 300
+    late = is_late(X, new)
+    history, rows, outcomes = fitted(X, y, new, groups=groups[~late])
+    result = history.place(rows, outcomes, groups=groups[late])
+    known = history.kept_.groups
+    for number, (_, test) in enumerate(result.fold_plan[0]):
+        labels = groups[late][test]
+        place = np.searchsorted(np.sort(known.labels), labels)
+        own = known.folds[0][np.argsort(known.labels)[place]]
+        assert set(own.tolist()) <= {number}
+    with pytest.raises(BattlesError, match="give the groups of these rows"):
+        history.place(rows, outcomes)
+    halves = [(np.arange(0, len(rows), 2), np.arange(1, len(rows), 2))]
+    halves = [*halves, halves[0][::-1], (np.arange(len(rows)), np.arange(0))]
+    with pytest.raises(ValueError, match=r"rows of its group in another|tear"):
+        history.place(rows, outcomes, groups=groups[late], cv=halves)
