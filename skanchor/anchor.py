@@ -351,6 +351,12 @@ class AnchorPipeline(RankingEstimator):
         """
         passthrough = isinstance(self.debiaser, str)
         btl = self._part("btl")
+        if btl.position_effect:
+            raise ValueError(
+                "The votes of the pipeline are fitted without an order term: leave "
+                "position_effect of btl at False, and fit BTLRegressor by itself to "
+                "see how far people favour a side."
+            )
         if self.human_bias is not None:
             btl = clone(btl).set_params(bias=self.human_bias)
         if self.target == "style_included":

@@ -309,12 +309,16 @@ HISTORY = Command(
     "file whose size does not depend on the number of rows, and place new models by it "
     "as they come.",
     examples=(
-        ("fit the models that people have voted on, once",
-         "skanchor history build battles.csv --output arena.history"),
-        ("place a new model by its verdicts",
-         "skanchor history place arena.history new.csv"),
+        (
+            "fit the models that people have voted on, once",
+            "skanchor history build battles.csv --output arena.history",
+        ),
+        (
+            "place a new model by its verdicts",
+            "skanchor history place arena.history new.csv",
+        ),
         ("what the file holds", "skanchor history show arena.history"),
-    ),  # fmt: skip
+    ),
     add_arguments=_add_arguments,
     run=_history,
 )

@@ -31,6 +31,7 @@ from skanchor.kept._settings import pack_settings, unpack_settings
 from skanchor.kept._state import KeptState
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample, counts_rows, group_codes, warn_of_counts
+from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
 __all__ = ["FILE", "AnchorHistory"]
@@ -132,6 +133,7 @@ class AnchorHistory(BaseEstimator):
         """
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
+            _refuse_curves(anchor)
             sample, labels = _admit(anchor, X, y, sample_weight, groups)
             _refuse_new_models(sample)
             inference = anchor.prepare(sample)
@@ -428,6 +430,7 @@ def _admit(
 ) -> tuple[Sample, NDArray[Any] | None]:
     """Rows as the pipeline would take them, and the labels of their groups."""
     sample = Sample.admit(X, y, sample_weight, groups)
+    sample = treat_ties(sample, drop=drops_ties(anchor))
     labels = None
     if groups is not None:
         labels = group_codes(groups, X, len(sample))[1]
@@ -435,6 +438,17 @@ def _admit(
         return sample.expanded(), labels
     warn_of_counts(sample)
     return sample, labels
+
+
+def _refuse_curves(anchor: AnchorPipeline) -> None:
+    """Refuse curved scales, whose columns move with the scores."""
+    debiaser = anchor.stages().debiaser
+    if debiaser is not None and debiaser.judge_scale == "curved":
+        raise BattlesError(
+            "A history cannot be kept where the scales of judges may be curved "
+            "(judge_scale='curved'): fit all rows together, or keep it with "
+            "judge_scale='straight'."
+        )
 
 
 def _refuse_new_models(sample: Sample) -> None:

@@ -198,6 +198,7 @@ def _btl(arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int) -> BTLRegre
     """Scores of the models with votes; of all rows also their errors."""
     voted = arrays["voted"][k]
     btl = BTLRegressor()
+    btl.bias_, btl.position_effect_, btl.position_effect_error_ = None, 0.0, 0.0
     btl.models_ = X.models[voted]
     index = pd.Index(btl.models_, name="model")
     btl.scores_ = pd.Series(arrays["scores"][k][voted], index=index, name="score")
