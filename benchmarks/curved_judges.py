@@ -1,8 +1,8 @@
 """Judges that lapse or see a curved scale: what they cost, and what may be done.
 
 ``python benchmarks/curved_judges.py [--draws 60] [--item-sd 0.3]`` draws the default
-simulation with judges of other laws, and fits straight and curved scales of judges
-(``RieszDebiaser(judge_scale=...)``); it also prints how often the test of curvature
+simulation, without features, with judges of other laws, and fits straight and curved
+scales of judges (``RieszDebiaser(judge_scale=...)``); it also prints how often the test of curvature
 rejects at .05 by judge, and warns. With ``--item-sd`` judges deviate from models, too,
 and item effects are random. ``--table`` leaves each model of the arena out in turn.
 """
@@ -55,9 +55,9 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
     """Error, coverage and width by scale; rejections of the test of curvature."""
     data = simulate_battles(
         new_score=score, n_extra_human=0, item_sd=item_sd, item_corr=0.6,
-        random_state=seed,
+        rho=0.0, tau=0.0, random_state=seed,
     )  # fmt: skip
-    X, truth = data.X, data.truth
+    X, truth = data.X[["model_a", "model_b", "judge"]], data.truth
     scores = pd.concat([truth.scores, truth.new_scores])
     delta = (X["model_a"].map(scores) - X["model_b"].map(scores)).to_numpy()
     slope = X["judge"].map(truth.sensitivities).fillna(1.0).to_numpy()
@@ -69,7 +69,7 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
     for scale in SCALES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            anchor = pipeline(scale, "random" if item_sd else "none", 5).fit(X, y)
+            anchor = pipeline(scale, "random" if item_sd else "none", 2).fit(X, y)
         low, high = anchor.conf_int().iloc[0]
         error = float(anchor.scores_.iloc[0]) - score
         found.append([error, low <= score <= high, high - low])
@@ -84,7 +84,7 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
 def simulated(options: argparse.Namespace) -> None:
     """Print a line for each law and score."""
     for law in LAWS:
-        for score in (0.5, 1.5, 2.5):
+        for score in (0.5, 1.5, 2.5, 3.2):
             done = np.array(
                 Parallel(options.jobs)(
                     delayed(drawn)(law, score, options.item_sd, seed)
