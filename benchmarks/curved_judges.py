@@ -1,10 +1,11 @@
 """Judges that lapse or see a curved scale: what they cost, and what may be done.
 
-``python benchmarks/curved_judges.py [--draws 60] [--item-sd 0.3]`` draws the default
-simulation, without features, with judges of other laws, and fits straight and curved
-scales of judges (``RieszDebiaser(judge_scale=...)``); it also prints how often the test of curvature
-rejects at .05 by judge, and warns. With ``--item-sd`` judges deviate from models, too,
-and item effects are random. ``--table`` leaves each model of the arena out in turn.
+``python benchmarks/curved_judges.py [--draws 60] [--item-sd 0.3] [--laws ...] [--scores
+...]`` draws the default simulation, without features, with judges of other laws, and
+fits straight and curved scales of judges (``RieszDebiaser(judge_scale=...)``); it also
+prints how often the test of curvature rejects at .05 by judge, and warns. With
+``--item-sd`` judges deviate from models, too, and item effects are random. ``--table``
+leaves each model of the arena out in turn.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
 
 def simulated(options: argparse.Namespace) -> None:
     """Print a line for each law and score."""
-    for law in LAWS:
-        for score in (0.5, 1.5, 2.5, 3.2):
+    for law in options.laws or LAWS:
+        for score in options.scores:
             done = np.array(
                 Parallel(options.jobs)(
                     delayed(drawn)(law, score, options.item_sd, seed)
@@ -133,6 +134,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--item-sd", type=float, default=0.0)
+    parser.add_argument("--laws", nargs="+", choices=LAWS)
+    parser.add_argument("--scores", nargs="+", type=float, default=[0.5, 1.5, 2.5, 3.2])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
