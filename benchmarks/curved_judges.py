@@ -108,7 +108,7 @@ def table() -> None:
     """Leave the models of the arena out one by one."""
     battles = fetch_arena()
     decided = (battles.target != "tie").to_numpy()
-    X = battles.data.loc[decided, ["model_a", "model_b", "judge", "shown_first"]]
+    X = battles.data.loc[decided, ["model_a", "model_b", "judge"]]
     y = battles.target[decided]
     for effects in ("none", "random"):
         for scale in SCALES:
