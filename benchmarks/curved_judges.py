@@ -1,10 +1,11 @@
 """Judges that lapse or see a curved scale: what they cost, and what may be done.
 
-``python benchmarks/curved_judges.py [--draws 60] [--item-sd 0.3]`` draws the default
-simulation with judges of other laws, and fits straight and curved scales of judges
-(``RieszDebiaser(judge_scale=...)``); it also prints how often the test of curvature
-rejects at .05 by judge, and warns. With ``--item-sd`` judges deviate from models, too,
-and item effects are random. ``--table`` leaves each model of the arena out in turn.
+``python benchmarks/curved_judges.py [--draws 60] [--item-sd 0.3] [--laws ...] [--scores
+...]`` draws the default simulation, without features, with judges of other laws, and
+fits straight and curved scales of judges (``RieszDebiaser(judge_scale=...)``); it also
+prints how often the test of curvature rejects at .05 by judge, and warns. With
+``--item-sd`` judges deviate from models, too, and item effects are random. ``--table``
+leaves each model of the arena out in turn.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
     """Error, coverage and width by scale; rejections of the test of curvature."""
     data = simulate_battles(
         new_score=score, n_extra_human=0, item_sd=item_sd, item_corr=0.6,
-        random_state=seed,
+        rho=0.0, tau=0.0, random_state=seed,
     )  # fmt: skip
-    X, truth = data.X, data.truth
+    X, truth = data.X[["model_a", "model_b", "judge"]], data.truth
     scores = pd.concat([truth.scores, truth.new_scores])
     delta = (X["model_a"].map(scores) - X["model_b"].map(scores)).to_numpy()
     slope = X["judge"].map(truth.sensitivities).fillna(1.0).to_numpy()
@@ -69,7 +70,7 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
     for scale in SCALES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            anchor = pipeline(scale, "random" if item_sd else "none", 5).fit(X, y)
+            anchor = pipeline(scale, "random" if item_sd else "none", 2).fit(X, y)
         low, high = anchor.conf_int().iloc[0]
         error = float(anchor.scores_.iloc[0]) - score
         found.append([error, low <= score <= high, high - low])
@@ -83,8 +84,8 @@ def drawn(law: str, score: float, item_sd: float, seed: int) -> list[list[float]
 
 def simulated(options: argparse.Namespace) -> None:
     """Print a line for each law and score."""
-    for law in LAWS:
-        for score in (0.5, 1.5, 2.5):
+    for law in options.laws or LAWS:
+        for score in options.scores:
             done = np.array(
                 Parallel(options.jobs)(
                     delayed(drawn)(law, score, options.item_sd, seed)
@@ -107,7 +108,7 @@ def table() -> None:
     """Leave the models of the arena out one by one."""
     battles = fetch_arena()
     decided = (battles.target != "tie").to_numpy()
-    X = battles.data.loc[decided, ["model_a", "model_b", "judge", "shown_first"]]
+    X = battles.data.loc[decided, ["model_a", "model_b", "judge"]]
     y = battles.target[decided]
     for effects in ("none", "random"):
         for scale in SCALES:
@@ -133,6 +134,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--item-sd", type=float, default=0.0)
+    parser.add_argument("--laws", nargs="+", choices=LAWS)
+    parser.add_argument("--scores", nargs="+", type=float, default=[0.5, 1.5, 2.5, 3.2])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()

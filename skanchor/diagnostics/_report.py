@@ -347,13 +347,16 @@ class Diagnostics:
     def _curved(self) -> pd.DataFrame:
         """Judges whose scales are curved, where straight ones are supposed."""
         table = self.arrivals.curvature
-        return table[(table["p_adjusted"] < CHANGED) & (not self.allows_curves)]
+        # What tells models apart weakly has no scale that could be looked at.
+        clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
+        told = (table["p_adjusted"] < CHANGED) & clear
+        return table[told & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
         apart = apart_from_people(self.ties)
         if len(apart):
             people = self.ties.loc[PEOPLE, "level"]
-            judge = apart.abs().idxmax()
+            judge = apart.index[int(apart.abs().argmax())]
             others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
             yield (
                 "The log-odds of a tie rise with the level of both models by "

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
@@ -83,7 +84,9 @@ def apart_from_people(table: pd.DataFrame) -> pd.Series:
     return gap[(gap.abs() > APART) & (gap.abs() > APART_Z * error)]
 
 
-def _level(sample: Sample, at: Array, eta: Array, tied: Array) -> dict[str, float]:
+def _level(
+    sample: Sample, at: NDArray[np.intp], eta: Array, tied: NDArray[np.bool_]
+) -> dict[str, float]:
     """Coefficient of the level in a logistic regression of ties, and its error.
 
     Beside it stands closeness, ``-log(2 cosh(eta / 2))``, whose coefficient is one

@@ -157,9 +157,9 @@ def _curved(
         )
     known = _historical(X, m, curvature)
     total = known.sum()
-    prior = [1.0 / (CURVATURE**2 * total) if total > 0 else 0.0]
-    ridge = [] if own.ridge is None else own.ridge
-    return WeightLearner(CurvedScale(own.learner), np.concatenate([prior, ridge]))
+    prior = np.array([1.0 / (CURVATURE**2 * total) if total > 0 else 0.0])
+    ridge = prior if own.ridge is None else np.concatenate([prior, own.ridge])
+    return WeightLearner(CurvedScale(own.learner), ridge)
 
 
 def _historical(X: Comparisons, m: int, curvature: Array) -> Array:
