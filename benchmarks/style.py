@@ -26,7 +26,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
 RHO = (0.0, 0.5, 1.0)
-NEW, TRUTH, MANY = "new-model", 0.5, 100_000
+NEW, TRUTH, MANY = "new-model", 0.5, 20_000
 FITS: dict[str, dict[str, Any]] = {
     "none": {},
     "controlled": {"human_bias": "linear"},
@@ -44,7 +44,7 @@ def sides(X: pd.DataFrame) -> tuple[NDArray, NDArray]:
 
 def mean_responses(seed: int) -> pd.DataFrame:
     """Mean features of each model's responses, of very many."""
-    X = simulate_battles(n_historical=MANY, n_new=MANY // 5, random_state=seed).X
+    X = simulate_battles(n_historical=MANY, n_new=MANY // 2, random_state=seed).X
     parts = []
     for side, values in zip("ab", sides(X), strict=True):
         parts.append(pd.DataFrame(values).groupby(X[f"model_{side}"].to_numpy()))

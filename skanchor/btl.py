@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,11 +16,11 @@ from skanchor._checks import check_level
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.pair_counts import PairCounts
-from skanchor._numerics.standing import Standing, find_standing
+from skanchor._numerics.standing import Standing, beyond, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.comparisons import Comparisons, align, is_constant, usable_features
+from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -31,7 +30,7 @@ from skanchor.exceptions import (
     Remedy,
     SeparationWarning,
 )
-from skanchor.human_bias import Votes, fit_bias, fit_votes
+from skanchor.human_bias import Votes, fit_votes, vote_biases
 from skanchor.sample import WEIGHTS, Sample
 from skanchor.score_errors import GroupedVotes, ScoreErrors
 from skanchor.warning_log import warn
@@ -231,7 +230,7 @@ class BTLRegressor(ComparisonEstimator):
         seed_offset: int,
     ) -> None:
         """Fit scores and people's bias together, from the scores without one."""
-        votes = self._votes(sample)
+        votes = Votes.of(sample)
         scores = np.zeros(len(sample.X.models))
         scores[present] = standing.scores
         found = fit_votes(
@@ -244,57 +243,6 @@ class BTLRegressor(ComparisonEstimator):
         self.bias_ = found.bias
         kind = found.inverse if self.covariance == "fisher" else found.covariance
         self.covariance_ = self._open(kind[np.ix_(present, present)])
-
-    def _votes(self, sample: Sample) -> Votes:
-        """Human rows with their features, those that count and others of weight zero.
-
-        Others may lack features.
-        """
-        counts = np.zeros(len(sample.X), dtype=bool)
-        counts[self._counted(sample)] = True
-        cut = usable_features(sample.X, counts).by_judge(-1)
-        weight = np.where(counts, sample.weight, 0.0)[cut.rows]
-        groups = None if sample.groups is None else sample.groups[cut.rows]
-        return Votes(cut, sample.y[cut.rows], weight, groups)
-
-    def with_bias(self, bias: Any) -> BTLRegressor:
-        """Copy with another fitted bias of people.
-
-        Parameters
-        ----------
-        bias : learner or None
-            Fitted.
-
-        Returns
-        -------
-        BTLRegressor
-        """
-        found = copy(self)
-        found.bias_ = bias
-        return found
-
-    def with_bias_refitted(
-        self, sample: Sample, scores: Array, seed_offset: int = 0
-    ) -> BTLRegressor:
-        """Copy with people's bias fitted to votes beside given scores.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows and weights.
-        scores : ndarray of shape (n_models,)
-            Scores, NaN for new models.
-        seed_offset : int, default=0
-            As in :meth:`fit_sample`.
-
-        Returns
-        -------
-        BTLRegressor
-        """
-        votes = self._votes(sample)
-        return self.with_bias(
-            fit_bias(votes, scores, self.bias, self.bias_, seed_offset)
-        )
 
     def _fit_scores(self, counts: PairCounts, start: BTLRegressor | None) -> Standing:
         """Fit ``scores_`` of the models of the counts, and flag those without limit.
@@ -323,7 +271,7 @@ class BTLRegressor(ComparisonEstimator):
             standing = Standing(scores, scales, np.zeros(len(scores), dtype=np.intp))
         else:
             standing = find_standing(counts.wins, scores, self.score_bound)
-        far = self._beyond(counts.wins, standing)
+        far = beyond(counts.wins, standing, self.score_bound)
         if far.any():
             warn(
                 BoundWarning(
@@ -342,20 +290,6 @@ class BTLRegressor(ComparisonEstimator):
             name="score",
         )
         return standing
-
-    def _beyond(self, wins: Array, standing: Standing) -> NDArray[np.bool_]:
-        """Models beyond the bound, where votes do not lead there within its reach."""
-        scores = standing.scores
-        far = np.zeros(len(scores), dtype=bool)
-        for scale in standing.scales:
-            at = scores[scale]
-            if np.abs(at).max() <= self.score_bound:
-                continue
-            met = wins[np.ix_(scale, scale)] > 0
-            gaps = np.abs(at[:, None] - at[None, :]).max(where=met, initial=0.0)
-            if gaps > 2.0 * self.score_bound:
-                far[scale] = np.abs(at) > self.score_bound
-        return far
 
     def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
@@ -399,17 +333,10 @@ class BTLRegressor(ComparisonEstimator):
         """Refuse, or warn of, votes that leave scores undetermined."""
         graph = self.connectivity_
         if not graph.is_connected:
-            groups = "; ".join(
-                "{"
-                + ", ".join(map(str, part[:5]))
-                + (", ..." if len(part) > 5 else "")
-                + "}"
-                for part in graph.components[:5]
-            )
             message = (
                 f"The human comparisons leave {len(graph.components)} separate groups "
-                f"of models: {groups}. Scores of different groups lie on no common "
-                "scale."
+                f"of models: {graph.groups()}. Scores of different groups lie on no "
+                "common scale."
             )
             if self.disconnected == "raise":
                 raise DisconnectedError(message, advice=Advice(Remedy.JOIN_GROUPS))
@@ -541,22 +468,8 @@ class BTLRegressor(ComparisonEstimator):
         if self.bias_ is None:
             return X.with_columns(scores=scores, new_models=new)
         return X.with_columns(
-            scores=scores, new_models=new, biases=self._vote_biases(X)
+            scores=scores, new_models=new, biases=vote_biases(self.bias_, X)
         )
-
-    def _vote_biases(self, X: Comparisons) -> Array:
-        """Bias of each human row, NaN without features; of others what they carry."""
-        biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
-        cut = X.by_judge(-1)
-        pairs = cut.pairs
-        finite = np.flatnonzero(
-            np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(axis=1)
-        )
-        biases[cut.rows] = np.nan
-        assert self.bias_ is not None
-        if len(finite):
-            biases[cut.rows[finite]] = self.bias_.contrast(pairs[finite])
-        return biases
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human

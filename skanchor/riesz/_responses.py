@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, FeaturePairs
-from skanchor.exceptions import BattlesError, LearnerError
+from skanchor.exceptions import Advice, BattlesError, LearnerError, Remedy
 
 __all__ = ["ResponseMeans"]
 
@@ -71,7 +71,8 @@ class ResponseMeans:
             raise BattlesError(
                 f"Models {lost[:5]} have no response whose style could be included in "
                 "their scores: historical models need human rows, new ones arrival "
-                "rows. With target='style_controlled' none is needed."
+                "rows.",
+                advice=Advice(Remedy.CONTROL_STYLE),
             )
         return cls(learner, origin, sums / totals[:, None], totals, centre)
 
