@@ -102,7 +102,6 @@ class Remedy(Enum):
         "Name the models to treat as new in new_models, or pass new_models=[] for the "
         "historical leaderboard."
     )
-    CONTROL_STYLE = "With target='style_controlled' none is needed."
     SHRINK_STYLE = (
         "Use fewer features, or give people's bias a ridge: "
         "human_bias=LinearBias(alpha=0.01)."

@@ -38,7 +38,6 @@ ADVICE = {
     Remedy.SPLIT_BY_SOURCE: None,
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",
-    Remedy.CONTROL_STYLE: "With --style controlled none is needed.",
     Remedy.SHRINK_STYLE: "Use fewer features (--features).",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
     Remedy.COUNT_ROWS: "Give --weights frequency if a weight is a number of equal "

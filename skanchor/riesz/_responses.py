@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, FeaturePairs
-from skanchor.exceptions import Advice, BattlesError, LearnerError, Remedy
+from skanchor.exceptions import BattlesError, LearnerError
 
 __all__ = ["ResponseMeans"]
 
@@ -71,8 +71,7 @@ class ResponseMeans:
             raise BattlesError(
                 f"Models {lost[:5]} have no response whose style could be included in "
                 "their scores: historical models need human rows, new ones arrival "
-                "rows.",
-                advice=Advice(Remedy.CONTROL_STYLE),
+                "rows. Scores at equal style need none."
             )
         return cls(learner, origin, sums / totals[:, None], totals, centre)
 
