@@ -26,7 +26,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
 RHO = (0.0, 0.5, 1.0)
-NEW, TRUTH, MANY = "new-model", 0.5, 100_000
+NEW, TRUTH, MANY = "new-model", 0.5, 20_000
 FITS: dict[str, dict[str, Any]] = {
     "none": {},
     "controlled": {"human_bias": "linear"},
@@ -44,7 +44,7 @@ def sides(X: pd.DataFrame) -> tuple[NDArray, NDArray]:
 
 def mean_responses(seed: int) -> pd.DataFrame:
     """Mean features of each model's responses, of very many."""
-    X = simulate_battles(n_historical=MANY, n_new=MANY // 5, random_state=seed).X
+    X = simulate_battles(n_historical=MANY, n_new=MANY // 2, random_state=seed).X
     parts = []
     for side, values in zip("ab", sides(X), strict=True):
         parts.append(pd.DataFrame(values).groupby(X[f"model_{side}"].to_numpy()))
@@ -53,7 +53,7 @@ def mean_responses(seed: int) -> pd.DataFrame:
     return sums.div(sizes, axis=0)
 
 
-def draw(seed: int, rho: float) -> list[tuple[float, ...]]:
+def draw(seed: int, rho: float, how: str) -> list[tuple[float, ...]]:
     """Errors and limits of every fit against both truths."""
     data = simulate_battles(random_state=seed)
     X, y = data.X, np.asarray(data.y).copy()
@@ -68,7 +68,9 @@ def draw(seed: int, rho: float) -> list[tuple[float, ...]]:
     included = TRUTH + style[NEW] - style.drop(NEW).mean()
     found = []
     for options in FITS.values():
-        anchor = AnchorPipeline(cv=5, item_effects=None, random_state=seed, **options)
+        anchor = AnchorPipeline(
+            cv=5, item_effects=None, historical_fit=how, random_state=seed, **options
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             anchor.fit(X, y)
@@ -81,9 +83,13 @@ def simulated(options: argparse.Namespace) -> None:
     """The table of the simulation."""
     rows = []
     with Parallel(n_jobs=options.jobs) as parallel:
-        for rho in RHO:
+        for rho in options.rho:
             seeds = range(options.seed, options.seed + options.draws)
-            found = np.array(parallel(delayed(draw)(seed, rho) for seed in seeds))
+            found = np.array(
+                parallel(
+                    delayed(draw)(seed, rho, options.historical_fit) for seed in seeds
+                )
+            )
             names = [
                 (fit, against) for fit in FITS for against in FITS if against != "none"
             ]
@@ -183,6 +189,8 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--item-effects", help="of the published tables")
+    parser.add_argument("--historical-fit", default="joint")
+    parser.add_argument("--rho", type=float, nargs="+", default=RHO)
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     if options.design == "simulated":

@@ -24,7 +24,7 @@ from skanchor.admission import (
 )
 from skanchor.arrivals import ArrivalScorer
 from skanchor.assembly import Inference, TreatmentResults
-from skanchor.bias.registry import ONE_LEARNER
+from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, fit_stages
 from skanchor.comparisons import (
@@ -207,6 +207,7 @@ class AnchorPipeline(RankingEstimator):
         "arrival": lambda value: ArrivalScorer(),
         # Both halves of the correction then see the same class of functions.
         "debiaser": lambda value: RieszDebiaser(learner="calibrator"),
+        "human_bias": lambda value: None if value is None else make_learner(value),
     }
     _parameter_constraints: ClassVar = {
         **RankingEstimator._parameter_constraints,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -18,18 +17,18 @@ from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
-from skanchor._numerics.standing import Standing, find_standing
+from skanchor._numerics.standing import Standing, beyond, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.comparisons import Comparisons, align, is_constant, usable_features
+from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     ConvergenceWarning,
     SeparationWarning,
 )
-from skanchor.human_bias import Votes, fit_bias, fit_votes
+from skanchor.human_bias import Votes, fit_votes, vote_biases
 from skanchor.sample import WEIGHTS, Sample
 from skanchor.score_errors import GroupedVotes, OrderedErrors, ScoreErrors
 from skanchor.ties import TIES
@@ -272,7 +271,7 @@ class BTLRegressor(ComparisonEstimator):
         seed_offset: int,
     ) -> None:
         """Fit scores and people's bias together, from the scores without one."""
-        votes = self._votes(sample)
+        votes = Votes.of(sample)
         scores = np.zeros(len(sample.X.models))
         scores[present] = standing.scores
         found = fit_votes(
@@ -285,57 +284,6 @@ class BTLRegressor(ComparisonEstimator):
         self.bias_ = found.bias
         kind = found.inverse if self.covariance == "fisher" else found.covariance
         self.covariance_ = self._open(kind[np.ix_(present, present)])
-
-    def _votes(self, sample: Sample) -> Votes:
-        """Human rows with their features, those that count and others of weight zero.
-
-        Others may lack features.
-        """
-        counts = np.zeros(len(sample.X), dtype=bool)
-        counts[self._counted(sample)] = True
-        cut = usable_features(sample.X, counts).by_judge(-1)
-        weight = np.where(counts, sample.weight, 0.0)[cut.rows]
-        groups = None if sample.groups is None else sample.groups[cut.rows]
-        return Votes(cut, sample.y[cut.rows], weight, groups)
-
-    def with_bias(self, bias: Any) -> BTLRegressor:
-        """Copy with another fitted bias of people.
-
-        Parameters
-        ----------
-        bias : learner or None
-            Fitted.
-
-        Returns
-        -------
-        BTLRegressor
-        """
-        found = copy(self)
-        found.bias_ = bias
-        return found
-
-    def with_bias_refitted(
-        self, sample: Sample, scores: Array, seed_offset: int = 0
-    ) -> BTLRegressor:
-        """Copy with people's bias fitted to votes beside given scores.
-
-        Parameters
-        ----------
-        sample : Sample
-            Rows and weights.
-        scores : ndarray of shape (n_models,)
-            Scores, NaN for new models.
-        seed_offset : int, default=0
-            As in :meth:`fit_sample`.
-
-        Returns
-        -------
-        BTLRegressor
-        """
-        votes = self._votes(sample)
-        return self.with_bias(
-            fit_bias(votes, scores, self.bias, self.bias_, seed_offset)
-        )
 
     def _fit_scores(
         self,
@@ -372,7 +320,7 @@ class BTLRegressor(ComparisonEstimator):
             standing = Standing(scores, scales, np.zeros(len(scores), dtype=np.intp))
         else:
             standing = find_standing(counts.wins, scores, self.score_bound)
-        far = self._beyond(counts.wins, standing)
+        far = beyond(counts.wins, standing, self.score_bound)
         if far.any():
             warn(
                 BoundWarning(
@@ -400,20 +348,6 @@ class BTLRegressor(ComparisonEstimator):
         self.converged_ = self.converged_ and found.converged
         self.n_iter_ += found.n_iter
         return found.scores
-
-    def _beyond(self, wins: Array, standing: Standing) -> NDArray[np.bool_]:
-        """Models beyond the bound, where votes do not lead there within its reach."""
-        scores = standing.scores
-        far = np.zeros(len(scores), dtype=bool)
-        for scale in standing.scales:
-            at = scores[scale]
-            if np.abs(at).max() <= self.score_bound:
-                continue
-            met = wins[np.ix_(scale, scale)] > 0
-            gaps = np.abs(at[:, None] - at[None, :]).max(where=met, initial=0.0)
-            if gaps > 2.0 * self.score_bound:
-                far[scale] = np.abs(at) > self.score_bound
-        return far
 
     def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
         """Rows that count: human votes of positive weight on historical models."""
@@ -565,22 +499,8 @@ class BTLRegressor(ComparisonEstimator):
         if self.bias_ is None:
             return X.with_columns(scores=scores, new_models=new)
         return X.with_columns(
-            scores=scores, new_models=new, biases=self._vote_biases(X)
+            scores=scores, new_models=new, biases=vote_biases(self.bias_, X)
         )
-
-    def _vote_biases(self, X: Comparisons) -> Array:
-        """Bias of each human row, NaN without features; of others what they carry."""
-        biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
-        cut = X.by_judge(-1)
-        pairs = cut.pairs
-        finite = np.flatnonzero(
-            np.isfinite(pairs.left).all(axis=1) & np.isfinite(pairs.right).all(axis=1)
-        )
-        biases[cut.rows] = np.nan
-        assert self.bias_ is not None
-        if len(finite):
-            biases[cut.rows[finite]] = self.bias_.contrast(pairs[finite])
-        return biases
 
     def _row_logits(self, known: Comparisons) -> Array:
         eta = super()._row_logits(known)

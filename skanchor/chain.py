@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -232,7 +233,8 @@ def add_item_effects(
         human_bias=known.btl.bias_,
         aside=known.aside,
     )
-    btl = known.btl.with_bias(human_bias)
+    btl = copy(known.btl)
+    btl.bias_ = human_bias
     return replace(known, btl=btl, X=X, calibrator=calibrator)
 
 

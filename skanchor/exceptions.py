@@ -107,6 +107,10 @@ class Remedy(Enum):
         "Name the models to treat as new in new_models, or pass new_models=[] for the "
         "historical leaderboard."
     )
+    SHRINK_STYLE = (
+        "Use fewer features, or give people's bias a ridge: "
+        "human_bias=LinearBias(alpha=0.01)."
+    )
     ADD_NEW_MODELS = "Add them to new_models, or drop their rows."
     COUNT_ROWS = (
         "Set weights='frequency', of the BTLRegressor where a method has it not, if a "

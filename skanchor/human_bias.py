@@ -18,17 +18,19 @@ from sklearn.base import clone
 
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor._numerics.logistic import LogisticFit, fit_logistic, sigmoid
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.separation import separation_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.bias.registry import make_learner
-from skanchor.comparisons import HUMAN, JudgeRows
-from skanchor.exceptions import BattlesError, ConvergenceWarning
+from skanchor.comparisons import HUMAN, Comparisons, JudgeRows, usable_features
+from skanchor.exceptions import Advice, BattlesError, ConvergenceWarning, Remedy
+from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["VoteFit", "Votes", "fit_bias", "fit_votes"]
+__all__ = ["VoteFit", "Votes", "fit_bias", "fit_votes", "vote_biases"]
 
 FARTHEST = 5.0
 """Factor by which scores may shrink or grow once style is set apart, at the start."""
@@ -56,6 +58,16 @@ class Votes:
     weight: Array
     groups: NDArray[np.intp] | None = None
 
+    @classmethod
+    def of(cls, sample: Sample) -> Self:
+        """Human rows between historical models; others weigh nothing."""
+        X = sample.X
+        counts = X.is_human & ~X.involves_new & sample.counts
+        cut = usable_features(X, counts).by_judge(PEOPLE)
+        weight = np.where(counts, sample.weight, 0.0)[cut.rows]
+        groups = None if sample.groups is None else sample.groups[cut.rows]
+        return cls(cut, sample.y[cut.rows], weight, groups)
+
 
 @dataclass(frozen=True, slots=True)
 class VoteFit:
@@ -78,6 +90,31 @@ class VoteFit:
     bias: Any
     covariance: Array
     inverse: Array
+
+
+def vote_biases(bias: Any, X: Comparisons) -> Array:
+    """Contrast of people's bias in human rows, NaN without features.
+
+    Parameters
+    ----------
+    bias : learner
+        Fitted.
+    X : Comparisons
+        Rows.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        In other rows what they carry, or zero.
+    """
+    biases = np.zeros(len(X)) if X.biases is None else X.biases.copy()
+    cut = X.by_judge(PEOPLE)
+    sides = np.hstack([cut.pairs.left, cut.pairs.right])
+    finite = np.flatnonzero(np.isfinite(sides).all(axis=1))
+    biases[cut.rows] = np.nan
+    if len(finite):
+        biases[cut.rows[finite]] = bias.contrast(cut.pairs[finite])
+    return biases
 
 
 def fit_bias(
@@ -210,8 +247,8 @@ class _Joined:
             if len(separation_of(columns[used], votes.y[used]).columns):
                 raise BattlesError(
                     "Scores and features together separate the human votes, so that no "
-                    "finite bias of people fits them. Use fewer features, or a learner "
-                    "with a ridge, such as LinearBias(alpha=0.01)."
+                    "finite bias of people fits them.",
+                    advice=Advice(Remedy.SHRINK_STYLE),
                 )
             warn(ConvergenceWarning("Scores and bias of people did not settle."))
         return cls(columns, offset, penalty, fit, n_scores)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import SplineTransformer
 from style_battles import FEATURES, contrasts, small
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, RieszDebiaser
-from skanchor.baselines import DirectScore
+from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError
@@ -308,10 +308,11 @@ def test_a_history_is_not_kept_with_style(table):
         KeptHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
 
 
-def test_baselines_know_no_style(table):
+@pytest.mark.parametrize("method", [DirectScore, JointBTL])
+def test_baselines_know_no_style(table, method):
     data, y, _ = table
     with pytest.raises(ValueError, match="Baselines know no bias of people"):
-        DirectScore(btl=BTLRegressor(bias="linear")).fit(data.X, y)
+        method(btl=BTLRegressor(bias="linear")).fit(data.X, y)
 
 
 # ------------------------------------------------------------------ what it tells of it

@@ -55,6 +55,16 @@ class Connectivity:
         """Whether some scores within a group are bound on one side only."""
         return len(self.strong_components) > len(self.components)
 
+    def groups(self) -> str:
+        """Name the models of the components, a few of each."""
+        return "; ".join(
+            "{"
+            + ", ".join(map(str, part[:5]))
+            + (", ..." if len(part) > 5 else "")
+            + "}"
+            for part in self.components[:5]
+        )
+
     def separation(self) -> str:
         """Say in words why some scores are bound on one side only."""
         named = {"never won": self.never_won[:5], "never lost": self.never_lost[:5]}

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from skanchor._numerics.graph import strong_components
 from skanchor._typing import Array
 
-__all__ = ["Standing", "find_standing"]
+__all__ = ["Standing", "beyond", "find_standing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,35 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
             result[part] = scores[part] + shift
             side[part] = direction
     return Standing(result, scales, side)
+
+
+def beyond(wins: Array, standing: Standing, bound: float) -> NDArray[np.bool_]:
+    """Models beyond the bound, where votes do not lead there within its reach.
+
+    Parameters
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        (Half) wins of the row model over the column model.
+    standing : Standing
+        Their scores.
+    bound : float
+        Largest score, in size.
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+    """
+    scores = standing.scores
+    far = np.zeros(len(scores), dtype=bool)
+    for scale in standing.scales:
+        at = scores[scale]
+        if np.abs(at).max() <= bound:
+            continue
+        met = wins[np.ix_(scale, scale)] > 0
+        gaps = np.abs(at[:, None] - at[None, :]).max(where=met, initial=0.0)
+        if gaps > 2.0 * bound:
+            far[scale] = np.abs(at) > bound
+    return far
 
 
 def _beats(wins: Array, parts: list[NDArray[np.intp]]) -> NDArray[np.bool_]:

@@ -13,7 +13,7 @@ from skanchor.admission import check_ranking
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows, decide_roles
 from skanchor.ranking import RankingEstimator
-from skanchor.refits import Fits
+from skanchor.refits import Fits, check_plain
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -76,6 +76,7 @@ class JointBTL(RankingEstimator):
         X = decide_roles(sample.X, sample.weight, self.new_models)
         check_ranking(X, self.new_models)
         alike = sample.with_battles(X.as_human())
+        check_plain(self._part("btl"))
         self.btl_: BTLRegressor = clone(self._part("btl")).fit_sample(alike)
         self.models_ = X.models
         self.new_models_ = X.models[X.is_new]

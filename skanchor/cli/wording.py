@@ -41,6 +41,7 @@ ADVICE = {
     Remedy.SPLIT_BY_SOURCE: None,
     Remedy.CHOOSE_NEW_MODELS: "Name new models with --new, or give --no-new for the "
     "historical leaderboard.",
+    Remedy.SHRINK_STYLE: "Use fewer features (--features).",
     Remedy.ADD_NEW_MODELS: "Add them, or drop their rows.",
     Remedy.COUNT_ROWS: "Give --weights frequency if a weight is a number of equal "
     "rows; else divide the weights by their mean.",

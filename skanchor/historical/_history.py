@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
 from skanchor.historical._joint import EXACT, NEAR, fit_jointly
 from skanchor.historical._separation import separated_judges
+from skanchor.human_bias import Votes, fit_bias
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
@@ -180,7 +182,9 @@ def _refit_bias(
     if btl.bias_ is None:
         return btl, X
     assert X.scores is not None
-    btl = btl.with_bias_refitted(sample, X.scores, seed_offset)
+    votes = Votes.of(sample.with_battles(X))
+    btl = copy(btl)
+    btl.bias_ = fit_bias(votes, X.scores, btl.bias, btl.bias_, seed_offset)
     return btl, btl.transform(X).with_columns(scores=X.scores)
 
 
@@ -209,7 +213,8 @@ def _step_jointly(
         human_bias=start.btl.bias_,
     )
     assert X.scores is not None
-    btl = start.btl.with_bias(human_bias)
+    btl = copy(start.btl)
+    btl.bias_ = human_bias
     scores = align(X.scores, X.models, btl.models_)
     btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
     btl.unbounded_ = np.abs(scores) >= btl.score_bound

@@ -13,7 +13,7 @@ from skanchor.refits._batched import BatchedFits
 from skanchor.refits._cells import Cells
 from skanchor.refits._fits import Fits
 from skanchor.refits._layout import Cut, Layout, columns_of
-from skanchor.refits._stages import StageFits
+from skanchor.refits._stages import StageFits, check_plain
 
 __all__ = [
     "SCORE_BOUND",
@@ -25,5 +25,6 @@ __all__ = [
     "JudgeFits",
     "Layout",
     "StageFits",
+    "check_plain",
     "columns_of",
 ]

@@ -17,7 +17,16 @@ from skanchor.refits._fits import Fits
 from skanchor.refits._layout import Layout
 from skanchor.sample import Sample
 
-__all__ = ["StageFits"]
+__all__ = ["StageFits", "check_plain"]
+
+
+def check_plain(btl: BTLRegressor) -> None:
+    """Refuse a bias of people, of which baselines and their bootstraps know nothing."""
+    if btl.bias is not None:
+        raise ValueError(
+            "Baselines know no bias of people: give a BTLRegressor with bias=None. "
+            "AnchorPipeline(human_bias=...) controls for style."
+        )
 
 
 class StageFits(Fits):
@@ -44,11 +53,7 @@ class StageFits(Fits):
         btl: BTLRegressor,
         calibrator: JudgeCalibrator | None = None,
     ):
-        if btl.bias is not None:
-            raise ValueError(
-                "Baselines know no bias of people: give a BTLRegressor with bias=None. "
-                "AnchorPipeline(human_bias=...) controls for style."
-            )
+        check_plain(btl)
         super().__init__(Layout(sample), sample.weight[None], tol=1e-18)
         self.sample = sample
         self.btl_: BTLRegressor = clone(btl).fit_sample(sample)

@@ -71,7 +71,7 @@ class ResponseMeans:
             raise BattlesError(
                 f"Models {lost[:5]} have no response whose style could be included in "
                 "their scores: historical models need human rows, new ones arrival "
-                "rows. With target='style_controlled' none is needed."
+                "rows. Scores at equal style need none."
             )
         return cls(learner, origin, sums / totals[:, None], totals, centre)
 

@@ -376,6 +376,21 @@ def test_new_model_called_by_a_number(run, battles, tmp_path):
     assert " NA " in out
 
 
+def test_style_of_people(run, battles, tmp_path):
+    boards = {}
+    for style in ("ignored", "controlled", "included"):
+        code, out, _ = run("rank", battles, *FAST, "--style", style)
+        boards[style] = out
+        assert (code, f"Style: {style};" in out) == (0, style != "ignored")
+    assert len(set(boards.values())) == 3
+    frame = pd.read_csv(battles)
+    frame.loc[frame["judge"] == "human", "length_a"] = None
+    frame.to_csv(path := tmp_path / "b.csv", index=False)
+    code, _, err = run("rank", path, *FAST, "--style", "controlled")
+    assert code == 2 and "'length' contains NaN in" in err[-1]
+    assert run("rank", path, *FAST)[0] == 0
+
+
 def test_position_effect_seed_and_jobs(run):
     _, plain, _ = run("rank", "--demo", *FAST)
     assert run("rank", "--demo", *FAST, "--jobs", "2")[1] == plain

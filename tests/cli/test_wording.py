@@ -185,6 +185,13 @@ CASES = {
     Remedy.COMPARE_WITHOUT_TIES: (unlike_ties, ""),
     Remedy.SPLIT_BY_SOURCE: (lambda: FRAME[HUMAN], ""),
     Remedy.CHOOSE_NEW_MODELS: (lambda: FRAME[HUMAN], ""),
+    Remedy.SHRINK_STYLE: (
+        lambda: FRAME.assign(
+            spark_a=(HUMAN & (FRAME["winner"] == "model_a")).astype(float),
+            spark_b=(HUMAN & (FRAME["winner"] == "model_b")).astype(float),
+        ),
+        "--style controlled",
+    ),
     Remedy.ADD_NEW_MODELS: (lambda: FRAME, "--new model-01"),
     Remedy.COUNT_ROWS: (
         lambda: FRAME.assign(count=1 + FRAME.index % 3),

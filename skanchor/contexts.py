@@ -1,0 +1,273 @@
+"""Contexts: a ranking for each kind of prompt, and scores under any mix of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor._typing import Array
+from skanchor.comparisons import decide_roles
+from skanchor.comparisons.labels import positions
+from skanchor.exceptions import BattlesError, located
+from skanchor.results import RankingResult
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog
+
+__all__ = ["ContextResults", "rank_contexts"]
+
+ROUNDING = 1e-6
+"""How far the shares of a mix may be from one in sum."""
+
+
+class ContextResults(Mapping[Any, RankingResult]):
+    """Results by context, of tables that share no row.
+
+    Parameters
+    ----------
+    results : dict of label to RankingResult
+        Results, each with scores centred over the same historical models.
+    share_groups : bool, default=False
+        Whether a group of dependent rows has rows in several contexts.
+    """
+
+    def __init__(
+        self, results: dict[Any, RankingResult], *, share_groups: bool = False
+    ):
+        self._results = dict(results)
+        self._share_groups = share_groups
+
+    def __getitem__(self, context: Any) -> RankingResult:
+        return self._results[context]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of contexts {list(self)}"
+
+    def under(self, mix: Mapping[Any, float]) -> RankingResult:
+        """Scores under a mix of contexts.
+
+        Parameters
+        ----------
+        mix : mapping of label to float
+            Share of each context, not negative, one in sum. Contexts that are not
+            named have none.
+
+        Returns
+        -------
+        RankingResult
+            Of the mean of the contexts' scores by these shares.
+
+        Raises
+        ------
+        BattlesError
+            If a context of the mix lacks a model: nothing tells its score there.
+
+        Notes
+        -----
+        Rows of different contexts are independent, and so are the sampling errors;
+        where groups span contexts, they are bounded as if they moved together. So are
+        always the item effects: a judge may like a model alike in every context. For
+        errors of any dependence, the covariance of their mean is at most the mean of
+        their covariances.
+        """
+        shares = self._shares(mix)
+        names = list(shares)
+        parts = [self._results[name] for name in names]
+        models = parts[0].models
+        _check_models(dict(zip(names, parts, strict=True)))
+        pi = np.array([shares[name] for name in names])
+        aligned = [_Aligned(part, models) for part in parts]
+        items = np.array([part.items for part in aligned])
+        sampling = np.array([part.covariances for part in aligned]) - items
+        item_part = np.tensordot(pi, items, axes=1)
+        weight = pi if self._share_groups else pi**2
+        has_items = any(part.item_covariances is not None for part in parts)
+        first = aligned[0]
+        return RankingResult(
+            models,
+            parts[0].is_new,
+            np.tensordot(pi, [part.estimates for part in aligned], axes=1),
+            np.tensordot(weight, sampling, axes=1) + item_part,
+            np.any([part.unbounded for part in aligned], axis=0),
+            np.sum([part.n_human for part in aligned], axis=0, dtype=np.intp),
+            np.sum([part.n_judge for part in aligned], axis=0, dtype=np.intp),
+            item_part if has_items else None,
+            min(part.item_df for part in parts),
+            first.result.inputs,
+        )
+
+    def _shares(self, mix: Mapping[Any, float]) -> dict[Any, float]:
+        """Positive shares of a mix; refuse what is none."""
+        if not isinstance(mix, Mapping):
+            raise TypeError(
+                f"A mix is a dict of context to share, not {type(mix).__name__}."
+            )
+        strangers = [name for name in mix if name not in self._results]
+        if strangers:
+            raise BattlesError(
+                f"The mix names contexts {strangers[:5]}, which the table has not; it "
+                f"has {list(self)[:10]}."
+            )
+        values = np.array([float(value) for value in mix.values()])
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise ValueError(f"Shares must be finite and not negative: {dict(mix)}.")
+        if not abs(values.sum() - 1.0) <= ROUNDING:
+            raise ValueError(
+                f"The shares of a mix must sum to one, here they sum to "
+                f"{values.sum():.6g}; divide each by that."
+            )
+        return {name: float(share) for name, share in mix.items() if share > 0}
+
+
+class _Aligned:
+    """A result in a given order of the models."""
+
+    def __init__(self, result: RankingResult, models: NDArray[Any]):
+        at = positions(models, result.models)
+        self.result = result
+        self.estimates: Array = result.estimates[:, at]
+        self.covariances: Array = result.covariances[:, at][:, :, at]
+        self.items: Array = np.zeros_like(self.covariances)
+        if result.item_covariances is not None:
+            self.items = result.item_covariances[:, at][:, :, at]
+        self.unbounded = result.unbounded[at]
+        self.n_human, self.n_judge = result.n_human[at], result.n_judge[at]
+
+
+def _check_models(results: dict[Any, RankingResult]) -> None:
+    """Refuse contexts that do not all have the same models."""
+    known = {name: set(part.models.tolist()) for name, part in results.items()}
+    every = set().union(*known.values())
+    for name, models in known.items():
+        lost = sorted(every - models, key=str)
+        if lost:
+            raise BattlesError(
+                f"Context {name!r} has no row that places models {lost[:5]}: nothing "
+                "tells their scores there. Leave the context out of the mix, add "
+                "rows, or leave these models out."
+            )
+
+
+def rank_contexts(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    contexts: Any,
+    *,
+    sample_weight: Any = None,
+    groups: Any = None,
+) -> ContextResults:
+    """Fit a method to the rows of each context by themselves.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A method with standard errors, such as :class:`skanchor.AnchorPipeline`.
+    X : battles table
+        One row per comparison.
+    y : array-like of shape (n_rows,)
+        Outcomes.
+    contexts : str or array-like of shape (n_rows,)
+        Context of each row, such as the kind of its prompt, or the column of X that
+        holds it.
+    sample_weight : array-like of shape (n_rows,), optional
+        Row weights.
+    groups : array-like of shape (n_rows,) or str, optional
+        Groups of dependent rows, or the column that holds them.
+
+    Returns
+    -------
+    ContextResults
+        Mapping of context to result; ``under(mix)`` gives the scores under a mix.
+
+    Raises
+    ------
+    BattlesError
+        If a row has no context, or the rows of a context cannot be ranked.
+
+    Notes
+    -----
+    Scores of a context are on the scale of its own votes, with mean zero over the
+    historical models. Roles are decided on the whole table: a model with votes in one
+    context is new in none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.contexts import rank_contexts
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(n_models=4, random_state=0)
+    >>> kind = np.where(np.arange(len(data.X)) % 3 > 0, "chat", "coding")
+    >>> anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+    >>> found = rank_contexts(anchor, data.X, data.y, kind)
+    >>> found.under({"chat": 0.5, "coding": 0.5}).standard_errors.round(1).to_dict()
+    {'new-model': 0.1}
+    """
+    with WarningLog() as log:
+        sample = Sample.admit(X, y, sample_weight, groups)
+        roles = decide_roles(sample.X, sample.weight, estimator.new_models)
+    log.issue()
+    labels = _labels(contexts, X, len(sample))
+    new = roles.models[roles.is_new]
+    results = {}
+    for context in pd.unique(labels).tolist():
+        part = sample[np.flatnonzero(labels == context)]
+        shown = part.X.models[part.X.rows.appearances(part.counts) > 0].tolist()
+        fitted = clone(estimator)
+        fitted.set_params(new_models=[m for m in new.tolist() if m in shown])
+        extra: dict[str, Any] = {"groups": part.groups}
+        if sample_weight is not None:
+            extra["sample_weight"] = part.weight
+        with located(f"Context {context!r}"):
+            fitted.fit(part.X.as_preferences(), part.y, **extra)
+        result = getattr(fitted, "result_", None)
+        if not isinstance(result, RankingResult):
+            raise TypeError(
+                f"{type(estimator).__name__} gives no standard errors, which the "
+                "scores under a mix of contexts need."
+            )
+        style = result.inputs.style
+        results[context] = replace(result, inputs=replace(sample.inputs, style=style))
+    return ContextResults(results, share_groups=_spans(sample.groups, labels))
+
+
+def _labels(contexts: Any, X: Any, n_rows: int) -> NDArray[Any]:
+    """Context of each row; refuse rows without one."""
+    if isinstance(contexts, str):
+        if contexts not in getattr(X, "columns", ()):
+            raise BattlesError(f"The table has no column {contexts!r} of contexts.")
+        contexts = X[contexts]
+    labels = np.asarray(contexts, dtype=object)
+    if labels.shape != (n_rows,):
+        raise BattlesError(
+            f"contexts must have one label for each of {n_rows} rows, not the shape "
+            f"{labels.shape}."
+        )
+    lost = pd.isna(labels)
+    if lost.any():
+        raise BattlesError(
+            f"{lost.sum()} rows have no context, the first is row "
+            f"{int(np.argmax(lost))}. Drop them, or give them one."
+        )
+    return labels
+
+
+def _spans(groups: NDArray[np.intp] | None, labels: NDArray[Any]) -> bool:
+    """Whether a group has rows in several contexts."""
+    if groups is None:
+        return False
+    codes = pd.factorize(labels)[0]
+    cells = np.unique(np.column_stack([groups, codes]), axis=0)
+    return len(np.unique(groups)) < len(cells)
