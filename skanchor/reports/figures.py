@@ -136,8 +136,8 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
     yield _figure(
         "figure-calibration",
         "How often each judge decides as predicted",
-        "Share of verdicts for the first model against the chance that was predicted, "
-        "in bins; on the diagonal both agree.",
+        "Share of verdicts for the answer that was expected to win, against the chance "
+        "that was expected, in bins; on the diagonal both agree.",
         lambda: JudgeCalibrationDisplay.from_estimator(anchor, level=level),
     )
     if len(anchor.features_):
@@ -195,9 +195,9 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
     # A style would hold for the whole page; the page has its own.
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
-    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    svg = re.sub(r"(?<= id=\")|(?<=url\(#)|(?<=href=\"#)", f"{name}-", svg)
-    svg = re.sub(r"(\d\.\d\d)\d+", r"\1", svg)
+    # In tags alone: what is written must stay as it is.
+    svg = re.sub(r"<[^>]*>", lambda tag: _shortened(tag[0], name), svg)
+    svg = re.sub(r">\s+<", "><", svg)
     head, end, body = svg.partition(">")
     size = re.search(r'viewBox="[^"]*"', head)
     assert size is not None
@@ -208,6 +208,17 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
         f'<title id="{name}-title">{escape(title)}</title>'
         f'<desc id="{name}-desc">{escape(description)}</desc>{body}'
     )
+
+
+def _shortened(tag: str, name: str) -> str:
+    """Make ids of a tag those of one drawing, and leave out what a page knows."""
+    if tag.startswith("<g"):
+        # Nothing refers to a group.
+        tag = re.sub(r' id="[^"]*"', "", tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    tag = re.sub(r"\s+", " ", tag)
+    tag = re.sub(r"(?<= id=\")|(?<=url\(#)|(?<=href=\"#)", f"{name}-", tag)
+    return re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
 
 
 def _width(view_box: str) -> str:
