@@ -47,6 +47,8 @@ _MODULES = (
     "exceptions",
     "features",
     "metrics",
+    "plotting",
+    "reports",
     "simulation",
 )
 
