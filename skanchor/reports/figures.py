@@ -8,6 +8,7 @@ from html import escape
 from importlib.util import find_spec
 from io import StringIO
 from typing import Any
+from zlib import crc32
 
 from skanchor.anchor import AnchorPipeline
 from skanchor.reports.answer import label, percent
@@ -196,7 +197,8 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
     # A style would hold for the whole page; the page has its own.
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
     # In tags alone: what is written must stay as it is.
-    svg = re.sub(r"<[^>]*>", lambda tag: _shortened(tag[0], name), svg)
+    known: dict[str, str] = {}
+    svg = re.sub(r"<[^>]*>", lambda tag: _shortened(tag[0], name, known), svg)
     svg = re.sub(r">\s+<", "><", svg)
     head, end, body = svg.partition(">")
     size = re.search(r'viewBox="[^"]*"', head)
@@ -210,15 +212,23 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
     )
 
 
-def _shortened(tag: str, name: str) -> str:
+def _shortened(tag: str, name: str, known: dict[str, str]) -> str:
     """Make ids of a tag those of one drawing, and leave out what a page knows."""
+
+    def own(found: re.Match[str]) -> str:
+        short = f"f{crc32(name.encode()):08x}"[:5]
+        return known.setdefault(found[0], f"{short}-{len(known)}")
+
     if tag.startswith("<g"):
         # Nothing refers to a group.
         tag = re.sub(r' id="[^"]*"', "", tag)
     tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    tag = re.sub(r"(?:(?<= id=\")|(?<=url\(#)|(?<=href=\"#))[^\")]+", own, tag)
+    # A hundredth of a point where it matters, in marks, else a tenth.
+    tag = re.sub(r"(\d\d\.\d)\d+", r"\1", tag)
+    tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
     tag = re.sub(r"\s+", " ", tag)
-    tag = re.sub(r"(?<= id=\")|(?<=url\(#)|(?<=href=\"#)", f"{name}-", tag)
-    return re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
+    return re.sub(r"(?<=[:;]) ", "", tag) if 'style="' in tag else tag
 
 
 def _width(view_box: str) -> str:
