@@ -52,6 +52,8 @@ _MODULES = (
     "exceptions",
     "features",
     "metrics",
+    "plotting",
+    "reports",
     "simulation",
 )
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
@@ -30,7 +31,7 @@ from skanchor.warning_log import WarningLog
 __all__ = ["ComparisonEstimator"]
 
 
-class ComparisonEstimator(ClassifierMixin, BaseEstimator):
+class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
     """Base of the estimators that read battles.
 
     A subclass implements the hooks ``_fit``, which learns from an admitted sample and

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._boosted import BoostedBias
@@ -35,7 +36,7 @@ CANDIDATES: dict[str, type] = {
 """Learners that a candidate's name stands for."""
 
 
-class AutoBias(ContrastMixin, BaseEstimator):
+class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     """The candidate with the lowest cross-validated loss, fitted on all rows.
 
     The first candidate of the list whose loss is within one standard error of the

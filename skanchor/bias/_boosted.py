@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.bias._boosting import Boosting, BoostingFit, BoostingRows
 from skanchor.bias._rows import TrainingRows
@@ -32,7 +33,7 @@ WEIGHT_ROUNDS = 4
 """Rounds of the Riesz weights for each round of psi."""
 
 
-class BoostedBias(ContrastMixin, BaseEstimator):
+class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     """Bias as a sum of weak learners beside a linear part.
 
     Each round fits a weak learner to the pseudo-residuals stacked by response (the

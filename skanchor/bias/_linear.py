@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._documented import DocumentedMixin
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
@@ -23,7 +24,7 @@ from skanchor.exceptions import LearnerError
 __all__ = ["LinearBias"]
 
 
-class LinearBias(ContrastMixin, BaseEstimator):
+class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     """Linear bias, psi(x) = b' phi(x).
 
     Parameters

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.bias._network_head import HeadColumns, fit_head
 from skanchor.bias._rows import TrainingRows
@@ -28,7 +29,7 @@ __all__ = ["NetworkBias"]
 PREFIXES = ("module__", "optimizer__")
 
 
-class NetworkBias(ContrastMixin, BaseEstimator):
+class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     """Bias as a network, the same for both responses.
 
     ``psi(x) = b' (x, body(x))``: a body of hidden layers, trained by stochastic

@@ -16,6 +16,7 @@ from skanchor.cli.completion import COMPLETION
 from skanchor.cli.evaluate import EVALUATE
 from skanchor.cli.fetch import FETCH
 from skanchor.cli.history import HISTORY
+from skanchor.cli.plot import PLOT
 from skanchor.cli.rank import RANK
 from skanchor.cli.report import REPORT
 from skanchor.cli.signals import exit_code, raised_as_interrupts
@@ -29,7 +30,17 @@ from skanchor.cli.streams import (
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = (RANK, REPORT, CHECK, EVALUATE, COMPARE, HISTORY, FETCH, COMPLETION)
+COMMANDS = (
+    RANK,
+    REPORT,
+    PLOT,
+    CHECK,
+    EVALUATE,
+    COMPARE,
+    HISTORY,
+    FETCH,
+    COMPLETION,
+)
 """Every command."""
 
 _FIRST_STEPS = (

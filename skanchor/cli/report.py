@@ -66,6 +66,7 @@ def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str)
         summary=summarize(pipeline, options.level, earlier=options.warned),
         words=worded,
         command=shlex.join(["skanchor", *options.typed]),
+        figures=render is to_html,
         **layout_of(options),
     )
     return render(document)

@@ -90,7 +90,8 @@ class JudgeErrors:
             inner[np.diag_indices_from(inner)] += 1.0 / X.item_covariance[m, m]
             information -= cross.T @ np.linalg.solve(inner, cross)
         n_parametric = len(A.T) if stage is None else len(A.T) - len(stage.coef)
-        return cls(learner, np.linalg.pinv(information, hermitian=True), n_parametric)
+        covariance = np.asarray(np.linalg.pinv(information, hermitian=True), float)
+        return cls(learner, covariance, n_parametric)
 
     @property
     def position_effect(self) -> float:

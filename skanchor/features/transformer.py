@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.features.sources import (
@@ -29,7 +30,7 @@ from skanchor.warning_log import warn
 __all__ = ["TextTransformer"]
 
 
-class TextTransformer(TransformerMixin, BaseEstimator):
+class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers of texts.
 
     A subclass learns from distinct texts in ``_learn``, gives their features in

@@ -14,7 +14,7 @@ from skanchor.diagnostics import partial_effects
 from skanchor.plotting._canvas import FAINT, check_pipeline, panels, shorten
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["BiasDisplay"]
 
@@ -48,7 +48,7 @@ class BiasDisplay:
     """
 
     axes_: NDArray[Any]
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, effects: pd.DataFrame, level: float = 0.95):
         self.effects = effects
@@ -116,7 +116,8 @@ class BiasDisplay:
         self
         """
         names = self.effects.index.get_level_values("feature").unique()
-        if axes is None:
+        own = axes is None
+        if own:
             columns = min(len(names), 2)
             axes = panels(len(names), n_rows=8, n_columns=columns, sharey=True)
         axes = np.asarray(axes, dtype=object).ravel()
@@ -142,13 +143,14 @@ class BiasDisplay:
                 ax.spines[side].set_visible(False)
         for ax in axes[:: min(len(names), 2)]:
             ax.set_ylabel("bias (judge logits)", fontsize=9)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure = axes[0].figure
-        figure.legend(
-            handles, labels, loc="outside upper center", ncols=2, frameon=False,
-            fontsize=8,
-        )  # fmt: skip
-        self.axes_, self.figure_ = axes, figure
+        self.axes_, self.figure_ = axes, axes[0].figure
+        if own:
+            self.figure_.legend(
+                *axes[0].get_legend_handles_labels(), loc="outside upper center",
+                ncols=2, frameon=False, fontsize=8,
+            )  # fmt: skip
+        else:
+            axes[0].legend(frameon=False, fontsize=8)
         return self
 
 

@@ -14,7 +14,7 @@ from skanchor.plotting._canvas import NEW, OLD, check_pipeline, panels, shorten
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
 
@@ -81,7 +81,7 @@ class JudgeCalibrationDisplay:
     """
 
     axes_: NDArray[Any]
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, calibration: pd.DataFrame, level: float = 0.95):
         self.calibration = calibration

@@ -20,6 +20,7 @@ __all__ = [
     "FAINT",
     "NEW",
     "OLD",
+    "above",
     "canvas",
     "check_pipeline",
     "check_result",
@@ -116,10 +117,21 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
     ax.tick_params(axis="y", length=0)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
+    if len(labels) > 30:
+        # Nobody should have to go down to the foot of a tall figure to read a value.
+        ax.tick_params(axis="x", top=True, labeltop=True)
     if is_new is not None:
         for text, new in zip(ax.get_yticklabels(), is_new, strict=True):
             if new:
                 text.set_fontweight("bold")
+
+
+def above(ax: Axes, n_columns: int) -> None:
+    """Put the legend above the axes, where it hides nothing."""
+    ax.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=n_columns, frameon=False,
+        fontsize=8,
+    )  # fmt: skip
 
 
 def result_of(estimator: Any) -> RankingResult:

@@ -20,7 +20,7 @@ from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["ContrastDisplay"]
 
@@ -55,7 +55,7 @@ class ContrastDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(
         self,
@@ -180,6 +180,7 @@ class ContrastDisplay:
                 ha="center", va="center", fontsize=8, style="italic", color="0.4",
             )  # fmt: skip
         name_axis(ax, table.index.tolist())
+        ax.tick_params(axis="x", top=False, labeltop=False)
         name, unit = shorten([self.model])[0], "logits" if per == 1.0 else "Elo points"
         ax.set_xlabel(
             f"{name} minus the other, in {unit}, with {100 * self.level:.6g} % "

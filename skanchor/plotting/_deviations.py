@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 
-from skanchor.plotting._canvas import NEW, canvas, check_result, name_axis, shorten
+from skanchor.plotting._canvas import (
+    NEW,
+    canvas,
+    check_pipeline,
+    check_result,
+    name_axis,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["ItemDeviationDisplay"]
 
@@ -41,7 +48,7 @@ class ItemDeviationDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, deviations: pd.DataFrame, models: Any, is_new: Any = None):
         self.deviations = deviations
@@ -63,8 +70,6 @@ class ItemDeviationDisplay:
         -------
         ItemDeviationDisplay
         """
-        from skanchor.plotting._canvas import check_pipeline
-
         return cls.from_result(check_pipeline(estimator).result_, ax=ax)
 
     @classmethod
@@ -120,22 +125,22 @@ class ItemDeviationDisplay:
         ink = np.where(sure[row, column], NEW, "0.62")
         ax.scatter(
             column, row, s=np.maximum(size, 1.0), marker="s", linewidths=1.1,
-            edgecolors=ink, facecolors=np.where(shown > 0, ink, "white"),
+            edgecolors=ink.tolist(), facecolors=np.where(shown > 0, ink, "white"),
         )  # fmt: skip
         name_axis(ax, self.models, self.is_new)
         names = shorten(judges.tolist())
         turned = len(names) > 3 or max(map(len, names)) > 14
-        ax.set_xticks(
-            np.arange(len(names)), names, fontsize=8,
-            **({"rotation": 35, "ha": "left", "rotation_mode": "anchor"} if turned
-               else {}),
-        )  # fmt: skip
-        ax.xaxis.tick_top()
-        ax.tick_params(axis="x", length=0)
+        ax.set_xticks(np.arange(len(names)), names, fontsize=8)
+        ax.tick_params(
+            axis="x", length=0, bottom=False, labelbottom=False, labeltop=True
+        )
+        if turned:
+            for text in ax.get_xticklabels():
+                text.set(rotation=35, ha="left", rotation_mode="anchor")
         ax.set_xlim(-0.6, len(names) - 0.4)
         ax.set_xlabel(
-            f"filled: the judge overrates the model; open: underrates it; largest "
-            f"{largest:.2g} judge logits;\npale: less than two standard errors",
+            "filled: the judge overrates the model; open: underrates it;\n"
+            f"largest: {largest:.2g} judge logits; pale: less than two standard errors",
             fontsize=8,
         )
         self.ax_, self.figure_ = ax, ax.figure

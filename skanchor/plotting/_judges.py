@@ -19,7 +19,7 @@ from skanchor.plotting._canvas import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["JudgeDisplay"]
 
@@ -50,7 +50,7 @@ class JudgeDisplay:
     """
 
     axes_: NDArray[Any]
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, judges: pd.DataFrame, level: float = 0.95):
         self.judges = judges

@@ -21,7 +21,7 @@ from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["LeaderboardDisplay"]
 
@@ -57,7 +57,7 @@ class LeaderboardDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(
         self, board: pd.DataFrame, level: float = 0.95, scale: Scale | None = None
@@ -147,9 +147,9 @@ class LeaderboardDisplay:
         is_new = board["is_new"].to_numpy()
         at = np.arange(len(board))
         ax.axvline(self.scale.value, color=FAINT, zorder=0)
-        for who, style in (
-            (~is_new, {"color": OLD, "marker": "o", "label": "historical"}),
-            (is_new, {"color": NEW, "marker": "D", "label": "new"}),
+        for who, color, marker, label in (
+            (~is_new, OLD, "o", "historical"),
+            (is_new, NEW, "D", "new"),
         ):
             rows = who & known
             if rows.any():
@@ -157,7 +157,8 @@ class LeaderboardDisplay:
                 half = (part["high"] - part["low"]).fillna(0.0) / 2.0
                 ax.errorbar(
                     part["score"], at[rows], xerr=half, linestyle="none",
-                    markersize=4.5, elinewidth=1.6, **style,
+                    color=color,
+                    marker=marker, markersize=4.5, elinewidth=1.6, label=label,
                 )  # fmt: skip
         for row in at[~known]:
             ax.annotate(

@@ -13,7 +13,7 @@ from skanchor.plotting._canvas import NEW, OLD, canvas, result_of, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["LeftOutDisplay"]
 
@@ -44,7 +44,7 @@ class LeftOutDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, table: pd.DataFrame, level: float = 0.95):
         self.table = table
@@ -104,9 +104,8 @@ class LeftOutDisplay:
         -------
         LeftOutDisplay
         """
-        missing = [
-            name for name in _COLUMNS if name not in getattr(table, "columns", ())
-        ]
+        known = getattr(table, "columns", ())
+        missing = [name for name in _COLUMNS if name not in known]
         if missing:
             raise ValueError(
                 "This display needs the table that leave_one_model_out returns for a "
@@ -165,12 +164,20 @@ class LeftOutDisplay:
     def _name(self, ax: Axes, table: pd.DataFrame) -> None:
         """Name models, at most so many, those that are farthest off first."""
         distance = (table["score"] - table["true_score"]).abs()
+        truth = self.table["true_score"].to_numpy()
         shown = table.loc[distance.nlargest(MOST_NAMES).index]
-        for name, (_, row) in zip(shorten(shown.index), shown.iterrows(), strict=True):
+        for name, (_, row) in zip(
+            shorten(shown.index.tolist()), shown.iterrows(), strict=True
+        ):
             above = row["score"] > row["true_score"]
+            # Away from the diagonal, but not over the edge.
+            place = (row["true_score"] - truth.min()) / (np.ptp(truth) or 1.0)
+            room = 0.013 * len(name) - 0.1
+            rightwards = place < room if above else place < 1.0 - room
             ax.annotate(
                 name, (row["true_score"], row["score"]),
-                (-5, 4) if above else (5, -4), textcoords="offset points",
-                ha="right" if above else "left", va="bottom" if above else "top",
+                (6 if rightwards else -6, 5 if above else -5),
+                textcoords="offset points", ha="left" if rightwards else "right",
+                va="bottom" if above else "top",
                 fontsize=7.5,
             )  # fmt: skip

@@ -12,6 +12,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    above,
     canvas,
     check_pipeline,
     name_axis,
@@ -20,7 +21,7 @@ from skanchor.sample import Sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["FeatureOverlapDisplay", "feature_ranges"]
 
@@ -83,7 +84,7 @@ class FeatureOverlapDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, ranges: pd.DataFrame):
         self.ranges = ranges
@@ -138,7 +139,7 @@ class FeatureOverlapDisplay:
         self
         """
         names = self.ranges.index.get_level_values("feature").unique()
-        ax = canvas(ax, 1.6 * len(names) + 1)
+        ax = canvas(ax, 2 * len(names) + 1)
         at = np.arange(len(names))
         ax.axvline(0.0, color=FAINT, zorder=0)
         for kind, color, mark, shift in (
@@ -155,9 +156,8 @@ class FeatureOverlapDisplay:
                 label=f"responses of {kind} models",
             )  # fmt: skip
         name_axis(ax, names.tolist())
-        for row, share in enumerate(
-            self.ranges.xs("new", level="model").loc[names, "outside"]
-        ):
+        outside = self.ranges.xs("new", level="model").loc[names, "outside"]
+        for row, share in enumerate(outside):
             if share > 0:
                 ax.annotate(
                     f"{share:.0%} outside", (1.0, row), (0, 9), fontsize=7.5,
@@ -165,9 +165,6 @@ class FeatureOverlapDisplay:
                     ha="right", va="center", color=NEW,
                 )  # fmt: skip
         ax.set_xlabel("standard deviations from the historical mean")
-        ax.figure.legend(
-            *ax.get_legend_handles_labels(), loc="outside upper center", ncols=2,
-            frameon=False, fontsize=8,
-        )  # fmt: skip
+        above(ax, 2)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -20,7 +20,7 @@ from skanchor.results import RankingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["RankSetDisplay"]
 
@@ -46,7 +46,7 @@ class RankSetDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, board: pd.DataFrame, level: float = 0.95):
         self.board = board

@@ -9,6 +9,7 @@ import pandas as pd
 
 from skanchor.plotting._canvas import (
     NEW,
+    above,
     canvas,
     check_pipeline,
     check_result,
@@ -18,7 +19,7 @@ from skanchor.results import AnchorResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["VarianceDisplay"]
 
@@ -48,7 +49,7 @@ class VarianceDisplay:
     """
 
     ax_: Axes
-    figure_: Figure
+    figure_: Figure | SubFigure
 
     def __init__(self, variance: pd.DataFrame):
         self.variance = variance
@@ -136,9 +137,6 @@ class VarianceDisplay:
         ax.axvline(0.0, color="0.4", linewidth=0.8)
         name_axis(ax, table.index.tolist())
         ax.set_xlabel("parts of the variance of the score (squared logits)")
-        ax.figure.legend(
-            *ax.get_legend_handles_labels(), loc="outside upper center", ncols=3,
-            frameon=False, fontsize=8,
-        )  # fmt: skip
+        above(ax, 3)
         self.ax_, self.figure_ = ax, ax.figure
         return self

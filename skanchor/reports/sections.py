@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from skanchor.anchor import AnchorPipeline
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import answer, errors_explained, label, percent
@@ -23,6 +24,12 @@ from skanchor.reports.document import (
     Text,
     number,
 )
+from skanchor.reports.figures import (
+    board_figures,
+    can_draw,
+    contrast_figure,
+    judge_figures,
+)
 from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import share
@@ -30,6 +37,8 @@ from skanchor.results import AnchorResult, RankingResult, Scale
 
 __all__ = ["leaderboard_table", "report_document"]
 
+_DRAWN = 3
+"""Most new models whose comparisons are drawn."""
 _SCORES = ("score", "standard_error", "low", "high")
 
 
@@ -41,6 +50,7 @@ def report_document(
     words: Callable[[Warning], str] = str,
     title: str = "Where people would rank the models",
     command: str | None = None,
+    figures: bool = False,
     **layout: Any,
 ) -> Document:
     """Put together what is to be said of a fit.
@@ -60,6 +70,8 @@ def report_document(
         Heading of the report.
     command : str, optional
         The command that makes it again.
+    figures : bool, default=False
+        Whether to draw, which only HTML shows; without matplotlib nothing is drawn.
     **layout
         Further arguments of the leaderboard: ``scale``, ``anchor``, ``sort``,
         ``ranks``.
@@ -84,8 +96,31 @@ def report_document(
         sections.append(_contrasts(result, level))
     if len(facts.judges):
         sections.append(_judges(facts.judges))
+    if figures and can_draw():
+        _add_figures(sections, fitted, level, scale)
     sections.append(_settings(facts, command))
     return Document(title, answer(result, level), sections)
+
+
+def _add_figures(
+    sections: list[Section],
+    fitted: RankingEstimator | RankingResult,
+    level: float,
+    scale: Scale,
+) -> None:
+    """Put drawings below what they show."""
+    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    by_name = {section.name: section.blocks for section in sections}
+    by_name["leaderboard"] += board_figures(result, level, scale)
+    for place, model in enumerate(_new_by_score(result)[:_DRAWN], 1):
+        by_name["wins"].append(contrast_figure(result, model, place, level, scale))
+    if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
+        by_name["judges"] += judge_figures(fitted, level)
+
+
+def _new_by_score(result: RankingResult) -> list[Any]:
+    scores = result.scores.sort_values(ascending=False, kind="stable")
+    return scores.index.tolist()
 
 
 # --------------------------------------------------------------------------- sections
@@ -165,9 +200,8 @@ def _contrasts(result: RankingResult, level: float) -> Section:
         Heading("Adjusted p"),
         Heading("Decided", is_number=False),
     ]
-    order = result.scores.sort_values(ascending=False, kind="stable").index
     is_new = dict(zip(result.models.tolist(), result.is_new.tolist(), strict=True))
-    for place, model in enumerate(order.tolist()):
+    for place, model in enumerate(_new_by_score(result)):
         own = table.loc[model].sort_values("difference")
         blocks.append(
             Table(

@@ -43,14 +43,18 @@ class ModelResult:
         """What the short look shows of the new models, and what it is called."""
         raise NotImplementedError
 
-    def __repr__(self) -> str:
+    def _head(self) -> str:
+        """What kind of result it is, of how many models and rows."""
         # Both sides of a row count it.
         human, judge = (int(rows.sum()) // 2 for rows in (self.n_human, self.n_judge))
-        head = (
+        return (
             f"{type(self).__name__}: {len(self.models)} models, "
             f"{int(self.is_new.sum())} of them new; {human} human and {judge} judge "
             "rows"
         )
+
+    def __repr__(self) -> str:
+        head = self._head()
         if not self.is_new.any():
             return f"{head}; see leaderboard()\n{self.inputs}"
         what, table = self._shown()

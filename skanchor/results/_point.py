@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons import Inputs
+from skanchor.results._html import board_html
 from skanchor.results._models import ModelResult
 
 __all__ = ["PointResult"]
@@ -61,6 +62,9 @@ class PointResult(ModelResult):
         new, old = self.estimates[self.is_new], self.estimates[~self.is_new]
         above = (old[None, :] > new[:, None]).sum(axis=1)
         return pd.Series(1 + above, index=self._index[self.is_new], name="rank")
+
+    def _repr_html_(self) -> str:
+        return board_html(self.leaderboard("estimate"), self._head())
 
     def leaderboard(self, name: str = "score") -> pd.DataFrame:
         """All models, best first.

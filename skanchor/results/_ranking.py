@@ -22,6 +22,7 @@ from skanchor.inference import (
 )
 from skanchor.multiplicity import JointErrors, holm_adjust
 from skanchor.results._board import board_table
+from skanchor.results._html import board_html
 from skanchor.results._models import ModelResult
 from skanchor.results._rank_sets import (
     DRAWS,
@@ -134,6 +135,9 @@ class RankingResult(ModelResult):
         return what, pd.concat(
             [self.scores, self.standard_errors, self.conf_int(), ranks], axis=1
         )
+
+    def _repr_html_(self) -> str:
+        return board_html(self.leaderboard(), self._head(), 0.95)
 
     def _interval(
         self, estimate: Array, error: Array, df: Array, level: float

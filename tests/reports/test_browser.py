@@ -6,6 +6,7 @@ and axe from the extra ``browser``, and without either the tests are skipped.
 
 import os
 import shutil
+from importlib.util import find_spec
 
 import pytest
 from reports.made_results import NASTY, made_result
@@ -40,7 +41,8 @@ def browser():
 def report(tmp_path_factory):
     """A report with harmless and other names, as a file."""
     names = [*(f"model-{k:02d}" for k in range(14)), *NASTY[:9]]
-    page = to_html(report_document(made_result(names=names, n_new=2)))
+    figures = find_spec("matplotlib") is not None
+    page = to_html(report_document(made_result(names=names, n_new=2), figures=figures))
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(page, encoding="utf-8")
     return path

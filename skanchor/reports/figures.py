@@ -1,0 +1,236 @@
+"""Displays as drawings of a page: SVG with a title, a description and its own ids."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html import escape
+from importlib.util import find_spec
+from io import StringIO
+from typing import Any
+from zlib import crc32
+
+from skanchor.anchor import AnchorPipeline
+from skanchor.reports.answer import label, percent
+from skanchor.reports.document import Figure
+from skanchor.results import AnchorResult, RankingResult, Scale
+
+__all__ = ["board_figures", "can_draw", "contrast_figure", "judge_figures"]
+
+
+def can_draw() -> bool:
+    """Whether there is matplotlib to draw with."""
+    return find_spec("matplotlib") is not None
+
+
+def board_figures(
+    result: RankingResult, level: float, scale: Scale
+) -> Iterator[Figure]:
+    """Draw the leaderboard, its rank sets, and what the errors come from.
+
+    Parameters
+    ----------
+    result : RankingResult
+        Of a fit.
+    level : float
+        Level of intervals and rank sets.
+    scale : Scale
+        What scores are measured in.
+
+    Yields
+    ------
+    Figure
+    """
+    from skanchor.plotting import (
+        LeaderboardDisplay,
+        RankSetDisplay,
+        VarianceDisplay,
+    )
+
+    yield _figure(
+        "figure-leaderboard",
+        "Scores of all models",
+        f"A dot is a score, the line through it its {percent(level)} interval; "
+        "diamonds are new models. The table of the leaderboard has the numbers.",
+        lambda: LeaderboardDisplay.from_result(result, level, scale=scale),
+    )
+    yield _figure(
+        "figure-ranks",
+        "Ranks that each model may have",
+        f"The strips hold all true ranks together with {percent(level)} confidence. "
+        "The table of the leaderboard has them as rank sets.",
+        lambda: RankSetDisplay.from_result(result, level),
+    )
+    if isinstance(result, AnchorResult) and _has_variance(result):
+        yield _figure(
+            "figure-variance",
+            "Where the uncertainty of the new models comes from",
+            "Parts of the variance from votes of people, from verdicts of judges and "
+            "from item effects; the line marks what only more votes can lower.",
+            lambda: VarianceDisplay.from_result(result),
+        )
+
+
+def contrast_figure(
+    result: RankingResult, model: Any, place: int, level: float, scale: Scale
+) -> Figure:
+    """Draw a new model against every other.
+
+    Parameters
+    ----------
+    result : RankingResult
+        Of a fit.
+    model : label
+        The new model.
+    place : int
+        Number that tells its figure from others.
+    level : float
+        Level of the intervals.
+    scale : Scale
+        What differences are measured in.
+
+    Returns
+    -------
+    Figure
+    """
+    from skanchor.plotting import ContrastDisplay
+
+    return _figure(
+        f"figure-wins-{place}",
+        f"{label(model)} against every other model",
+        f"Differences of score with {percent(level)} intervals, and chances to win. "
+        "Comparisons that are decided, all taken together, stand out. The table has "
+        "the numbers.",
+        lambda: ContrastDisplay.from_result(result, model, level, scale=scale.name),
+    )
+
+
+def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
+    """Draw what the judges are like.
+
+    Parameters
+    ----------
+    anchor : AnchorPipeline
+        Fitted.
+    level : float
+        Level of intervals.
+
+    Yields
+    ------
+    Figure
+    """
+    from skanchor.plotting import (
+        BiasDisplay,
+        FeatureOverlapDisplay,
+        ItemDeviationDisplay,
+        JudgeCalibrationDisplay,
+        JudgeDisplay,
+    )
+
+    yield _figure(
+        "figure-judges",
+        "Sensitivity and position effect of each judge",
+        "Right of one, a judge reacts more sharply than people; away from zero, it "
+        "favours a side. The table of judges has the numbers.",
+        lambda: JudgeDisplay.from_estimator(anchor, level),
+    )
+    yield _figure(
+        "figure-calibration",
+        "How often each judge decides as predicted",
+        "Share of verdicts for the answer that was expected to win, against the chance "
+        "that was expected, in bins; on the diagonal both agree.",
+        lambda: JudgeCalibrationDisplay.from_estimator(anchor, level=level),
+    )
+    if len(anchor.features_):
+        yield _figure(
+            "figure-bias",
+            "What each judge favours, by feature",
+            "How a feature of a response moves the judge's log-odds, at equal quality.",
+            lambda: BiasDisplay.from_estimator(anchor, level=level),
+        )
+        if anchor.result_.is_new.any():
+            yield _figure(
+                "figure-overlap",
+                "Features of new and of old models",
+                "Where the ranges of new models leave those of old ones, biases are "
+                "extrapolated.",
+                lambda: FeatureOverlapDisplay.from_estimator(anchor),
+            )
+    found = anchor.result_.diagnostics
+    if found is not None and not found.deviations.empty:
+        yield _figure(
+            "figure-deviations",
+            "By how much each judge overrates each model",
+            "Deviations beyond score and features, in log-odds of the judge.",
+            lambda: ItemDeviationDisplay.from_estimator(anchor),
+        )
+
+
+def _has_variance(result: AnchorResult) -> bool:
+    return bool(result.is_new.any() and result.variance.notna().to_numpy().any())
+
+
+# ------------------------------------------------------------------------------- SVG
+def _figure(name: str, title: str, description: str, draw: Callable[[], Any]) -> Figure:
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    file = StringIO()
+    # Text stays text, and the same drawing is the same file.
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure = draw().figure_
+        figure.savefig(
+            file,
+            format="svg",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
+        )
+        plt.close(figure)
+    return Figure(name, _inline(file.getvalue(), name, title, description), title,
+                  description)  # fmt: skip
+
+
+def _inline(svg: str, name: str, title: str, description: str) -> str:
+    """Turn a file into an element of a page that has others like it."""
+    svg = svg[svg.index("<svg") :].strip()
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
+    # A style would hold for the whole page; the page has its own.
+    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
+    # In tags alone: what is written must stay as it is.
+    known: dict[str, str] = {}
+    svg = re.sub(r"<[^>]*>", lambda tag: _shortened(tag[0], name, known), svg)
+    svg = re.sub(r">\s+<", "><", svg)
+    head, end, body = svg.partition(">")
+    size = re.search(r'viewBox="[^"]*"', head)
+    assert size is not None
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size[0]} role="img" '
+        f'xmlns:xlink="http://www.w3.org/1999/xlink" width="{_width(size[0])}" '
+        f'aria-labelledby="{name}-title {name}-desc"{end}'
+        f'<title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>{body}'
+    )
+
+
+def _shortened(tag: str, name: str, known: dict[str, str]) -> str:
+    """Make ids of a tag those of one drawing, and leave out what a page knows."""
+
+    def own(found: re.Match[str]) -> str:
+        short = f"f{crc32(name.encode()):08x}"[:5]
+        return known.setdefault(found[0], f"{short}-{len(known)}")
+
+    if tag.startswith("<g"):
+        # Nothing refers to a group.
+        tag = re.sub(r' id="[^"]*"', "", tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    tag = re.sub(r"(?:(?<= id=\")|(?<=url\(#)|(?<=href=\"#))[^\")]+", own, tag)
+    # A hundredth of a point where it matters, in marks, else a tenth.
+    tag = re.sub(r"(\d\d\.\d)\d+", r"\1", tag)
+    tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
+    tag = re.sub(r"\s+", " ", tag)
+    return re.sub(r"(?<=[:;]) ", "", tag) if 'style="' in tag else tag
+
+
+def _width(view_box: str) -> str:
+    """Width of a drawing in points, as matplotlib means it."""
+    return f"{float(view_box.split()[2]):.0f}pt"

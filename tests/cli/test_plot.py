@@ -1,0 +1,39 @@
+"""``skanchor plot`` draws into files."""
+
+import pytest
+
+pytest.importorskip("matplotlib")
+FAST = ["--folds", "2"]
+STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "suffix", "flags"),
+    [
+        ("leaderboard", "png", []),
+        ("ranks", "svg", []),
+        ("contrasts", "svg", ["--model", "jade-finch"]),
+        ("judges", "pdf", []),
+        ("bias", "svg", []),
+        ("variance", "svg", []),
+        ("calibration", "svg", []),
+        ("overlap", "svg", []),
+        ("deviations", "svg", ["--item-effects", "random"]),
+    ],
+)
+def test_each_kind_is_drawn(run, tmp_path, kind, suffix, flags):
+    path = tmp_path / f"plot.{suffix}"
+    assert run("plot", kind, "--demo", *FAST, *flags, "-o", path) == (0, "", [])
+    assert path.read_bytes().startswith(STARTS[suffix])
+
+
+def test_a_model_that_is_not_new_is_named(run, tmp_path):
+    flags = ["--model", "owl", "-o", tmp_path / "x.png"]
+    code, out, err = run("plot", "contrasts", "--demo", *FAST, *flags)
+    assert (code, out) == (2, "") and "--model owl: is none of the new models" in err[0]
+
+
+def test_what_cannot_be_drawn_is_told(run, tmp_path):
+    flags = ["--item-effects", "none", "-o", tmp_path / "x.png"]
+    code, out, err = run("plot", "deviations", "--demo", *FAST, *flags)
+    assert (code, out, len(err)) == (2, "", 1)

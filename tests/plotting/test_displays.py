@@ -1,0 +1,362 @@
+"""Displays: what is drawn, in which order, under which names; nothing is compared
+with an image."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor.baselines import JointBTL, MeanShift
+from skanchor.datasets import load_demo
+from skanchor.plotting import (
+    BiasDisplay,
+    ContrastDisplay,
+    FeatureOverlapDisplay,
+    ItemDeviationDisplay,
+    JudgeCalibrationDisplay,
+    JudgeDisplay,
+    LeaderboardDisplay,
+    LeftOutDisplay,
+    RankSetDisplay,
+    VarianceDisplay,
+    feature_ranges,
+    judge_calibration,
+)
+from skanchor.results import ELO_PER_LOGIT, RankingResult
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+NEW = ["ivory-lynx", "jade-finch"]
+RANKED = [LeaderboardDisplay, RankSetDisplay, ContrastDisplay, ItemDeviationDisplay,
+          VarianceDisplay]  # fmt: skip
+OF_PIPELINES = [JudgeDisplay, BiasDisplay, JudgeCalibrationDisplay,
+                FeatureOverlapDisplay]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def anchor():
+    X, y = load_demo(return_X_y=True)
+    return AnchorPipeline(cv=2, random_state=0, item_effects="random").fit(X, y)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def names_of(ax):
+    return [label.get_text() for label in ax.get_yticklabels()]
+
+
+def dots(ax, *markers):
+    """Where points are along the x-axis, by the lines that are drawn as marks."""
+    lines = [line for line in ax.lines if line.get_marker() in markers]
+    return [np.asarray(line.get_xdata(), dtype=float) for line in lines], lines
+
+
+def result_of(n, unbounded=(), names=None, n_new=2):
+    rng = np.random.default_rng(0)
+    names = [f"m{i}" for i in range(n)] if names is None else names
+    root = rng.normal(size=(n, n)) * 0.2 / np.sqrt(n)
+    return RankingResult(
+        np.array(names, dtype=object),
+        np.arange(n) >= n - n_new,
+        rng.normal(size=(1, n)),
+        (root @ root.T)[None],
+        np.isin(np.arange(n), unbounded),
+        np.full(n, 10),
+        np.full(n, 20),
+    )
+
+
+# ------------------------------------------------------------------------- all alike
+@pytest.mark.parametrize("display", [*RANKED, *OF_PIPELINES])
+def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
+    made = display.from_estimator(anchor)
+    many = hasattr(made, "axes_")
+    first = made.axes_[0] if many else made.ax_
+    assert made.figure_ is first.figure and len(made.figure_.axes) >= 1
+    made.figure_.draw_without_rendering()
+    if many:
+        _, given = plt.subplots(1, len(made.axes_), squeeze=False)
+        again = display.from_estimator(anchor, axes=given)
+        assert again.axes_.tolist() == given.ravel().tolist()
+        again.figure_.draw_without_rendering()
+    else:
+        _, ax = plt.subplots()
+        assert made.plot(ax).ax_ is ax and made.figure_ is ax.figure
+
+
+@pytest.mark.parametrize("display", RANKED)
+def test_from_a_result_as_from_its_estimator(display, anchor):
+    one, other = display.from_estimator(anchor), display.from_result(anchor.result_)
+    assert names_of(one.ax_) == names_of(other.ax_)
+    with pytest.raises(TypeError, match="needs a result with intervals"):
+        display.from_result(anchor)
+
+
+@pytest.mark.parametrize("display", [*RANKED, *OF_PIPELINES])
+def test_what_has_no_intervals_or_is_not_fitted_is_refused(display):
+    with pytest.raises(TypeError, match=r"needs an? (estimator|fitted Anchor)"):
+        display.from_estimator(MeanShift())
+    with pytest.raises(ValueError, match="not fitted"):
+        display.from_estimator(AnchorPipeline())
+
+
+@pytest.mark.parametrize("display", OF_PIPELINES)
+def test_a_table_without_judges_is_refused(display):
+    X, y = load_demo(return_X_y=True)
+    votes = (X["judge"] == "human").to_numpy()
+    people = AnchorPipeline(new_models=[], cv=2).fit(X[votes], y[votes])
+    with pytest.raises(ValueError, match="no judges"):
+        display.from_estimator(people)
+    with pytest.raises(ValueError, match="no new model"):
+        ContrastDisplay.from_estimator(people)
+
+
+# ---------------------------------------------------------------------- leaderboards
+def test_the_board_is_drawn_best_first(anchor):
+    display = LeaderboardDisplay.from_estimator(anchor, 0.9)
+    board = anchor.leaderboard(0.9)
+    assert names_of(display.ax_) == board.index.tolist()
+    low, high = display.ax_.get_ylim()
+    assert low > high
+    bold = [
+        label.get_text()
+        for label in display.ax_.get_yticklabels()
+        if label.get_fontweight() == "bold"
+    ]
+    assert sorted(bold) == NEW
+    drawn = np.concatenate(dots(display.ax_, "o", "D")[0])
+    assert_allclose(np.sort(drawn), np.sort(board["score"]))
+    assert "90 % intervals" in display.ax_.get_xlabel()
+
+
+def test_the_board_in_points_from_an_anchor(anchor):
+    display = LeaderboardDisplay.from_estimator(
+        anchor, scale="elo", anchor={"amber-otter": 1000}, sort="low"
+    )
+    assert "Elo points from the anchor" in display.ax_.get_xlabel()
+    assert display.board.loc["amber-otter", "high"] == 1000
+    assert display.board["low"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("n", [5, 60])
+@pytest.mark.parametrize("display", [LeaderboardDisplay, RankSetDisplay])
+def test_rows_have_room_and_undetermined_models_are_told(display, n):
+    made = display.from_result(result_of(n, unbounded=[1]))
+    made.figure_.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in made.ax_.get_yticklabels()]
+    assert all(a.y0 >= b.y1 for a, b in pairwise(boxes))
+    assert names_of(made.ax_)[-1] == "m1"
+    assert any("not determined" in text.get_text() for text in made.ax_.texts)
+
+
+def test_names_are_short_distinct_and_harmless():
+    long = "organisation/" + "very-" * 10
+    names = [f"{long}instruct-a", f"{long}instruct-b", f"a{long}same", f"b{long}same",
+             "$x^2$", "esc\x1b[2J"]  # fmt: skip
+    display = LeaderboardDisplay.from_result(result_of(6, names=names))
+    shown = names_of(display.ax_)
+    assert len(set(shown)) == 6
+    assert sum(len(name) <= 36 for name in shown) >= 4
+    assert r"\$x^2\$" in shown and not any("\x1b" in name for name in shown)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        display.figure_.draw_without_rendering()
+
+
+def test_strips_span_the_rank_sets(anchor):
+    display = RankSetDisplay.from_estimator(anchor)
+    board = anchor.leaderboard()
+    for bar, (_, row) in zip(display.ax_.patches, board.iterrows(), strict=True):
+        assert_allclose(bar.get_x(), row["rank_low"] - 0.4)
+        assert_allclose(bar.get_x() + bar.get_width(), row["rank_high"] + 0.4)
+
+
+# -------------------------------------------------------------------------- contrasts
+def test_contrasts_mark_what_is_proven_together(anchor):
+    display = ContrastDisplay.from_estimator(anchor, "jade-finch")
+    table = anchor.contrasts().loc["jade-finch"].sort_values("difference")
+    assert names_of(display.ax_) == table.index.tolist()
+    assert "jade-finch" not in names_of(display.ax_)
+    assert display.decided.tolist() == (table["p_adjusted"] <= 0.05).tolist()
+    assert 0 < display.decided.sum() < len(table)
+    for x, line in zip(*dots(display.ax_, "D"), strict=True):
+        proven = line.get_markerfacecolor() != "white"
+        assert_allclose(x, table["difference"][display.decided == proven])
+
+
+def test_contrasts_tell_the_chance_to_win(anchor):
+    display = ContrastDisplay.from_estimator(anchor, scale="elo")
+    assert display.model == "ivory-lynx"
+    top = display.ax_.child_axes[0]
+    display.figure_.draw_without_rendering()
+    assert top.get_xlabel() == "chance that people prefer it"
+    forth, back = top._functions
+    assert_allclose(forth(ELO_PER_LOGIT * np.log(3.0)), 0.75)
+    assert_allclose(back(np.array([0.75])), ELO_PER_LOGIT * np.log(3.0))
+    with pytest.raises(ValueError, match="is no new model"):
+        ContrastDisplay.from_estimator(anchor, "amber-otter")
+    with pytest.raises(ValueError, match="scale must be"):
+        ContrastDisplay.from_estimator(anchor, scale="percent")
+
+
+# ----------------------------------------------------------------------------- judges
+def test_judges_are_drawn_with_their_errors(anchor):
+    display = JudgeDisplay.from_estimator(anchor)
+    table = anchor.summary().sort_values("sensitivity", ascending=False)
+    assert names_of(display.axes_[0]) == table.index.tolist()
+    for name, ax in zip(("sensitivity", "position_effect"), display.axes_, strict=True):
+        [x], _ = dots(ax, "o")
+        assert_allclose(x, table[name])
+    assert (display.judges["position_error"] > 0).all()
+
+
+def test_without_position_effects_it_says_so():
+    X, y = load_demo(return_X_y=True)
+    calibrator = JudgeCalibrator(position_effect=False)
+    plain = AnchorPipeline(calibrator=calibrator, cv=2, random_state=0).fit(X, y)
+    display = JudgeDisplay.from_estimator(plain)
+    assert "no position effect was fitted" in display.axes_[1].texts[0].get_text()
+
+
+def test_biases_are_curves_with_bands(anchor):
+    display = BiasDisplay.from_estimator(anchor, ["markdown"], ["judge-beta"])
+    [ax] = display.axes_
+    assert ax.get_xlabel() == "markdown" and len(ax.collections) == 1
+    curve = display.effects
+    slope = np.ptp(curve["effect"]) / np.ptp(curve["value"])
+    known = anchor.calibrator_.coefficients_.loc["judge-beta", "markdown"]
+    assert slope == pytest.approx(abs(known))
+    everything = BiasDisplay.from_estimator(anchor)
+    assert len(everything.axes_) == 2
+    assert len(everything.figure_.legends[0].texts) == 3
+    for asked in ({"features": ["tone"]}, {"judges": ["nobody"]}, {"features": []}):
+        with pytest.raises(ValueError, match=r"There is no (feature|judge)"):
+            BiasDisplay.from_estimator(anchor, **asked)
+
+
+def test_deviations_are_squares_by_judge_and_model(anchor):
+    display = ItemDeviationDisplay.from_estimator(anchor)
+    found = anchor.result_.diagnostics.deviations
+    assert names_of(display.ax_) == anchor.leaderboard().index.tolist()
+    [squares] = display.ax_.collections
+    assert len(squares.get_offsets()) == len(found)
+    wide = found["deviation"].unstack("judge").loc[names_of(display.ax_)]
+    columns, rows = squares.get_offsets().T.astype(int)
+    filled = (squares.get_facecolors()[:, :3] < 1).any(axis=1)
+    judges = [label.get_text() for label in display.ax_.get_xticklabels()]
+    assert (filled == (wide[judges].to_numpy()[rows, columns] > 0)).all()
+    without = AnchorPipeline(cv=2, random_state=0, item_effects="none")
+    with pytest.raises(ValueError, match="leaves item effects out"):
+        ItemDeviationDisplay.from_estimator(without.fit(*load_demo(return_X_y=True)))
+
+
+def test_calibration_follows_the_diagonal(anchor):
+    display = JudgeCalibrationDisplay.from_estimator(anchor, n_bins=5)
+    assert [ax.get_title() for ax in display.axes_] == anchor.summary()[
+        "rows"
+    ].sort_values(ascending=False).index.tolist()
+    found = judge_calibration(anchor.sample_, "judge-alpha", 5)
+    assert found["rows"].sum() == 937 and (found["predicted"] >= 0.5).all()
+    z = (found["observed"] - found["predicted"]) / found["standard_error"]
+    assert (z.abs() < 4).all()
+    with pytest.raises(ValueError, match="There is no judge"):
+        JudgeCalibrationDisplay.from_estimator(anchor, ["nobody"])
+
+
+def test_calibration_forgets_which_side_is_first(anchor):
+    X, y = load_demo(return_X_y=True)
+    turned = X.rename(columns=lambda name: name.replace("_a", "_#"))
+    turned = turned.rename(columns=lambda name: name.replace("_b", "_a"))
+    turned = turned.rename(columns=lambda name: name.replace("_#", "_b"))
+    turned["shown_first"] = "model_b"
+    swapped = y.replace({"model_a": "model_b", "model_b": "model_a"})
+    other = AnchorPipeline(cv=2, random_state=0, item_effects="random")
+    other.fit(turned, swapped)
+    tables = [judge_calibration(a.sample_, "judge-beta") for a in (anchor, other)]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-3)
+
+
+# --------------------------------------------------------------------- new and old
+def test_the_variance_is_stacked_to_its_sum(anchor):
+    display = VarianceDisplay.from_estimator(anchor)
+    assert names_of(display.ax_) == NEW
+    ends = [bar.get_x() + bar.get_width() for bar in display.ax_.patches]
+    parts = anchor.variance_[["human", "judge", "cross", "items"]]
+    assert max(ends) == pytest.approx(parts.clip(lower=0).sum(axis=1).max())
+    assert "lower bound: only votes go below" in {
+        line.get_label() for line in display.ax_.lines
+    }
+    X, y = load_demo(return_X_y=True)
+    plain = AnchorPipeline(cv=2, debiaser="passthrough", random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="plug-in"):
+        VarianceDisplay.from_estimator(plain)
+    baseline = JointBTL().fit(X, y)
+    with pytest.raises(TypeError, match="result of an AnchorPipeline"):
+        VarianceDisplay.from_result(baseline.result_)
+    assert LeaderboardDisplay.from_estimator(baseline).board["is_new"].sum() == 2
+
+
+@pytest.mark.parametrize("n", [5, 60])
+def test_models_left_out(n):
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=n)
+    score = truth + rng.normal(size=n) * 0.1
+    table = pd.DataFrame(
+        {
+            "true_score": truth, "true_error": 0.1, "score": score, "low": score - 0.2,
+            "high": score + 0.2, "compatible": np.arange(n) > 1,
+        },
+        index=[f"m{i}" for i in range(n)],
+    )  # fmt: skip
+    display = LeftOutDisplay.from_result(table)
+    named = {text.get_text() for text in display.ax_.texts}
+    assert named == ({"m0", "m1"} if n > 8 else set(table.index))
+    assert display.ax_.get_title().startswith(f"{n - 2} of {n} compatible")
+    with pytest.raises(ValueError, match="lacks \\['compatible'\\]"):
+        LeftOutDisplay.from_result(table.drop(columns="compatible"))
+    with pytest.raises(TypeError, match="ranks with intervals"):
+        LeftOutDisplay.from_estimator(BTLRegressor(), None, None)
+
+
+def test_overlap_is_in_units_of_history(anchor):
+    X, _ = load_demo(return_X_y=True)
+    ranges = feature_ranges(anchor.sample_)
+    assert ranges.loc[("length", "historical"), "outside"] == 0
+    judged = X["judge"] != "human"
+    new = X[["model_a", "model_b"]].isin(NEW)
+    old = judged & ~new.any(axis=1)
+    history = X.loc[old, ["length_a", "length_b"]].to_numpy()
+    late = np.concatenate(
+        [X.loc[judged & new[f"model_{s}"], f"length_{s}"] for s in "ab"]
+    )
+    expected = (np.median(late) - history.mean()) / history.std()
+    assert ranges.loc[("length", "new"), 0.5] == pytest.approx(expected)
+    display = FeatureOverlapDisplay.from_estimator(anchor, ["length"])
+    assert names_of(display.ax_) == ["length"]
+    with pytest.raises(ValueError, match="There is no feature"):
+        FeatureOverlapDisplay.from_estimator(anchor, ["tone"])
+    with pytest.raises(ValueError, match="no features"):
+        FeatureOverlapDisplay.from_estimator(
+            AnchorPipeline(cv=2, random_state=0).fit(*bare())
+        )
+
+
+def bare():
+    X, y = load_demo(return_X_y=True)
+    return X[["model_a", "model_b", "judge"]], y
+
+
+def test_without_matplotlib_it_says_what_to_install(anchor, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"pip install 'skanchor\[plot\]'"):
+        LeaderboardDisplay.from_estimator(anchor)
