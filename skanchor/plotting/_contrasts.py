@@ -16,6 +16,7 @@ from skanchor.plotting._canvas import (
     result_of,
     shorten,
 )
+from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class ContrastDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: RankingEstimator,
         model: Any = None,
         level: float = 0.95,
         *,

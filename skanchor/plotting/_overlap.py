@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ from skanchor.sample import Sample
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+    from skanchor.anchor import AnchorPipeline
 
 __all__ = ["FeatureOverlapDisplay", "feature_ranges"]
 
@@ -92,7 +94,7 @@ class FeatureOverlapDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AnchorPipeline,
         features: Sequence[str] | None = None,
         *,
         ax: Axes | None = None,
