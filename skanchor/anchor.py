@@ -389,7 +389,11 @@ class AnchorPipeline(RankingEstimator):
         for stage in (self.btl_, self.calibrator_, self.arrival_):
             X = stage.transform(X)
         scores = self.result_.all_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        X = X.with_columns(scores=scores, new_models=tuple(self.new_models_.tolist()))
+        slopes = X.sensitivities
+        if self.btl_.alpha and slopes is not None:
+            slopes = slopes * self._shrinkage()
+        new = tuple(self.new_models_.tolist())
+        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
         if self.comparisons_.deviations is None:
             return X
         u = pd.DataFrame(
@@ -397,3 +401,17 @@ class AnchorPipeline(RankingEstimator):
         )
         u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
         return X.with_columns(deviations=u.to_numpy())
+
+    def _shrinkage(self) -> float:
+        """Scale of the historical scores that judges were calibrated to, in the result's.
+
+        A ridge shrinks them, and the correction takes it out again. Verdicts know scores
+        only times sensitivities.
+        """
+        corrected = self.result_.all_scores[self.models_[~self.result_.is_new]]
+        shrunken = self.btl_.scores_.reindex(corrected.index)
+        known = np.isfinite(shrunken) & np.isfinite(corrected)
+        before, after = (
+            each[known] - each[known].mean() for each in (shrunken, corrected)
+        )
+        return float(before @ after / (after @ after)) if after.any() else 1.0
