@@ -9,8 +9,8 @@ star marks a coverage outside the 99.9 % binomial bounds around .95. With ``--fi
 draws are kept there, and a later call goes on where it ends.
 
 Unless its name says otherwise a design has ten historical models, three judges with
-2,800 historical rows, 1,000 human votes, 500 rows of a new model of score 1, no features
-and no item effects.
+2,800 historical rows, 1,000 human votes, 500 rows of a new model of score 1, no
+features and no item effects.
 """
 
 from __future__ import annotations
@@ -290,7 +290,9 @@ def replicate(name: str, seed: int) -> dict[str, Any]:
         ranks = anchor.rank_sets() if len(case.new_scores) > 1 else None
     model = case.new_scores.index[-1]
     truth = case.new_scores[model]
-    said = anchor.result_.diagnostics.messages()
+    diagnostics = anchor.result_.diagnostics
+    assert diagnostics is not None
+    said = diagnostics.messages()
     row |= {
         "error": anchor.scores_[model] - truth,
         "low": limits.loc[model, "low"] - truth,

@@ -403,10 +403,10 @@ class AnchorPipeline(RankingEstimator):
         return X.with_columns(deviations=u.to_numpy())
 
     def _shrinkage(self) -> float:
-        """Scale of the historical scores that judges were calibrated to, in the result's.
+        """Scale of the scores that judges were calibrated to, in that of the result.
 
-        A ridge shrinks them, and the correction takes it out again. Verdicts know scores
-        only times sensitivities.
+        A ridge shrinks the former, and the correction takes it out again. Verdicts know
+        scores only times sensitivities.
         """
         corrected = self.result_.all_scores[self.models_[~self.result_.is_new]]
         shrunken = self.btl_.scores_.reindex(corrected.index)
