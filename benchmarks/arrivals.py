@@ -14,6 +14,8 @@ import warnings
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
+from scipy.special import expit
+from scipy.stats import chi2, ncx2
 
 from skanchor import AnchorPipeline, split_battles
 from skanchor.diagnostics import FitSums, check_arrivals
@@ -122,9 +124,30 @@ def run_disagree(draws: int, jobs: int) -> None:
                         "corr": corr, "favour": push, "item effects": item_effects,
                         "median": np.median(ratio), "p < .05": np.mean(p < 0.05),
                         "p < .01": np.mean(p < 0.01),
+                        "expected .05": expected_power(
+                            n_models, n_judges, sd, corr, push, 0.05
+                        ),
                     }
                 )  # fmt: skip
                 print(pd.DataFrame(rows[-1:]).round(3).to_string(index=False))
+
+
+def expected_power(n_models, n_judges, sd, corr, favour, level, draws=200):
+    """Power of the chi-square if item effects and errors were known exactly."""
+    rng = np.random.default_rng(0)
+    shape = np.full((n_judges, n_judges), corr) + (1.0 - corr) * np.eye(n_judges)
+    found = []
+    for _ in range(draws):
+        slope = rng.uniform(0.5, 2.0, n_judges)
+        gaps = 0.5 - rng.normal(size=(500 // n_judges, n_judges))
+        chance = expit(slope * gaps)
+        noise = np.diag(1.0 / (chance * (1.0 - chance)).sum(axis=0))
+        inverse = np.linalg.inv(sd**2 * (1.0 + 1.0 / n_models) * shape + noise)
+        seen = inverse @ slope
+        distance = inverse[0, 0] - seen[0] ** 2 / (slope @ seen)
+        cut = chi2.isf(level, n_judges - 1)
+        found.append(ncx2.sf(cut, n_judges - 1, favour**2 * distance))
+    return np.mean(found)
 
 
 CELLS = [

@@ -290,7 +290,9 @@ def replicate(name: str, seed: int) -> dict[str, Any]:
         ranks = anchor.rank_sets() if len(case.new_scores) > 1 else None
     model = case.new_scores.index[-1]
     truth = case.new_scores[model]
-    said = anchor.result_.diagnostics.messages()
+    diagnostics = anchor.result_.diagnostics
+    assert diagnostics is not None
+    said = diagnostics.messages()
     row |= {
         "error": anchor.scores_[model] - truth,
         "low": limits.loc[model, "low"] - truth,

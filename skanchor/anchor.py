@@ -509,7 +509,11 @@ class AnchorPipeline(RankingEstimator):
                 fill_value=0.0,
             )
         scores = known.reindex(X.models).to_numpy(dtype=np.float64)
-        X = X.with_columns(scores=scores, new_models=tuple(self.new_models_.tolist()))
+        slopes = X.sensitivities
+        if self.btl_.alpha and slopes is not None:
+            slopes = slopes * self._shrinkage()
+        new = tuple(self.new_models_.tolist())
+        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
         if self.comparisons_.deviations is None:
             return X
         u = pd.DataFrame(
@@ -517,3 +521,17 @@ class AnchorPipeline(RankingEstimator):
         )
         u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
         return X.with_columns(deviations=u.to_numpy())
+
+    def _shrinkage(self) -> float:
+        """Scale of the scores that judges were calibrated to, in that of the result.
+
+        A ridge shrinks the former, and the correction takes it out again. Verdicts know
+        scores only times sensitivities.
+        """
+        corrected = self.result_.all_scores[self.models_[~self.result_.is_new]]
+        shrunken = self.btl_.scores_.reindex(corrected.index)
+        known = np.isfinite(shrunken) & np.isfinite(corrected)
+        before, after = (
+            each[known] - each[known].mean() for each in (shrunken, corrected)
+        )
+        return float(before @ after / (after @ after)) if after.any() else 1.0

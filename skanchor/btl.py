@@ -198,18 +198,7 @@ class BTLRegressor(ComparisonEstimator):
             )
         rows = self._counted(sample)
         left, right, y = X.left[rows], X.right[rows], sample.y[rows]
-        share = sample.weight[rows]
-        if is_constant(share):
-            share = share[:1]
-        # Squares of tiny or huge weights leave the range of floats.
-        unit = share.max() if share.size else 1.0
-        share = share / unit
-        lost = int((share < LEAST_WEIGHT).sum())
-        if lost:
-            raise ValueError(
-                f"sample_weight spans too much: {lost} rows weigh less than "
-                f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
-            )
+        share, unit = _in_units_of_the_heaviest(sample.weight[rows])
         counts = PairCounts.from_rows(left, right, y, share, len(X.models))
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
@@ -533,3 +522,19 @@ class BTLRegressor(ComparisonEstimator):
             check_consistent_length(self._encode(X), y, sample_weight)
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
+
+
+def _in_units_of_the_heaviest(weight: Array) -> tuple[Array, float]:
+    """Weights of votes over the largest, one number if all are equal; the largest."""
+    if is_constant(weight):
+        weight = weight[:1]
+    # Squares of tiny or huge weights leave the range of floats.
+    unit = weight.max() if weight.size else 1.0
+    share = weight / unit
+    lost = int((share < LEAST_WEIGHT).sum())
+    if lost:
+        raise ValueError(
+            f"sample_weight spans too much: {lost} rows weigh less than "
+            f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
+        )
+    return share, unit

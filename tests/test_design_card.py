@@ -169,11 +169,6 @@ def test_nested_names_reach_the_stages(params):
             assert found[name] == value
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="predictions join corrected scores, which are free of the ridge, with "
-    "sensitivities to shrunken ones",
-)
 def test_a_ridge_of_human_scores_is_compared_fairly():
     """The correction takes the ridge out of the scores; verdicts stay as likely."""
     data = simulate_battles(random_state=0)

@@ -227,6 +227,7 @@ def summarize(
         known["item_effects"] = ItemEffects(
             fitted.item_effects_, "as the history was fitted", np.nan
         )
+        known["judges"] = result.diagnostics.judges
     return RunSummary(**known)
 
 

@@ -110,7 +110,7 @@ def _rows(summary: RunSummary) -> str:
 
 def _judges(summary: RunSummary) -> Iterator[str]:
     table = summary.judges
-    if table.empty:
+    if "rows" not in table:
         return
     yield f"Judges: {len(table)}."
     for judge, row in table.head(_LISTED).iterrows():
@@ -145,7 +145,7 @@ def _other(name: str, items: ItemEffects) -> str:
 
 def _position_effects(summary: RunSummary) -> Iterator[str]:
     table = summary.judges
-    if table.empty:
+    if "has_position_effect" not in table:
         return
     on = table["has_position_effect"].astype(bool)
     if not on.any():

@@ -56,7 +56,7 @@ def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
     found = json.loads(out)
     assert found["level"] == 0.9
     assert [one["model"] for one in found["new_models"]] == [NEW]
-    assert {"judge", "sensitivity_z"} <= set(found["judges"][0])
+    assert {"judge", "sensitivity_z"} <= set(found["summary"]["judges"][0])
     path = tmp_path / "board.csv"
     assert run("history", "place", file, arrivals, "--output", path)[0] == 0
     assert NEW in path.read_text()
