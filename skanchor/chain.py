@@ -221,6 +221,7 @@ def add_item_effects(
         items.covariance,
         near,
         joint=stages.fits_jointly(known.X),
+        bounds=stages.arrival.score_bounds,
     )
     return replace(known, X=X, calibrator=calibrator)
 

@@ -27,6 +27,7 @@ def fit_deviations(
     near: tuple[Comparisons, JudgeCalibrator] | None = None,
     *,
     joint: bool = False,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> tuple[Comparisons, JudgeCalibrator]:
     """Fit the deviations, and with them the judges and the new scores.
 
@@ -48,6 +49,8 @@ def fit_deviations(
         What this function returned on nearly the same rows: where to start.
     joint : bool
         Whether votes and verdicts decide the scores of historical models together.
+    bounds : tuple of (low, high)
+        Bounds of the new scores.
 
     Returns
     -------
@@ -67,15 +70,18 @@ def fit_deviations(
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)
         every = np.ones(len(late.X), dtype=bool)
-        parameters, again = late.newton(
-            # Few rows and parameters: as near as rounding lets it come, from anywhere.
+        # Few rows and parameters: as near as rounding lets it come, from anywhere.
+        found = late.minimum(
             parameters,
             factor,
             every,
             arrival,
             tol=ARRIVAL_DECREMENT,
+            bounds=_of_new_scores(bounds, len(parameters), int(model.X.is_new.sum())),
         )
-        settled = settled and again
+        parameters = parameters.copy()
+        parameters[arrival] = found.coef
+        settled = settled and found.converged
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
     fitted = model.annotate(parameters, factor, sample.X)
@@ -83,3 +89,12 @@ def fit_deviations(
         fitted.with_columns(item_covariance=covariance),
         model.calibrated(parameters, calibrator),
     )
+
+
+def _of_new_scores(
+    bounds: tuple[float, float], size: int, n_new: int
+) -> tuple[Array, Array]:
+    """Bounds of all parameters, of which the new scores come first."""
+    low, high = np.full(size, -np.inf), np.full(size, np.inf)
+    low[:n_new], high[:n_new] = bounds
+    return low, high
