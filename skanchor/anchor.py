@@ -46,6 +46,9 @@ from skanchor.treatments import Treatments, choose_treatments, leaves_items_out
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
+MOST_REPEATS = 10_000
+"""Most repeats of the cross-fit."""
+
 
 class AnchorPipeline(RankingEstimator):
     """Human scores of new models from their judge comparisons, with inference.
@@ -222,7 +225,7 @@ class AnchorPipeline(RankingEstimator):
             list,
             tuple,
         ],
-        "n_repeats": [Interval(Integral, 1, None, closed="left")],
+        "n_repeats": [Interval(Integral, 1, MOST_REPEATS, closed="both")],
         # What the names and the array must be is said where they are read.
         "item_effects": [str, "array-like", None],
         "historical_fit": [StrOptions({"joint", "two-step"})],

@@ -232,6 +232,7 @@ def add_item_effects(
         joint=stages.fits_jointly(known.X),
         human_bias=known.btl.bias_,
         aside=known.aside,
+        bounds=stages.arrival.score_bounds,
     )
     btl = copy(known.btl)
     btl.bias_ = human_bias

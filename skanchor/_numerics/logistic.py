@@ -143,7 +143,8 @@ class _LogisticPoint:
             problem = self.problem
             smooth = problem.weight @ np.logaddexp(0.0, self.eta)
             smooth -= problem.weighted_y @ self.eta
-            ridge = 0.5 * np.sum(problem.penalty * self.coef**2)
+            # A step along what nothing bounds may be too long for a square.
+            ridge = 0.5 * (problem.penalty * self.coef) @ self.coef
             self._loss = float(smooth + ridge)
         return self._loss
 

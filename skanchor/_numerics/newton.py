@@ -206,7 +206,10 @@ def minimise(
         if decrement <= tolerance.decrement:
             coef, converged = coef + step, True
             break
-        trial, is_whole = _search(problem, point, gradient, step)
+        trial, is_whole, has_fallen = _search(problem, point, gradient, step)
+        if not (has_fallen or curvature.is_lent or curvature.drift):
+            # The Hessian is that of this point, and shows no way down.
+            break
         if curvature.is_lent and trial.change > _SHORT_MOVE:
             # The other fit was not near enough to lend its Hessian.
             curvature = None
@@ -230,9 +233,12 @@ def minimise(
 
 def _search(
     problem: Problem[P], point: P, gradient: Array, step: Array
-) -> tuple[P, bool]:
-    """Go along a step, halved until the loss falls; say whether it was the whole."""
-    whole = step
+) -> tuple[P, bool, bool]:
+    """Go along a step, halved until the loss falls.
+
+    Says whether it was the whole step, and whether the loss fell at all.
+    """
+    whole, has_fallen = step, True
     for _ in range(_MOST_HALVES):
         trial = problem.at(point.coef + step, point)
         if trial.change <= _SAFE_MOVE and not trial.is_cut:
@@ -244,4 +250,6 @@ def _search(
         if trial.loss() <= loss + _ARMIJO * promised + slack:
             break
         step = step / 2.0
-    return trial, step is whole and not trial.is_cut
+    else:
+        has_fallen = False
+    return trial, step is whole and not trial.is_cut, has_fallen

@@ -108,7 +108,6 @@ class JointLikelihood(TwoStages, RankingEstimator):
         scores = model.selectors @ self._values[: model.selectors.shape[1]]
         covariance, undetermined = self._sandwich(model, fits, sample.groups)
         unbounded = undetermined | (np.abs(scores) >= SCORE_BOUND)
-        scores, covariance = _centred(scores, covariance, ~X.is_new & ~unbounded)
         self.result_ = RankingResult(
             X.models,
             X.is_new,
@@ -217,13 +216,3 @@ def _noise(y: Array, eta: Array, lever: Array) -> tuple[Array, Array]:
     """What rows contribute to the scores: their residuals, and standard ones."""
     p = expit(eta)
     return (y - p)[:, None] * lever, np.sqrt(p * (1.0 - p))[:, None] * lever
-
-
-def _centred(
-    scores: Array, covariance: Array, at: NDArray[np.bool_]
-) -> tuple[Array, Array]:
-    """Centre scores over some models: where one has no limit, the mean has none."""
-    if not at.any():
-        return scores, covariance
-    shift = np.eye(len(scores)) - at / at.sum()
-    return shift @ scores, shift @ covariance @ shift.T

@@ -91,13 +91,21 @@ def _start_jointly(stages: Stages, sample: Sample) -> tuple[History, bool]:
     """
     with WarningLog() as of_votes:
         btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
-        is_finite = btl.connectivity_.is_connected and not btl.unbounded_.any()
+        voted = np.isfinite(btl.scores_for(sample.X.models)) | sample.X.is_new
+        is_finite = (
+            btl.connectivity_.is_connected
+            and not btl.unbounded_.any()
+            and bool(voted.all())
+        )
         if not is_finite:
             votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
             btl.set_params(alpha=1.0 / sample.weight[votes].sum())
             btl.fit_sample(sample)
     with WarningLog() as of_judges:
-        start = _calibrate(stages, sample, btl, btl.transform(sample.X))
+        X = btl.transform(sample.X)
+        # To a ridge, a model whose votes were all left out lies in the middle.
+        X = X.with_columns(scores=np.where(voted, X.scores, 0.0))
+        start = _calibrate(stages, sample, btl, X)
     told = [*of_votes.found, *of_judges.found]
     if not is_finite:
         # What votes alone leave open, the joint fit does not suffer from; and judges

@@ -121,8 +121,9 @@ def estimate_item_covariance(
     Raises
     ------
     BattlesError
-        If there are fewer than five historical models, or more deviations than the
-        memory of this machine holds the information of.
+        If there are fewer than five historical models, more deviations than the
+        memory of this machine holds the information of, or rows too few for an
+        estimate.
     """
     n_historical = int((~sample.X.is_new).sum())
     if n_historical < MIN_HISTORICAL:
@@ -152,13 +153,21 @@ def estimate_item_covariance(
             found.target * flip,
             np.abs(found.slopes),
         )
-        covariance, shrinkage, settled = fit_covariance(
-            likelihood,
-            covariance * turned,
-            shrinkage,
-            conservative=conservative,
-            choose=step < 3,
-        )
+        try:
+            covariance, shrinkage, settled = fit_covariance(
+                likelihood,
+                covariance * turned,
+                shrinkage,
+                conservative=conservative,
+                choose=step < 3,
+            )
+        except np.linalg.LinAlgError:
+            raise BattlesError(
+                "The covariance of the item effects has no estimate: the historical "
+                f"rows of {len(sign)} judges say too little of it. Leave out judges "
+                "with few rows, or set item_effects to None for the interval without "
+                "them."
+            ) from None
         covariance *= turned
         change = np.abs(covariance - before).max()
         # A tenth of a variance is far below its sampling error with so few items.

@@ -38,6 +38,7 @@ def fit_deviations(
     joint: bool = False,
     human_bias: Any = None,
     aside: Collection[Any] = (),
+    bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> tuple[Comparisons, JudgeCalibrator, Any]:
     """Fit the deviations, and with them the judges and the new scores.
 
@@ -64,6 +65,8 @@ def fit_deviations(
     aside : collection of labels
         Judges that have no say in these scores, and whose sensitivity, position effect
         and bias stay as they are: the rows bound none of them.
+    bounds : tuple of (low, high)
+        Bounds of the new scores.
 
     Returns
     -------
@@ -96,7 +99,8 @@ def fit_deviations(
         settled = settled and again
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)
-        parameters, again = _fit_arrivals(late, parameters, factor, arrival)
+        limits = _of_new_scores(bounds, len(parameters), int(model.X.is_new.sum()))
+        parameters, again = _fit_arrivals(late, parameters, factor, arrival, limits)
         settled = settled and again
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
@@ -109,25 +113,45 @@ def fit_deviations(
 
 
 def _fit_arrivals(
-    late: ItemLikelihood, parameters: Array, factor: Array, arrival: NDArray[np.bool_]
+    late: ItemLikelihood,
+    parameters: Array,
+    factor: Array,
+    arrival: NDArray[np.bool_],
+    bounds: tuple[Array, Array],
 ) -> tuple[Array, bool]:
     """Fit new scores and deviations, as near as rounding lets them come, from anywhere.
 
     Returns the parameters, and whether the fit settled.
     """
+    parameters = parameters.copy()
     if len(late.X) * np.count_nonzero(arrival) > _DENSE:
         every = np.ones(len(late.X), dtype=bool)
-        return late.newton(parameters, factor, every, arrival, tol=ARRIVAL_DECREMENT)
+        found = late.minimum(
+            parameters, factor, every, arrival, tol=ARRIVAL_DECREMENT, bounds=bounds
+        )
+        parameters[arrival] = found.coef
+        return parameters, found.converged
     # Of these few the logit is linear, and columns are fewer than what all would take.
     offset, columns = late.arrival_columns(parameters, factor)
+    low, high = bounds
     fit = fit_logistic(
         columns,
         late.y,
         late.weight,
         offset=offset,
         penalty=late.prior(factor)[arrival] / late.weight.sum(),
+        lower=low[arrival],
+        upper=high[arrival],
         start=parameters[arrival],
     )
-    found = parameters.copy()
-    found[arrival] = fit.coef
-    return found, fit.converged
+    parameters[arrival] = fit.coef
+    return parameters, fit.converged
+
+
+def _of_new_scores(
+    bounds: tuple[float, float], size: int, n_new: int
+) -> tuple[Array, Array]:
+    """Bounds of all parameters, of which the new scores come first."""
+    low, high = np.full(size, -np.inf), np.full(size, np.inf)
+    low[:n_new], high[:n_new] = bounds
+    return low, high

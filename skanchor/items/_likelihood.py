@@ -461,7 +461,9 @@ class _FreePoint:
         if self._loss is None:
             problem = self.problem
             terms = log_loss_terms(problem.model.y, self.eta)
-            penalty = 0.5 * problem.prior @ problem.parameters(self.coef) ** 2
+            parameters = problem.parameters(self.coef)
+            # What has no prior may be too large for a square.
+            penalty = 0.5 * (problem.prior * parameters) @ parameters
             self._loss = float(problem.weight @ terms + penalty)
         return self._loss
 

@@ -10,12 +10,14 @@ from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
+from skanchor.exceptions import Advice, Remedy, SeparationWarning
 from skanchor.judges import JudgeCalibrator
 from skanchor.refits._arrivals import JudgeFits
 from skanchor.refits._cells import Cells
 from skanchor.refits._fits import Fits
 from skanchor.refits._layout import Layout
 from skanchor.sample import Sample
+from skanchor.warning_log import warn
 
 __all__ = ["StageFits", "check_plain"]
 
@@ -108,5 +110,13 @@ class StageFits(Fits):
                 penalty=np.full(basis.shape[1], self.btl_.alpha),
             )
             scores[inside] = basis @ fit.coef
+            if not fit.converged:
+                warn(
+                    SeparationWarning(
+                        "Rows bound the scores of some models on one side only, and no "
+                        "finite scores fit them: they are what the solver ended with.",
+                        advice=Advice(Remedy.BOUND_SCORES),
+                    )
+                )
         bound = self.btl_.score_bound
         return self.centred(np.clip(scores, -bound, bound)[None])

@@ -22,6 +22,25 @@ def learned():
     )
 
 
+def test_rows_alike_agree_in_models_judge_and_display():
+    """All combinations of sides, judge and display, each twice: as many kinds."""
+    models = [f"m{i}" for i in range(5)]
+    rows = [
+        (a, b, judge, shown)
+        for a in models
+        for b in models
+        for judge in ("human", "x", "y")
+        for shown in ("model_a", "model_b")
+        if a != b
+    ]
+    columns = ["model_a", "model_b", "judge", "shown_first"]
+    X = Comparisons.from_battles(pd.DataFrame(rows * 2, columns=columns))
+    first, kind = X.rows.alike
+    assert_array_equal(kind[: len(rows)], kind[len(rows) :])
+    assert len(first) == len(rows) == len(set(kind.tolist()))
+    assert_array_equal(kind[first], np.arange(len(rows)))
+
+
 @pytest.mark.parametrize(
     "rows",
     [

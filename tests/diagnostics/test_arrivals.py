@@ -90,6 +90,24 @@ def test_changes_equal_dense_algebra():
 
 
 @pytest.mark.parametrize("item_effects", ["none", "random"])
+def test_arrivals_that_go_as_the_history_foretells_show_no_change(item_effects):
+    data = small(n_judges=3, item_sd=0.5)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(position_effect=True),
+        debiaser="passthrough", item_effects=item_effects,
+    )  # fmt: skip
+    X = anchor.fit(data.X, data.y).comparisons_
+    if X.deviations is not None:
+        # That of a new model is nothing where its rows ask for none.
+        X = X.with_columns(deviations=np.where(X.is_new, 0.0, X.deviations))
+    y = np.where(X.involves_new, expit(X.logits()), data.y)
+    changes = look(data, y, item_effects).changes
+    due = (changes.index.get_level_values("change") == "sensitivity").astype(float)
+    assert len(changes) > 3
+    assert_allclose(changes["value"], due, atol=5e-3)
+
+
+@pytest.mark.parametrize("item_effects", ["none", "random"])
 def test_laws(item_effects):
     data = small(n_judges=3)
     one = look(data, item_effects=item_effects)

@@ -65,6 +65,13 @@ for title, where in {
         "results.test_ranking::test_zero_and_infinite_errors_never_reject",
     "Verdicts without information":
         "riesz.test_debiaser::test_separated_verdicts_take_no_part",
+    "A bootstrapped score that lies on its bound in every resample":
+        "bootstrap.test_bootstrapped::test_a_score_on_its_bound_has_no_error_of_zero",
+    "Rows without noise in a joint baseline":
+        "baselines.test_likelihoods::"
+        "test_no_error_is_zero_where_rows_show_no_noise",
+    "A joint baseline whose likelihood has no maximum":
+        "baselines.test_likelihoods::test_a_likelihood_without_a_maximum_has_no_errors",
 }.items():  # fmt: skip
     see(title, where)
 

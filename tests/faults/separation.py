@@ -154,6 +154,24 @@ table(
     flags=("--new", NEW, FIRST),
     check=infinite(),
 )
+
+
+def lost_votes():
+    """The votes of the last but one model are all with one that won everything."""
+    best, lone = "model-05", "model-04"
+    frame = wins(FRAME, best, np.ones(len(FRAME), dtype=bool))
+    votes = (frame["judge"] == "human").to_numpy() & meets(lone) & ~meets(best)
+    # One judge knows nothing of the history but that model.
+    other = (frame["judge"] == "judge-2").to_numpy() & ~meets(lone) & ~ARRIVAL
+    return frame[~votes & ~other].reset_index(drop=True)
+
+
+table(
+    "A model all of whose votes are with models that are left out",
+    lost_votes,
+    warns=[(DataWarning, r"rows of models \['model-05'\]")],
+    check=infinite("model-05"),
+)
 table(
     "Two groups of models that no vote joins",
     two_groups,

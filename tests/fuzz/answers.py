@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pandas as pd
-from fuzz.verdict import Fault
+from fuzz.verdict import WrongAnswerError
 from sklearn.base import clone
 
 from skanchor import AnchorPipeline, BTLRegressor
@@ -33,10 +33,10 @@ def check(method, case):
     probability = method.predict_proba(case.X)
     if not (np.isfinite(probability).all() and (probability >= 0).all()
             and np.allclose(probability.sum(axis=1), 1)):  # fmt: skip
-        raise Fault("probabilities", probability[:3])
+        raise WrongAnswerError("probabilities", probability[:3])
     value = method.score(case.X, case.y)
     if not np.isfinite(value):
-        raise Fault("score of rows", value)
+        raise WrongAnswerError("score of rows", value)
     if isinstance(method, AnchorPipeline):
         method.summary()
         str(method.result_.diagnostics)
@@ -51,46 +51,46 @@ def check_board(board, bootstrapped=False):
         rate = board["win_rate"]
         # That of HistoricalPPR is a difference.
         if not ((rate >= -1) & (rate <= 2)).all():
-            raise Fault("win rates", board.to_string())
+            raise WrongAnswerError("win rates", board.to_string())
         return
     score = board["score"]
     if not np.isfinite(score).all() or (score.abs() > 1e4).any():
-        raise Fault("scores", board.to_string())
+        raise WrongAnswerError("scores", board.to_string())
     if "standard_error" not in board:
         return
     error = board["standard_error"]
     if error.isna().any() or (error < 0).any():
-        raise Fault("errors", board.to_string())
-    if (error < 1e-9).any():
-        raise Fault("error of zero", board.to_string())
+        raise WrongAnswerError("errors", board.to_string())
+    if (error < 1e-15).any():
+        raise WrongAnswerError("error of zero", board.to_string())
     low, high = board["low"], board["high"]
     if bootstrapped:  # a handful of resamples
         low, high = np.minimum(low, score), np.maximum(high, score)
     if (low > score).any() or (high < score).any() or low.isna().any():
-        raise Fault("interval", board.to_string())
+        raise WrongAnswerError("interval", board.to_string())
     if "rank_low" in board:
         rank = board["rank"]
         inside = (board["rank_low"] <= rank) & (rank <= board["rank_high"])
         if not (inside & (board["rank_low"] >= 1)).all():
-            raise Fault("rank set", board.to_string())
+            raise WrongAnswerError("rank set", board.to_string())
 
 
 def check_intervals(method):
     sets = method.rank_sets()
     if not ((sets["low"] <= sets["rank"]) & (sets["rank"] <= sets["high"])).all():
-        raise Fault("rank set", sets.to_string())
+        raise WrongAnswerError("rank set", sets.to_string())
     contrasts = method.contrasts()
     numbers = contrasts.select_dtypes("number")
     if numbers.isna().any(axis=None):
-        raise Fault("contrasts", contrasts.to_string())
+        raise WrongAnswerError("contrasts", contrasts.to_string())
     models = len(method.leaderboard())
     if models > 1:
         best = method.best_set()
         if not len(best):
-            raise Fault("best set", best)
+            raise WrongAnswerError("best set", best)
         chance = method.prob_best().dropna()
         if len(chance) and not np.isclose(chance.sum(), 1):
-            raise Fault("probability of being best", chance.to_string())
+            raise WrongAnswerError("probability of being best", chance.to_string())
 
 
 # ------------------------------------------------------------------------------ laws
@@ -178,15 +178,16 @@ def compare(one, other, names):
     a, b = board_of(one), board_of(other)
     b = b.rename(index={new: old for old, new in names.items()})
     if set(a.index) != set(b.index):
-        raise Fault("law: models", list(a.index), list(b.index))
+        raise WrongAnswerError("law: models", list(a.index), list(b.index))
     b = b.loc[a.index]
-    known = np.ones(len(a), dtype=bool)
+    # Without errors nothing says which scores are known; their order is.
+    known = np.full(len(a), "win_rate" in a)
     if "standard_error" in a:
         known = np.isfinite(a["standard_error"]).to_numpy()
         if (known != np.isfinite(b["standard_error"]).to_numpy()).any():
-            raise Fault("law: what is known", a.to_string(), b.to_string())
+            raise WrongAnswerError("law: what is known", a.to_string(), b.to_string())
     for column in ("score", "standard_error", "win_rate"):
         if column in a:
             x, y = (t[column].to_numpy(float)[known] for t in (a, b))
             if not np.allclose(x, y, rtol=CLOSE, atol=CLOSE):
-                raise Fault(f"law: {column}", a.to_string(), b.to_string())
+                raise WrongAnswerError(f"law: {column}", a.to_string(), b.to_string())

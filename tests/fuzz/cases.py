@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from fuzz import answers, files, options, tables
-from fuzz.verdict import Fault, judged
+from fuzz.verdict import WrongAnswerError, judged
 from sklearn.base import clone
 
 from skanchor.cli import main
@@ -93,19 +93,19 @@ def file_case(seed):
                 os.chdir(home)
             lines = err.getvalue().splitlines()
             if code[0] not in (0, 2):
-                raise Fault(f"exit code {code[0]}", lines)
+                raise WrongAnswerError(f"exit code {code[0]}", lines)
             if TRACEBACK in err.getvalue():
-                raise Fault("traceback on the screen", lines)
+                raise WrongAnswerError("traceback on the screen", lines)
             if any(not x.startswith("skanchor: ") for x in lines):
-                raise Fault("stray line", lines)
+                raise WrongAnswerError("stray line", lines)
             if code[0] == 2 and (not lines or not lines[-1][17:].strip()):
-                raise Fault("no message", lines)
+                raise WrongAnswerError("no message", lines)
             if code[0] == 0 and not out.getvalue() and "--output" not in args:
-                raise Fault("no result", lines)
+                raise WrongAnswerError("no result", lines)
             if any((ord(c) < 32 and c != "\n") or c == "\x7f" for c in err.getvalue()):
-                raise Fault("terminal", lines)
+                raise WrongAnswerError("terminal", lines)
             if code[0] == 0 and "--json" in args and "nan" in out.getvalue().lower():
-                raise Fault("nan in json", out.getvalue()[:500])
+                raise WrongAnswerError("nan in json", out.getvalue()[:500])
             code.append(lines)
 
         verdict = judged(run)

@@ -34,8 +34,10 @@ FLAGS = [
     ["--features", ""], ["--features", "x1,x2,none"], ["--drop-features", "x1"],
     ["--json"], ["--json"], ["--demo"], ["--jobs", "0"], ["--nonsense"],
 ]  # fmt: skip
-SUFFIXES = ["csv", "csv", "csv", "csv", "jsonl", "csv", "jsonl", "jsonl", "tsv", "jsonl", "parquet", "feather", "csv.gz", "jsonl.gz",
-            "csv.bz2", "csv.zip", "xlsx", "json", "odd"]  # fmt: skip
+SUFFIXES = [
+    *["csv"] * 5, *["jsonl"] * 4, "tsv", "parquet", "feather", "csv.gz", "jsonl.gz",
+    "csv.bz2", "csv.zip", "xlsx", "json", "odd",
+]  # fmt: skip
 
 
 def draw(rng, folder):

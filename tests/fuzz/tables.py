@@ -13,8 +13,9 @@ from skanchor.simulation import simulate_battles
 
 ODD_NAMES = [
     "", " ", "nan", "None", "human", "=1+1", "@x", "\x1b[31mred", "a,b", 'say "x"',
-    "naïve", "nai\u0308ve", "mo\u200bdel", "модель", "模型", "🦜", "x" * 3000, "1", "01",
-    "1.0", "true", "-", "tie", "model_a", "line\nbreak", "tab\there", "C:\\x", "%s{}",
+    "naïve", "nai\u0308ve", "mo\u200bdel", "модель", "模型", "🦜", "x" * 3000, "1",
+    "01", "1.0", "true", "-", "tie", "model_a", "line\nbreak", "tab\there", "C:\\x",
+    "%s{}",
     "a" "\u202e" "b", "NULL", "\ufeffbom", "0x10", "1e5", "model 1 ", "MODEL 1",
 ]  # fmt: skip
 
@@ -376,7 +377,7 @@ def _draw_weight(case, rng, severe):
         7: lambda: rng.random(n + 1),
         8: lambda: ["x"] * n,
         9: lambda: rng.integers(1, 1000, n).astype(float),
-        10: lambda: np.where(rng.random(n) < 0.02, 1e6, 1.0),
+        10: lambda: np.where(rng.random(n) < 0.02, 1e4, 1.0),
     }.get(kind, lambda: None)()
     if case.weight is not None:
         case.notes = (*case.notes, f"weight {kind}")

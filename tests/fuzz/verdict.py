@@ -20,7 +20,7 @@ CHECKS = str(Path(sklearn.__file__).parent / "utils" / "validation.py")
 OURS = (SkanchorWarning, ConvergenceWarning, DataConversionWarning)
 
 
-class Fault(Exception):
+class WrongAnswerError(Exception):
     """A result that cannot be right."""
 
 
@@ -77,7 +77,7 @@ def judged(call):
             verdict = Verdict("result")
         except Hang as hang:
             return Verdict("FAULT hang", str(hang))
-        except Fault as fault:
+        except WrongAnswerError as fault:
             told = [str(r.message) for r in records]
             return Verdict("FAULT " + fault.args[0], str(fault.args[1:]), told)
         except Exception as error:

@@ -116,7 +116,7 @@ def test_archive_under_a_password(tmp_path):
     content[6] |= 1
     content[content.index(b"PK\1\2") + 8] |= 1
     (path := tmp_path / "b.csv.zip").write_bytes(content)
-    with pytest.raises(BattlesError, match="no file can be read .* password"):
+    with pytest.raises(BattlesError, match=r"no file can be read .* password"):
         read_battles(path)
 
 

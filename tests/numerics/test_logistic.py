@@ -171,3 +171,11 @@ def test_log_loss_terms():
     p = expit(0.2)
     expected = [0, -0.3 * np.log(p) - 0.7 * np.log1p(-p), 0]
     assert_allclose(log_loss_terms(y, eta), expected, atol=1e-15)
+
+
+def test_a_coefficient_without_a_penalty_may_be_too_large_for_a_square():
+    design = np.full((4, 1), 1e-153)
+    y = np.array([1.0, 1.0, 1.0, 0.0])
+    fit = fit_logistic(design, y, np.ones(4), start=np.array([1.4e154]))
+    assert fit.converged
+    assert fit.coef[0] * 1e-153 == pytest.approx(np.log(3.0))

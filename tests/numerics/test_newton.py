@@ -159,6 +159,16 @@ def test_a_saddle_is_left_along_a_semi_definite_curvature():
     assert problem.n_losses > 1
 
 
+def test_no_way_down_ends_the_fit():
+    """A loss that its gradient does not belong to: halved steps never lower it."""
+    problem = Smooth(
+        lambda x: float(x[0]), lambda x: -np.full(1, 1e10), lambda x: np.eye(1)
+    )
+    found = minimise(problem, np.zeros(1), Tolerance(decrement=1e-12))
+    assert not found.converged and found.n_iter == 1
+    assert found.coef == [0.0]
+
+
 def test_a_loss_without_minimum_is_given_up():
     problem = Smooth(
         lambda x: np.exp(-x).sum(), lambda x: -np.exp(-x), lambda x: np.diag(np.exp(-x))

@@ -1,5 +1,7 @@
 """Riesz weights beyond what the whole chain shows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from learners import Wrapped
@@ -16,8 +18,10 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
+from skanchor._numerics.sums import GroupTotals
 from skanchor.bias import LinearBias
-from skanchor.exceptions import SkanchorWarning
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.riesz._influence import InfluenceSums
 from skanchor.simulation import simulate_battles
 
 
@@ -143,3 +147,25 @@ def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
     assert_allclose(by_pair.parts, by_row.parts, rtol=1e-9, atol=1e-14)
     largest = [one.diagnostics.models.select_dtypes("number") for one in found]
     assert_allclose(*largest, rtol=1e-8, atol=1e-12)
+
+
+def test_rows_without_what_earlier_stages_learned_are_refused():
+    data = simulate_battles(600, 60, n_models=4, random_state=0)
+    scored = BTLRegressor().fit(data.X, data.y).transform(data.X)
+    plugged = JudgeCalibrator().fit(scored, data.y).transform(scored)
+    plugged = ArrivalScorer().fit(plugged, data.y).transform(plugged)
+    debiaser = RieszDebiaser().fit(plugged, data.y)
+    for rows in (data.X, scored):
+        with pytest.raises(BattlesError, match="carry scores, sensitivities and"):
+            debiaser.weights(rows)
+
+
+def test_sums_of_groups_outlive_sums_without():
+    """Rows without groups add to the totals, and leave those of groups."""
+    totals = GroupTotals(np.array([1, 4]), np.array([[1.0, 2.0], [3.0, -1.0]]))
+    none = GroupTotals(totals.groups[:0], totals.totals[:0])
+    plain = InfluenceSums(np.ones(2), np.zeros((3, 2, 2)), np.ones(2), None)
+    grouped = replace(plain, by_group=(totals, none))
+    for both in (plain + grouped, grouped + plain):
+        assert both.by_group is grouped.by_group
+        assert_allclose(both.settled().outer[0], totals.totals.T @ totals.totals)

@@ -128,11 +128,14 @@ class JointModel:
                 trial = values + length * step
                 trial_loss = self.loss(trial)
                 if trial_loss <= loss + 1e-14 * (1.0 + abs(loss)):
+                    values, loss = trial, trial_loss
                     break
                 length /= 2.0
-            values, loss = trial, trial_loss
             if length * np.abs(step).max() <= np.sqrt(tol):
                 return values, True
+            if length <= 1e-8:
+                # Nothing lowers the loss along a step that flies off.
+                break
         return values, False
 
     def equations(
