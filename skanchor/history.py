@@ -153,7 +153,7 @@ class KeptFold:
         """Arrival rows with what the history has learned."""
         known = self.X.relabel(X.models, X.judges)
         u = known.deviations
-        return self.calibrator.transform(self.btl.transform(X)).with_columns(
+        return self.calibrator.transform(X).with_columns(
             scores=known.scores,
             sensitivities=known.sensitivities,
             position_effects=known.position_effects,

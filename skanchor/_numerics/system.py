@@ -57,7 +57,9 @@ class RieszProblem:
         layout = self.layout
         total, identity = layout.no_information(), None
         layout.add_information(total, PEOPLE, self.people, 1.0)
-        human = layout.reduce_information(total, self.factor)
+        # People see the scores, and nothing else.
+        human, at = np.zeros((layout.size, layout.size)), layout.at["scores"]
+        human[at, at] = layout.items.T @ self.people @ layout.items
         projections: list[Projection | None] = []
         for m, block in enumerate(blocks):
             projections.append(None if block is None else block.projection)

@@ -15,6 +15,10 @@ from skanchor.comparisons.pairs import FeaturePairs
 __all__ = ["JudgeRows"]
 
 
+_DENSE = 10_000
+"""Rows times models up to which a sparse matrix costs more than it saves."""
+
+
 @dataclass(frozen=True, eq=False)
 class JudgeRows:
     """The usable rows of one judge, in contiguous arrays.
@@ -91,4 +95,11 @@ class JudgeRows:
         -------
         ndarray of shape (n_models, n_columns)
         """
+        if len(self.rows) * self.n_models <= _DENSE:
+            return np.asarray((self._signs * factor[:, None]).T @ values)
         return np.asarray(self._entries(factor).T @ values)
+
+    @cached_property
+    def _signs(self) -> Array:
+        """The incidence matrix as an array, which few rows are worth."""
+        return np.asarray(self.incidence.toarray())

@@ -60,7 +60,7 @@ def fit_deviations(
     X : Comparisons
         Rows with updated parameters and ``deviations``.
     calibrator : JudgeCalibrator
-        A copy with the updated judge parameters.
+        A copy with the updated judge parameters; as it was without historical rows.
     """
     model = ItemLikelihood(sample, calibrator)
     factor = covariance_factor(covariance)
@@ -77,10 +77,9 @@ def fit_deviations(
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
     fitted = model.annotate(parameters, factor, sample.X)
-    return (
-        fitted.with_columns(item_covariance=covariance),
-        model.calibrated(parameters, calibrator),
-    )
+    if old.any():
+        calibrator = model.calibrated(parameters, calibrator)
+    return fitted.with_columns(item_covariance=covariance), calibrator
 
 
 def _fit_arrivals(
