@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr
 
 from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.linalg import SymmetricSolver
@@ -199,7 +199,7 @@ class _FittedRows:
         score = sum(self.judges[m].score[at] for m in judges) + answer @ self.score
         value, z = score / information, abs(score) / np.sqrt(information)
         shift = value * (answer @ self.system.targets)[X.is_new]
-        return float(value), float(2.0 * norm.sf(z)), shift
+        return float(value), float(2.0 * ndtr(-z)), shift
 
 
 def _changes(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
@@ -255,4 +255,4 @@ def _disagreement(fit: _FittedRows, X: Comparisons, i: int) -> list[float]:
     told = slope != 0
     alone = X.scores[i] + apart[told] / slope[told]
     extent = [alone.min(), alone.max()] if told.any() else [np.nan, np.nan]
-    return [chi, df, float(chi2.sf(chi, df)), *extent]
+    return [chi, df, float(chdtrc(df, chi)), *extent]
