@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.graph import strong_components
+from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
@@ -18,6 +19,9 @@ __all__ = ["fit_scores", "laplacian", "pair_sums"]
 
 _LONGEST_STEP = 20.0
 """Most by which a Newton step may change the logit of a pair."""
+
+_WELL_JOINED = 1e4
+"""Condition number up to which sums over all games of a model keep their digits."""
 
 
 def pair_sums(
@@ -163,7 +167,26 @@ class _BTLLoss:
 
     def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
         """Zero-sum step."""
-        weight = -curvature.hessian
+        step = self._plain_step(gradient, curvature.hessian)
+        if step is None:
+            step = self._tree_step(point, curvature.hessian)
+        longest = self._longest(step)
+        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
+
+    def _plain_step(self, gradient: Array, hessian: Array) -> Array | None:
+        """Step from the scores themselves; None where models hang by light edges."""
+        size = len(gradient)
+        # All scores may move together: any curvature will do there.
+        level = np.trace(hessian) / size**2
+        solver = SymmetricSolver.factorise(hessian + level)
+        if solver.condition > _WELL_JOINED:
+            return None
+        step = -solver.solve(gradient)
+        return step - step.mean()
+
+    def _tree_step(self, point: _ScorePoint, hessian: Array) -> Array:
+        """Step from the gaps along the heaviest tree."""
+        weight = -hessian
         np.fill_diagonal(weight, 0.0)
         weight = grounded(weight, self.alpha)
         flow = point.surplus()
@@ -173,10 +196,8 @@ class _BTLLoss:
             flow[-1] = -flow[:, -1]
         tree = SpanningTree.of(weight)
         gaps = solve_gaps(tree.gap_matrix(weight), tree.gap_slopes(flow))
-        step = -tree.potentials(gaps)[: len(gradient)]
-        step -= step.mean()
-        longest = self._longest(step)
-        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
+        step = -tree.potentials(gaps)[: len(hessian)]
+        return step - step.mean()
 
     def diverges(self, point: _ScorePoint, decrement: float) -> bool:
         """Whether the minimum lies at infinity: never."""

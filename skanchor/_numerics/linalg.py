@@ -86,10 +86,14 @@ class SymmetricSolver:
         ``root @ root.T`` is the pseudo-inverse.
     rank : int
         Rank found.
+    condition : float
+        Bound of the condition number at unit diagonal, infinite where the rank is
+        short or in doubt.
     """
 
     root: Array
     rank: int
+    condition: float = np.inf
 
     @classmethod
     def factorise(cls, matrix: Array) -> SymmetricSolver:
@@ -100,7 +104,8 @@ class SymmetricSolver:
         unit = inverse_scale[:, None] * matrix * inverse_scale
         root = _full_rank_root(unit)
         if root is not None:
-            return cls(inverse_scale[:, None] * root, len(root))
+            condition = _condition(root)
+            return cls(inverse_scale[:, None] * root, len(root), condition)
         found = _short_rank_root(unit, scale > 0)
         if found is not None:
             return cls(inverse_scale[:, None] * found[0], found[1])
@@ -126,10 +131,14 @@ def _full_rank_root(unit: Array) -> Array | None:
     if failed:
         return None
     root: Array = dtrtri(lower, lower=1)[0].T
+    return root if 1.0 > 10.0 * _RANK_TOLERANCE * _condition(root) else None
+
+
+def _condition(root: Array) -> float:
+    """Bound of the condition number, from a root of the inverse at unit diagonal."""
     # The largest eigenvalue is at most the trace, the smallest at least one over that
     # of the inverse.
-    certain = 1.0 > 10.0 * _RANK_TOLERANCE * len(unit) * np.sum(root * root)
-    return root if certain else None
+    return len(root) * float(np.vdot(root, root))
 
 
 def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] | None:

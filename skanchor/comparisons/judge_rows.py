@@ -7,16 +7,12 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 from skanchor._typing import Array
 from skanchor.comparisons.pairs import FeaturePairs
 
 __all__ = ["JudgeRows"]
-
-
-_DENSE = 10_000
-"""Rows times models up to which a sparse matrix costs more than it saves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +46,18 @@ class JudgeRows:
         """Model codes of the two sides, row after row."""
         return np.column_stack([self.left, self.right]).astype(np.int32).ravel()
 
-    def _entries(self, values: Array) -> csr_array:
-        """Sparse (n, n_models) matrix: values at the first models, minus at others."""
-        n = len(self.rows)
+    def _signed(
+        self, values: Array
+    ) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
+        """Values at the first models, minus at the second, as sparse arrays take it."""
         entries = np.repeat(values, 2)
         np.negative(entries[1::2], out=entries[1::2])
-        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
-        return csr_array((entries, self._sides, starts), (n, self.n_models))
+        starts = np.arange(0, 2 * len(values) + 1, 2, dtype=np.int32)
+        return entries, self._sides, starts
+
+    def _entries(self, values: Array) -> csr_array:
+        """Sparse (n, n_models) matrix: values at the first models, minus at others."""
+        return csr_array(self._signed(values), (len(self.rows), self.n_models))
 
     @property
     def incidence(self) -> csr_array:
@@ -95,11 +96,5 @@ class JudgeRows:
         -------
         ndarray of shape (n_models, n_columns)
         """
-        if len(self.rows) * self.n_models <= _DENSE:
-            return np.asarray((self._signs * factor[:, None]).T @ values)
-        return np.asarray(self._entries(factor).T @ values)
-
-    @cached_property
-    def _signs(self) -> Array:
-        """The incidence matrix as an array, which few rows are worth."""
-        return np.asarray(self.incidence.toarray())
+        shape = self.n_models, len(self.rows)
+        return np.asarray(csc_array(self._signed(factor), shape) @ values)

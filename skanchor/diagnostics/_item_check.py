@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from scipy.special import expit
-from scipy.stats import chi2
+from scipy.special import chdtrc, expit
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
 from skanchor._numerics.sums import local_gram
@@ -370,4 +369,4 @@ def _trace(left: Array, right: Array) -> float:
 
 
 def _tail(chi: float, df: float) -> float:
-    return float(chi2.sf(chi, df)) if df > 0 else 1.0
+    return float(chdtrc(df, chi)) if df > 0 else 1.0

@@ -143,11 +143,10 @@ class JudgeCalibrator(ComparisonEstimator):
         tasks, displays = {}, {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
-            if historical[cut.rows].any():
-                displays[judge] = display = Display(
-                    cut, X.is_new, historical[cut.rows], sample.weight[cut.rows] > 0
-                )
-                counts = np.where(historical[cut.rows], sample.weight[cut.rows], 0.0)
+            used, weight = historical[cut.rows], sample.weight[cut.rows]
+            if used.any():
+                displays[judge] = display = Display(cut, X.is_new, used, weight > 0)
+                counts = np.where(used, weight, 0.0)
                 columns = [delta[cut.rows]]
                 if self._has_position_effect(judge, display, start):
                     columns.append(cut.order)
@@ -186,9 +185,7 @@ class JudgeCalibrator(ComparisonEstimator):
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
         bounds = np.array([[low, high], [-POSITION_BOUND, POSITION_BOUND]])
         lower, upper = bounds[: len(columns)].T
-        return FitTask(
-            cut.pairs, y, weight, np.column_stack(columns), (lower, upper), near
-        )
+        return FitTask(cut.pairs, y, weight, np.array(columns).T, (lower, upper), near)
 
     def _has_position_effect(
         self, judge: Any, display: Display, start: JudgeCalibrator | None

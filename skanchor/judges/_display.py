@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from skanchor._numerics.graph import count_components
 from skanchor._numerics.linalg import SymmetricSolver
@@ -148,4 +148,4 @@ def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, 
         return 0.0, 1.0
     total = rest @ residual
     z = abs(total) / np.sqrt(variance)
-    return float(total / information), float(2.0 * norm.sf(z))
+    return float(total / information), float(2.0 * ndtr(-z))
