@@ -114,6 +114,7 @@ class KeptFold:
         training: Array,
         held_out: NDArray[np.intp],
         items: ItemCovariance | None,
+        near: Chain | None = None,
     ) -> tuple[Chain, FoldFit]:
         """Score arrivals, and add their sums to those of the history.
 
@@ -129,6 +130,8 @@ class KeptFold:
             Row numbers.
         items : ItemCovariance or None
             Covariance of the item effects; None leaves them out.
+        near : Chain, optional
+            All rows placed, near which the new scores are looked for.
 
         Returns
         -------
@@ -136,8 +139,13 @@ class KeptFold:
         fold : FoldFit
         """
         sample = arrivals.weighted(training)
-        known = History(self.btl, self.calibrator, self._annotate(sample.X))
-        plugged = fit_arrivals(stages, known, sample)
+        X = self._annotate(sample.X)
+        if near is not None and items is not None:
+            # Item effects decide the new scores with them, from wherever that starts.
+            plugged = replace(near, X=_started(X, near.X), calibrator=self.calibrator)
+        else:
+            known = History(self.btl, self.calibrator, X)
+            plugged = fit_arrivals(stages, known, sample, near)
         chain = add_item_effects(stages, plugged, sample, items)
         X = chain.X
         rows = RowEvidence.of(arrivals.with_battles(X), training, held_out)
@@ -153,7 +161,7 @@ class KeptFold:
         """Arrival rows with what the history has learned."""
         known = self.X.relabel(X.models, X.judges)
         u = known.deviations
-        return self.calibrator.transform(self.btl.transform(X)).with_columns(
+        return self.calibrator.transform(X).with_columns(
             scores=known.scores,
             sensitivities=known.sensitivities,
             position_effects=known.position_effects,
@@ -294,7 +302,9 @@ class KeptHistory:
     ) -> FoldFit:
         """Place the arrivals by one fold."""
         training = training_weights(full.sample, train)
-        return fold.place(self.stages, full.sample, training, test, full.items)[1]
+        return fold.place(
+            self.stages, full.sample, training, test, full.items, full.chain
+        )[1]
 
     def _admit(self, arrivals: Sample) -> Sample:
         """Arrivals in the vocabulary of all models, in the order of their labels."""
@@ -302,6 +312,16 @@ class KeptHistory:
         models = np.concatenate([known.models, X.models[X.is_new]])
         models = models[argsort_labels(models, "model_a and model_b")]
         return arrivals.with_battles(X.relabel(models, known.judges))
+
+
+def _started(X: Comparisons, near: Comparisons) -> Comparisons:
+    """Rows with the new scores and deviations of other ones, of the same models."""
+    known = near.scores, near.deviations, X.scores, X.deviations
+    scores, deviations, *own = (np.asarray(values) for values in known)
+    return X.with_columns(
+        scores=np.where(X.is_new, scores, own[0]),
+        deviations=np.where(X.is_new, deviations, own[1]),
+    )
 
 
 def _keep_fold(

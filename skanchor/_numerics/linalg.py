@@ -224,9 +224,7 @@ def mix_judges(matrix: Array, factor: Array, n_items: int) -> Array:
     tail = matrix[head:].reshape(n_judges, -1)
     mixed[head:] = (factor.T @ tail).reshape(-1, size)
     right = mixed[:, head:].reshape(size, n_judges, n_items)
-    mixed[:, head:] = np.einsum("smi,mp->spi", right, factor, optimize=True).reshape(
-        size, -1
-    )
+    mixed[:, head:] = (factor.T @ right).reshape(size, -1)
     return mixed
 
 

@@ -62,7 +62,10 @@ class RieszProblem:
         layout = self.layout
         total, identity = layout.no_information(), None
         layout.add_information(total, PEOPLE, self.people.gram, 1.0)
-        human = layout.reduce_information(total, self.factor)
+        # People see the scores, and nothing else.
+        human, at = np.zeros((layout.size, layout.size)), layout.at["scores"]
+        by_item = self.people.gram[: layout.n_items, : layout.n_items]
+        human[at, at] = layout.items.T @ by_item @ layout.items
         if self.people.identity is not self.people.gram:
             identity = layout.no_information()
             layout.add_information(identity, PEOPLE, self.people.identity, 1.0)

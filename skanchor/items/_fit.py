@@ -73,7 +73,7 @@ def fit_deviations(
     X : Comparisons
         Rows with updated parameters and ``deviations``.
     calibrator : JudgeCalibrator
-        A copy with the updated judge parameters.
+        A copy with the updated judge parameters; as it was without historical rows.
     human_bias : learner or None
         A copy with the updated coefficients.
     """
@@ -105,11 +105,10 @@ def fit_deviations(
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
     fitted = model.annotate(parameters, factor, sample.X)
-    return (
-        fitted.with_columns(item_covariance=covariance),
-        model.calibrated(parameters, calibrator),
-        model.voters(parameters),
-    )
+    if old.any():
+        calibrator = model.calibrated(parameters, calibrator)
+    known = fitted.with_columns(item_covariance=covariance)
+    return known, calibrator, model.voters(parameters)
 
 
 def _fit_arrivals(

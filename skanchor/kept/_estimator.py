@@ -41,7 +41,7 @@ FILE = ArchiveKind("history", 1)
 
 
 class AnchorHistory(BaseEstimator):
-    """History that is fitted once, by which new models are placed in milliseconds.
+    """History that is fitted once, by which new models are placed as they come.
 
     :meth:`fit` runs all that the historical rows decide, for all rows and every fold,
     and keeps the sums by which these enter the inference; :meth:`place` then gives the

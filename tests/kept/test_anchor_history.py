@@ -33,7 +33,8 @@ def table(n_new=2, features=True, seed=0, **options):
         **options,
     )  # fmt: skip
     rng = np.random.default_rng(seed)
-    X, y = data.X.copy(), pd.Series(np.asarray(data.y))
+    X, y = data.X.copy(), pd.Series(np.asarray(data.y, dtype=float))
+    y[::11] = 0.5
     X["shown_first"] = rng.choice(["model_a", "model_b"], len(X))
     new = sorted(set(X.model_a[X.model_a.str.startswith("new")]))
     own = np.flatnonzero(X.model_a == new[0])
@@ -152,6 +153,23 @@ def test_weights_and_groups(features, tmp_path):
     anchor = AnchorPipeline(random_state=0, item_effects="random")
     path = tmp_path / "history"
     assert_same(*both_fits(anchor, X, y, new, weight, groups, path))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_counts_are_equal_rows(tmp_path):
+    X, y, new = table(n_new=1, seed=8)
+    late, times = is_late(X, new), np.arange(len(X)) % 3
+    copies = np.repeat(np.arange(len(X)), times)
+    counted = AnchorPipeline(cv=N_FOLDS, random_state=0, weights="frequency")
+    history, *_ = fitted(X, y, new, counted, sample_weight=times[~late])
+    history.save(tmp_path / "history")
+    history = AnchorHistory.load(tmp_path / "history")
+    one = history.place(X[late], y[late], times[late])
+    rows, outcomes = X.iloc[copies], y.iloc[copies]
+    history, rows, outcomes = fitted(rows, outcomes, new)
+    other = history.place(rows, outcomes)
+    assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-9)
+    assert_allclose(one.covariances, other.covariances, rtol=0, atol=1e-9)
 
 
 def test_models_left_out_are_on_the_board(tmp_path):
