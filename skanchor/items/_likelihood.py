@@ -241,6 +241,10 @@ class ItemLikelihood:
             return eta, slope, None
         return eta, slope, layout.reduce_information(hessian, mixed)
 
+    def loss(self, eta: Array, weight: Array) -> float:
+        """Loss of weighted rows at these logits, without prior."""
+        return float(weight @ log_loss_terms(self.y, eta))
+
     def newton(
         self,
         parameters: Array,
@@ -396,9 +400,8 @@ class _FreePoint:
         """Loss."""
         if self._loss is None:
             problem = self.problem
-            terms = log_loss_terms(problem.model.y, self.eta)
             penalty = 0.5 * problem.prior @ problem.parameters(self.coef) ** 2
-            self._loss = float(problem.weight @ terms + penalty)
+            self._loss = problem.model.loss(self.eta, problem.weight) + float(penalty)
         return self._loss
 
     def hessian(self) -> Array:

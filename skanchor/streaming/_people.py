@@ -1,0 +1,126 @@
+"""What counts of votes say, in the terms of rows: information and residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._typing import Array
+from skanchor.riesz import SEPARATED
+from skanchor.streaming._likelihood import VoteCells
+from skanchor.streaming._sums import JudgeSums
+
+__all__ = ["judge_dispersion", "vote_dispersion", "vote_information", "vote_residuals"]
+
+
+def vote_information(votes: VoteCells, scores: Array) -> Information:
+    """Information of votes on the items.
+
+    Parameters
+    ----------
+    votes : VoteCells
+        In training.
+    scores : ndarray of shape (n_items,)
+        Scores.
+
+    Returns
+    -------
+    Information
+    """
+    p = sigmoid(votes.logits(scores))
+    variance = p * (1.0 - p)
+    curvature = np.where(variance > SEPARATED, votes.weight * variance, 0.0)
+    pairs = pair_sums(votes.left, votes.right, curvature, len(scores))
+    n_rows = int(votes.n[curvature > 0].sum())
+    return Information(laplacian(pairs), float(curvature.sum()), n_rows)
+
+
+def vote_residuals(votes: VoteCells, square: Array, scores: Array) -> ResidualSums:
+    """Sums over the residuals of votes.
+
+    Parameters
+    ----------
+    votes : VoteCells
+        Held out.
+    square : ndarray of shape (n_cells,)
+        Their summed squared weights.
+    scores : ndarray of shape (n_items,)
+        Scores.
+
+    Returns
+    -------
+    ResidualSums
+    """
+    n = len(scores)
+    error = votes.y - sigmoid(votes.logits(scores))
+    residual = votes.weight * error
+    score = np.bincount(votes.left, residual, n) - np.bincount(votes.right, residual, n)
+    pairs = pair_sums(votes.left, votes.right, square * error**2, n)
+    return ResidualSums(score, laplacian(pairs))
+
+
+def vote_dispersion(votes: VoteCells, square: Array, scores: Array) -> float:
+    """Variance of the residuals of votes, in that of independent ones.
+
+    Parameters
+    ----------
+    votes : VoteCells
+        All votes.
+    square : ndarray of shape (n_cells,)
+        Their summed squared weights.
+    scores : ndarray of shape (n_items,)
+        Scores.
+
+    Returns
+    -------
+    float
+    """
+    n = len(scores)
+    p = sigmoid(votes.logits(scores))
+    error, variance = votes.y - p, p * (1.0 - p)
+    residual, curvature = votes.weight * error, votes.weight * variance
+    net = np.bincount(votes.left, residual, n) - np.bincount(votes.right, residual, n)
+    matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
+    noise = np.stack(
+        [
+            pair_sums(votes.left, votes.right, square * values, n)
+            for values in (error * variance, variance**2)
+        ]
+    )
+    squares = float(square @ error**2)
+    return _dispersion(matrix, net, float(curvature.sum()), squares, noise)
+
+
+def judge_dispersion(sums: JudgeSums, n_items: int) -> float:
+    """The same of a judge's verdicts, from sums over all of its rows."""
+    return _dispersion(
+        sums.gram[0, :n_items, :n_items],
+        sums.score[0, :n_items],
+        float(sums.curvature[0]),
+        float(sums.squares),
+        sums.noise,
+    )
+
+
+def _dispersion(
+    matrix: Array, net: Array, total: float, squares: float, noise: Array
+) -> float:
+    """Squares that deviations by model leave, in what they would leave of votes.
+
+    As :func:`skanchor.items.dispersions` has it row by row.
+    """
+    if not total > 0:
+        return 1.0
+    solver = SymmetricSolver.factorise(matrix)
+    taken = solver.solve(net)
+    difference = taken[:, None] - taken
+    left = squares - 2.0 * float(np.sum(difference * noise[0]))
+    left += float(np.sum(difference**2 * noise[1]))
+    inverse = solver.inverse()
+    size = np.diag(inverse)
+    spread = size[:, None] + size - 2.0 * inverse
+    expected = total - float(np.sum(noise[1] * spread))
+    return left / max(expected, 0.5 * total)

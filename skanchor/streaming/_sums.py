@@ -1,0 +1,296 @@
+"""Sums over a judge's rows by its local columns, under many nuisances at once.
+
+A *view* is a training set with its own nuisances: all rows, or all but those of a fold.
+To a judge they are one vector, that multiplies the items, the display order and the
+span; the score difference is a combination of items and needs no column of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.linalg import Columns
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._typing import Array
+from skanchor.comparisons import FeaturePairs, JudgeRows
+from skanchor.riesz import SEPARATED
+
+__all__ = [
+    "JudgeSums",
+    "Rows",
+    "Views",
+    "information",
+    "residual_sums",
+    "with_delta",
+]
+
+_STEP = 2048
+"""Rows whose products of columns stay in the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The training sets.
+
+    Attributes
+    ----------
+    n_splits, n_repeats : int
+        Folds of a repeat, and repeats.
+    whole_only : bool
+        Whether only the set of all rows is looked at.
+    """
+
+    n_splits: int
+    n_repeats: int
+    whole_only: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of views; the first is that of all rows."""
+        return 1 if self.whole_only else 1 + self.n_splits * self.n_repeats
+
+    def inside(self, fold: NDArray[np.intp]) -> Array:
+        """One where a row is in a view's training set, of shape (n_rows, size)."""
+        mask = np.ones((fold.shape[1], self.size))
+        if not self.whole_only:
+            rows = np.arange(fold.shape[1])
+            for repeat, own in enumerate(fold):
+                mask[rows, 1 + repeat * self.n_splits + own] = 0.0
+        return mask
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one judge.
+
+    Attributes
+    ----------
+    left, right : ndarray of shape (n,)
+        Items.
+    columns : ndarray of shape (n, n_columns)
+        Display order and span.
+    y, weight : ndarray of shape (n,)
+        Outcomes and weights.
+    fold : ndarray of shape (n_repeats, n)
+        Folds.
+    squares : ndarray of shape (n, 2 n_span) or None
+        Values of the span's functions on the responses, summed over the two, and their
+        squares, where a ridge needs their variance.
+    """
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    columns: Array
+    y: Array
+    weight: Array
+    fold: NDArray[np.intp]
+    squares: Array | None = None
+
+    def cut(self, chosen: NDArray[np.intp], n_items: int) -> JudgeRows:
+        """Some of the rows, as sums over rows take them."""
+        order = self.columns[chosen, 0]
+        pairs = FeaturePairs(*np.empty((2, len(chosen), 0)))
+        left, right = self.left[chosen], self.right[chosen]
+        return JudgeRows(chosen, left, right, order, pairs, n_items)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgeSums:
+    """Sums over rows of one judge; of views, all but those of the residuals.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_views, n_local)
+        Sum of ``w eps x`` over training rows.
+    gram : ndarray of shape (n_views, n_local, n_local)
+        Sum of ``w V x x'`` over training rows.
+    curvature, weight, n_rows : ndarray of shape (n_views,)
+        Sums of ``w V`` and of ``w``, and the number of training rows.
+    held_score : ndarray of shape (n_folds, n_local)
+        Sum of ``w eps x`` over the rows held out.
+    held_outer : ndarray of shape (n_folds, n_local, n_local)
+        Sum of ``(w eps)^2 x x'`` over the rows held out.
+    noise : ndarray of shape (2, n_items, n_items)
+        Sums of ``w eps w V`` and of ``(w V)^2`` by pair of items, over all rows.
+    squares : float
+        Sum of ``(w eps)^2`` over all rows.
+    spread : ndarray of shape (2, n_views, 2 n_span)
+        Sums of the values of the span's functions and of their squares, weighted by
+        ``w`` and by ``w V``; none without a ridge.
+    """
+
+    score: Array
+    gram: Array
+    curvature: Array
+    weight: Array
+    n_rows: Array
+    held_score: Array
+    held_outer: Array
+    noise: Array
+    squares: Array
+    spread: Array
+
+    def __add__(self, other: JudgeSums) -> JudgeSums:
+        return JudgeSums(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
+        )
+
+    @classmethod
+    def of(cls, rows: Rows, theta: Array, views: Views) -> Self:
+        """Sum rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of one judge.
+        theta : ndarray of shape (n_views, n_local)
+            What multiplies items, display order and span in each view.
+        views : Views
+            The training sets.
+
+        Returns
+        -------
+        JudgeSums
+        """
+        n_items = theta.shape[1] - rows.columns.shape[1]
+        by_item, own = theta[:, :n_items].T, theta[:, n_items:].T
+        logits = by_item.take(rows.left, axis=0)
+        logits -= by_item.take(rows.right, axis=0)
+        logits += rows.columns @ own
+        p = sigmoid(logits)
+        inside = views.inside(rows.fold)
+        inside *= rows.weight[:, None]
+        residual = rows.weight[:, None] * (rows.y[:, None] - p)
+        variance = p * (1.0 - p)
+        variance[variance <= SEPARATED] = 0.0
+        curvature = inside * variance
+        held = _held_out(rows, residual, views, n_items)
+        noise, squares = _noise(rows, residual[:, 0], curvature[:, 0], n_items)
+        # Where a row is in training its weight is not zero.
+        residual *= inside > 0.0
+        return cls(
+            _scores(rows, residual, n_items),
+            _grams(rows, curvature, n_items),
+            curvature.sum(axis=0),
+            inside.sum(axis=0),
+            np.count_nonzero(curvature, axis=0).astype(np.float64),
+            *held,
+            noise,
+            squares,
+            _spread(rows, inside, curvature),
+        )
+
+
+def _scores(rows: Rows, residual: Array, n_items: int) -> Array:
+    """Sums of residuals by item and column, of shape (n_views, n_local)."""
+    cut = rows.cut(np.arange(len(rows.y)), n_items)
+    by_item = cut.item_sums(residual, np.ones(len(rows.y)))
+    return np.hstack([by_item.T, residual.T @ rows.columns])
+
+
+def _grams(rows: Rows, curvature: Array, n_items: int) -> Array:
+    """Gram matrices of the local columns, of shape (n_views, n_local, n_local)."""
+    n_views, width = curvature.shape[1], rows.columns.shape[1]
+    size = n_items + width
+    gram = np.zeros((n_views, size, size))
+    for view in range(n_views):
+        pairs = pair_sums(rows.left, rows.right, curvature[:, view], n_items)
+        gram[view, :n_items, :n_items] = laplacian(pairs)
+    cross = np.zeros((n_items, n_views * width))
+    inner = np.zeros((n_views * width, width))
+    for start in range(0, len(rows.y), _STEP):
+        part = np.arange(start, min(start + _STEP, len(rows.y)))
+        columns = rows.columns[part]
+        products = curvature[part, :, None] * columns[:, None, :]
+        flat = products.reshape(len(part), n_views * width)
+        cross += rows.cut(part, n_items).item_sums(flat, np.ones(len(part)))
+        inner += flat.T @ columns
+    across = cross.reshape(n_items, n_views, width).transpose(1, 0, 2)
+    gram[:, :n_items, n_items:] = across
+    gram[:, n_items:, :n_items] = across.transpose(0, 2, 1)
+    gram[:, n_items:, n_items:] = inner.reshape(n_views, width, width)
+    return gram
+
+
+def _held_out(
+    rows: Rows, residual: Array, views: Views, n_items: int
+) -> tuple[Array, Array]:
+    """Sums over the residuals of each fold's rows, at that fold's nuisances."""
+    n_folds, size = views.size - 1, n_items + rows.columns.shape[1]
+    score, outer = np.zeros((n_folds, size)), np.zeros((n_folds, size, size))
+    for k in range(n_folds):
+        repeat, number = divmod(k, views.n_splits)
+        chosen = np.flatnonzero(rows.fold[repeat] == number)
+        if len(chosen):
+            extra = Columns(rows.columns[chosen])
+            own = residual[chosen, 1 + k]
+            found = ResidualSums.of(rows.cut(chosen, n_items), extra, own)
+            assert found.outer is not None
+            score[k], outer[k] = found.score, found.outer
+    return score, outer
+
+
+def _noise(
+    rows: Rows, residual: Array, curvature: Array, n_items: int
+) -> tuple[Array, Array]:
+    """Sums from which the dispersion of residuals is known, over all rows."""
+    noise = np.stack(
+        [
+            pair_sums(rows.left, rows.right, values, n_items)
+            for values in (residual * curvature, curvature**2)
+        ]
+    )
+    return noise, np.asarray(residual @ residual)
+
+
+def _spread(rows: Rows, weight: Array, curvature: Array) -> Array:
+    if rows.squares is None:
+        return np.zeros((2, weight.shape[1], 0))
+    return np.stack([weight.T @ rows.squares, curvature.T @ rows.squares])
+
+
+def with_delta(n_items: int, width: int, scores: Array) -> Array:
+    """Local columns with the score difference, from those without.
+
+    Parameters
+    ----------
+    n_items : int
+        Items.
+    width : int
+        Columns beside the items: display order and span.
+    scores : ndarray of shape (n_items,)
+        Scores.
+
+    Returns
+    -------
+    ndarray of shape (n_items + width, n_items + 1 + width)
+    """
+    change = np.zeros((n_items + width, n_items + 1 + width))
+    change[:n_items, :n_items] = np.eye(n_items)
+    change[:n_items, n_items] = scores
+    change[n_items:, n_items + 1 :] = np.eye(width)
+    return change
+
+
+def information(
+    sums: JudgeSums, view: int, omega: float, change: Array
+) -> Information:
+    """Information of a view's training rows."""
+    gram = change.T @ sums.gram[view] @ change * omega
+    curvature = float(sums.curvature[view]) * omega
+    return Information(gram, curvature, int(sums.n_rows[view]))
+
+
+def residual_sums(sums: JudgeSums, view: int, change: Array) -> ResidualSums:
+    """Residuals of the rows that a view holds out; of none, zero."""
+    if view == 0:
+        size = change.shape[1]
+        return ResidualSums(np.zeros(size), np.zeros((size, size)))
+    score, outer = sums.held_score[view - 1], sums.held_outer[view - 1]
+    return ResidualSums(score @ change, change.T @ outer @ change)
