@@ -29,7 +29,7 @@ from skanchor.streaming._people import (
     vote_residuals,
 )
 from skanchor.streaming._runs import Runs
-from skanchor.streaming._solve import local_coefficients, solve, with_scores
+from skanchor.streaming._solve import local_coefficients, solve
 from skanchor.streaming._sums import (
     JudgeSums,
     information,
@@ -129,15 +129,12 @@ class Builder:
     def _fit_whole(
         self, whole: History, items: ItemCovariance | None, most: int | None = None
     ) -> tuple[History, list[JudgeSums]]:
-        """Fit all rows without item effects; the sums are those before the last step.
-        """
+        """Fit all rows without item effects; the sums are those before the last step."""
         most = self.max_passes if most is None else most
         for _ in range(most):
             sums = self._pass("all rows", [whole], whole_only=True)
             nearby = self._nearby(sums, 0, whole)
-            known, step = solve(
-                self.stages, self.ground.sample, whole, nearby, items
-            )
+            known, step = solve(self.stages, self.ground.sample, whole, nearby, items)
             if step <= NEAR:
                 # The sums are those of where it stands.
                 return whole, sums

@@ -22,7 +22,7 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.streaming._sums import with_delta
 
-__all__ = ["Expansion", "ExpandedLikelihood", "Nearby", "VoteCells"]
+__all__ = ["ExpandedLikelihood", "Expansion", "Nearby", "VoteCells"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import pyarrow.dataset as ds
 from skanchor.comparisons import as_frame
 from skanchor.exceptions import BattlesError
 
-__all__ = ["Data", "Part", "open_data"]
+__all__ = ["Data", "Part", "check_length", "open_data"]
 
 
 class Part(Protocol):
@@ -124,11 +124,7 @@ class DatasetData:
         """All parts, in order."""
         start = 0
         for fragment in self.dataset.get_fragments():
-            groups = [fragment]
-            if hasattr(fragment, "split_by_row_group"):
-                groups = fragment.split_by_row_group()
-            for group in groups:
-                length = group.count_rows()
+            for group, length in _row_groups(fragment):
                 yield FragmentPart(group, start, length)
                 start += length
 
@@ -179,6 +175,26 @@ class TablesData:
             part = TablePart(as_table(table), start)
             start += len(part.table)
             yield part
+
+
+def _row_groups(fragment: Any) -> list[tuple[Any, int]]:
+    """A file's row groups with their lengths, or the file where it has none."""
+    if not hasattr(fragment, "split_by_row_group"):
+        return [(fragment, int(fragment.count_rows()))]
+    # The count of a row group's fragment is that of its whole file.
+    return [
+        (group, sum(one.num_rows for one in group.row_groups))
+        for group in fragment.split_by_row_group()
+    ]
+
+
+def check_length(part: Part, n_rows: int) -> None:
+    """Refuse a part of which other rows are read than it has."""
+    if n_rows != part.length:
+        raise BattlesError(
+            f"The stream has changed: there were {part.length} rows from number "
+            f"{part.start} on, and now there are {n_rows}."
+        )
 
 
 def as_table(table: Any) -> pa.Table:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skanchor._typing import Array
 from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import BattlesError
-from skanchor.streaming._parts import Part
+from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 from skanchor.streaming._sums import JudgeSums, Rows, Views
 
@@ -97,6 +97,7 @@ def sum_parts(
                 for own, at in zip(_by_judge(rows, settings), theta, strict=True)
             ]
             total = found if total is None else add_sums(total, found)
+        check_length(part, n_rows)
     assert total is not None
     return total
 
@@ -112,14 +113,12 @@ def _by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
     found = []
     for m, learner in enumerate(settings.learners):
         cut = X.by_judge(m)
-        kept = rows.weight[cut.rows] > 0
-        at = np.flatnonzero(kept)
-        pairs = cut.pairs[at]
-        order = cut.order[at] * settings.displayed[m]
+        pairs = cut.pairs
+        order = cut.order * settings.displayed[m]
         blocks = [order[:, None]]
         squares = None
         if learner is not None:
-            if len(at) and not np.isfinite(pairs.contrast).all():
+            if len(cut) and not np.isfinite(pairs.contrast).all():
                 raise BattlesError(
                     f"A feature of judge {settings.judges[m]!r} contains NaN. Fill "
                     "the values or drop the rows."
@@ -127,15 +126,14 @@ def _by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
             blocks.append(_span(learner, pairs))
             if settings.ridged:
                 squares = _squares(learner, pairs)
-        where = cut.rows[at]
         found.append(
             Rows(
-                cut.left[at],
-                cut.right[at],
-                np.hstack(blocks),
-                rows.y[where],
-                rows.weight[where],
-                rows.fold[:, where],
+                cut.left,
+                cut.right,
+                np.column_stack(blocks),
+                rows.y[cut.rows],
+                rows.weight[cut.rows],
+                rows.fold[:, cut.rows],
                 squares,
             )
         )

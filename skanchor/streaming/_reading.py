@@ -243,7 +243,7 @@ class Reading:
             X = X.drop_columns([self.weight])
         encoded = Comparisons.from_battles(X)
         outcomes = Outcomes.encode(y, named=True, models=encoded.models).values
-        if weight.any():
+        if self.weight is not None and weight.any():
             weight = np.asarray(check_weight(weight, encoded))
         number, copy, at = np.arange(start, start + len(table)), None, None
         if self.weights == "frequency" and (weight != 1.0).any():
@@ -266,8 +266,7 @@ def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
     pairs = {
         name
         for name in names
-        if name[-2:] in ("_a", "_b")
-        and {f"{name[:-2]}_a", f"{name[:-2]}_b"} <= names
+        if name[-2:] in ("_a", "_b") and {f"{name[:-2]}_a", f"{name[:-2]}_b"} <= names
     }
     return sorted(pairs)
 

@@ -89,8 +89,10 @@ class Runs:
                 layout += [(p.start, p.length) for job in wave for p in job]
                 fresh = wave[done:]
                 done -= len(wave) - len(fresh)
-                progress.skip(sum(p.length for job in wave for p in job) -
-                              sum(p.length for job in fresh for p in job))
+                progress.skip(
+                    sum(p.length for job in wave for p in job)
+                    - sum(p.length for job in fresh for p in job)
+                )
                 jobs = [(job, *arguments) for job in fresh]
                 for job, found in zip(
                     fresh, stream_plan(task, jobs, n_jobs=self.n_jobs), strict=True
@@ -102,7 +104,9 @@ class Runs:
             raise BattlesError("The stream has no rows.")
         self._check(layout)
         self.journal.finish(number, total)
-        self.passes.append((what, sum(length for _, length in layout), progress.seconds))
+        self.passes.append(
+            (what, sum(length for _, length in layout), progress.seconds)
+        )
         return total
 
     def _check(self, layout: list[tuple[int, int]]) -> None:

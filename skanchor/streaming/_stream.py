@@ -25,7 +25,8 @@ from skanchor.streaming._runs import Runs
 from skanchor.streaming._survey import Survey, survey_parts
 from skanchor.warning_log import WarningLog
 
-__all__ = ["StreamedHistory", "StreamOptions", "stream_history"]
+__all__ = ["StreamOptions", "StreamedHistory", "stream_history"]
+
 
 @dataclass(frozen=True)
 class StreamOptions:
@@ -201,15 +202,15 @@ def stream_history(
 def _items(item_effects: Any, ground: Ground) -> ItemCovariance | bool:
     if isinstance(item_effects, (bool, np.bool_)):
         return bool(item_effects)
-    covariance = np.asarray(item_effects, dtype=np.float64)
     size = len(ground.judges)
-    if covariance.shape != (size, size):
+    given = not isinstance(item_effects, str) and item_effects is not None
+    if not given or np.shape(item_effects) != (size, size):
         raise ValueError(
             "item_effects of a stream is True, False or a covariance of the judges "
             f"{ground.judges.tolist()[:5]}, of shape {(size, size)}; got "
             f"{item_effects!r:.40}."
         )
-    return ItemCovariance(covariance)
+    return ItemCovariance(np.asarray(item_effects, dtype=np.float64))
 
 
 def _check_served(stages: Stages) -> None:

@@ -12,13 +12,12 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import Information, ResidualSums
 from skanchor._typing import Array
-from skanchor.comparisons import FeaturePairs, JudgeRows
 from skanchor.riesz import SEPARATED
 
 __all__ = [
@@ -29,9 +28,6 @@ __all__ = [
     "residual_sums",
     "with_delta",
 ]
-
-_STEP = 2048
-"""Rows whose products of columns stay in the cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +88,18 @@ class Rows:
     fold: NDArray[np.intp]
     squares: Array | None = None
 
-    def cut(self, chosen: NDArray[np.intp], n_items: int) -> JudgeRows:
-        """Some of the rows, as sums over rows take them."""
-        order = self.columns[chosen, 0]
-        pairs = FeaturePairs(*np.empty((2, len(chosen), 0)))
-        left, right = self.left[chosen], self.right[chosen]
-        return JudgeRows(chosen, left, right, order, pairs, n_items)
+    def incidence(self, size: int, shift: NDArray[np.intp] | int = 0) -> csr_array:
+        """Matrix with 1 at the first item and -1 at the second, of ``size`` columns.
+
+        Items lie ``shift`` columns further right.
+        """
+        n = len(self.y)
+        sides = np.empty((n, 2), dtype=np.int32)
+        sides[:, 0] = self.left + shift
+        sides[:, 1] = self.right + shift
+        signs = np.tile([1.0, -1.0], n)
+        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
+        return csr_array((signs, sides.ravel(), starts), (n, size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,9 +176,10 @@ class JudgeSums:
         noise, squares = _noise(rows, residual[:, 0], curvature[:, 0], n_items)
         # Where a row is in training its weight is not zero.
         residual *= inside > 0.0
+        incidence = rows.incidence(n_items)
         return cls(
-            _scores(rows, residual, n_items),
-            _grams(rows, curvature, n_items),
+            _scores(rows, incidence, residual),
+            _grams(rows, incidence, curvature),
             curvature.sum(axis=0),
             inside.sum(axis=0),
             np.count_nonzero(curvature, axis=0).astype(np.float64),
@@ -187,34 +190,27 @@ class JudgeSums:
         )
 
 
-def _scores(rows: Rows, residual: Array, n_items: int) -> Array:
+def _scores(rows: Rows, incidence: csr_array, residual: Array) -> Array:
     """Sums of residuals by item and column, of shape (n_views, n_local)."""
-    cut = rows.cut(np.arange(len(rows.y)), n_items)
-    by_item = cut.item_sums(residual, np.ones(len(rows.y)))
+    by_item = incidence.T @ residual
     return np.hstack([by_item.T, residual.T @ rows.columns])
 
 
-def _grams(rows: Rows, curvature: Array, n_items: int) -> Array:
+def _grams(rows: Rows, incidence: csr_array, curvature: Array) -> Array:
     """Gram matrices of the local columns, of shape (n_views, n_local, n_local)."""
-    n_views, width = curvature.shape[1], rows.columns.shape[1]
-    size = n_items + width
+    n_views, n_items = curvature.shape[1], incidence.shape[1]
+    size = n_items + rows.columns.shape[1]
     gram = np.zeros((n_views, size, size))
     for view in range(n_views):
         pairs = pair_sums(rows.left, rows.right, curvature[:, view], n_items)
         gram[view, :n_items, :n_items] = laplacian(pairs)
-    cross = np.zeros((n_items, n_views * width))
-    inner = np.zeros((n_views * width, width))
-    for start in range(0, len(rows.y), _STEP):
-        part = np.arange(start, min(start + _STEP, len(rows.y)))
-        columns = rows.columns[part]
-        products = curvature[part, :, None] * columns[:, None, :]
-        flat = products.reshape(len(part), n_views * width)
-        cross += rows.cut(part, n_items).item_sums(flat, np.ones(len(part)))
-        inner += flat.T @ columns
-    across = cross.reshape(n_items, n_views, width).transpose(1, 0, 2)
-    gram[:, :n_items, n_items:] = across
-    gram[:, n_items:, :n_items] = across.transpose(0, 2, 1)
-    gram[:, n_items:, n_items:] = inner.reshape(n_views, width, width)
+    for place, column in enumerate(rows.columns.T, start=n_items):
+        # One column in all views: these products stay in the cache.
+        products = curvature * column[:, None]
+        gram[:, :n_items, place] = (incidence.T @ products).T
+        gram[:, place, :n_items] = gram[:, :n_items, place]
+        rest = products.T @ rows.columns[:, place - n_items :]
+        gram[:, place, place:] = gram[:, place:, place] = rest
     return gram
 
 
@@ -222,17 +218,43 @@ def _held_out(
     rows: Rows, residual: Array, views: Views, n_items: int
 ) -> tuple[Array, Array]:
     """Sums over the residuals of each fold's rows, at that fold's nuisances."""
-    n_folds, size = views.size - 1, n_items + rows.columns.shape[1]
-    score, outer = np.zeros((n_folds, size)), np.zeros((n_folds, size, size))
+    size = n_items + rows.columns.shape[1]
+    score = np.zeros((views.size - 1, size))
+    outer = np.zeros((views.size - 1, size, size))
+    if views.whole_only:
+        return score, outer
+    for repeat, fold in enumerate(rows.fold):
+        at = slice(repeat * views.n_splits, (repeat + 1) * views.n_splits)
+        own = residual[np.arange(len(fold)), 1 + at.start + fold]
+        score[at], outer[at] = _by_fold(rows, fold, own, views.n_splits, n_items)
+    return score, outer
+
+
+def _by_fold(
+    rows: Rows, fold: NDArray[np.intp], residual: Array, n_folds: int, n_items: int
+) -> tuple[Array, Array]:
+    """Score and outer product of the residuals of each fold."""
+    width = rows.columns.shape[1]
+    score = np.empty((n_folds, n_items + width))
+    outer = np.empty((n_folds, n_items + width, n_items + width))
+    square = residual**2
+    weighted = rows.columns * square[:, None]
+    # An item in one fold is a row of its own.
+    incidence = rows.incidence(n_folds * n_items, fold * n_items)
+    by_item = incidence.T @ np.column_stack([residual, weighted])
+    by_item = by_item.reshape(n_folds, n_items, 1 + width)
+    pair = (fold * n_items + rows.left) * n_items + rows.right
+    pairs = np.bincount(pair, square, n_folds * n_items**2)
+    pairs = pairs.reshape(n_folds, n_items, n_items)
+    score[:, :n_items], across = by_item[:, :, 0], by_item[:, :, 1:]
+    outer[:, :n_items, n_items:] = across
+    outer[:, n_items:, :n_items] = across.transpose(0, 2, 1)
     for k in range(n_folds):
-        repeat, number = divmod(k, views.n_splits)
-        chosen = np.flatnonzero(rows.fold[repeat] == number)
-        if len(chosen):
-            extra = Columns(rows.columns[chosen])
-            own = residual[chosen, 1 + k]
-            found = ResidualSums.of(rows.cut(chosen, n_items), extra, own)
-            assert found.outer is not None
-            score[k], outer[k] = found.score, found.outer
+        chosen = np.flatnonzero(fold == k)
+        columns = rows.columns[chosen]
+        score[k, n_items:] = residual[chosen] @ columns
+        outer[k, :n_items, :n_items] = laplacian(pairs[k])
+        outer[k, n_items:, n_items:] = weighted[chosen].T @ columns
     return score, outer
 
 
@@ -278,9 +300,7 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     return change
 
 
-def information(
-    sums: JudgeSums, view: int, omega: float, change: Array
-) -> Information:
+def information(sums: JudgeSums, view: int, omega: float, change: Array) -> Information:
     """Information of a view's training rows."""
     gram = change.T @ sums.gram[view] @ change * omega
     curvature = float(sums.curvature[view]) * omega

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError
-from skanchor.streaming._parts import Part
+from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 
 __all__ = ["Survey", "survey_parts"]
@@ -57,7 +57,9 @@ class Survey:
             )
         sample = dict(self.sample)
         for judge, mine in other.sample.items():
-            sample[judge] = _least(sample[judge], mine, size) if judge in sample else mine
+            sample[judge] = (
+                _least(sample[judge], mine, size) if judge in sample else mine
+            )
         return Survey(
             self.n_rows + other.n_rows,
             _summed([self.votes, other.votes], VOTE),
@@ -104,6 +106,7 @@ def survey_parts(
             n_rows += len(table)
             found = _of_rows(rows, table, sample_size)
             total = found if total is None else total.add(found, sample_size)
+        check_length(part, n_rows)
     if total is None:
         raise BattlesError("The stream has no rows.")
     return total
