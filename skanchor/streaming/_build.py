@@ -129,7 +129,7 @@ class Builder:
     def _fit_whole(
         self, whole: History, items: ItemCovariance | None, most: int | None = None
     ) -> tuple[History, list[JudgeSums]]:
-        """Fit all rows without item effects; the sums are those before the last step."""
+        """Fit all rows without item effects; sums are of before the last step."""
         most = self.max_passes if most is None else most
         for _ in range(most):
             sums = self._pass("all rows", [whole], whole_only=True)
@@ -151,15 +151,15 @@ class Builder:
         """Fit item effects beside all else, and their covariance where it is asked."""
         for _ in range(self.max_passes):
             nearby = self._nearby(sums, 0, whole)
-            covariance = items
-            if isinstance(items, bool):
+            if isinstance(items, ItemCovariance):
+                covariance = items
+            else:
                 model = ExpandedLikelihood(
                     self.ground.sample.with_battles(whole.X),
                     whole.calibrator,
                     nearby.over(noise),
                 )
                 covariance = fit_item_covariance(model)
-            assert isinstance(covariance, ItemCovariance)
             whole, step = solve(
                 self.stages, self.ground.sample, whole, nearby, covariance
             )

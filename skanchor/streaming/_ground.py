@@ -77,7 +77,7 @@ class Ground:
             for judge, part in zip(judges.tolist(), parts, strict=True)
         ]
         first = votes[votes["repeat"] == 0]
-        cells = first.groupby(["left", "right", "y"], as_index=False)["weight"].sum()
+        cells = first.groupby(["left", "right", "y"])["weight"].sum().reset_index()
         sample = _joined(cells, scaled, models, judges, survey.features)
         return cls(models, judges, survey.features, votes, sample)
 
@@ -152,7 +152,7 @@ def _admitted(survey: Survey, stages: Stages) -> Comparisons:
     if votes is None or not len(survey.verdicts):
         kind = "human" if votes is None else "judge"
         raise BattlesError(f"The stream has no {kind} rows between two models.")
-    people = votes.groupby(keys, as_index=False)["weight"].sum()
+    people = votes.groupby(keys)[["n", "weight"]].sum().reset_index()
     cells = pd.concat(
         [people.assign(judge="human", order=1.0), survey.verdicts], ignore_index=True
     )

@@ -57,7 +57,7 @@ def vote_residuals(votes: VoteCells, square: Array, scores: Array) -> ResidualSu
     n = len(scores)
     error = votes.y - sigmoid(votes.logits(scores))
     residual = votes.weight * error
-    score = np.bincount(votes.left, residual, n) - np.bincount(votes.right, residual, n)
+    score = _net(votes, residual, n)
     pairs = pair_sums(votes.left, votes.right, square * error**2, n)
     return ResidualSums(score, laplacian(pairs))
 
@@ -82,7 +82,7 @@ def vote_dispersion(votes: VoteCells, square: Array, scores: Array) -> float:
     p = sigmoid(votes.logits(scores))
     error, variance = votes.y - p, p * (1.0 - p)
     residual, curvature = votes.weight * error, votes.weight * variance
-    net = np.bincount(votes.left, residual, n) - np.bincount(votes.right, residual, n)
+    net = _net(votes, residual, n)
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
     noise = np.stack(
         [
@@ -103,6 +103,14 @@ def judge_dispersion(sums: JudgeSums, n_items: int) -> float:
         float(sums.squares),
         sums.noise,
     )
+
+
+def _net(votes: VoteCells, values: Array, n_items: int) -> Array:
+    """Sums of values over each item's cells, minus where it is second."""
+    first, second = (
+        np.bincount(side, values, n_items) for side in (votes.left, votes.right)
+    )
+    return np.asarray(first - second, dtype=np.float64)
 
 
 def _dispersion(

@@ -16,7 +16,7 @@ from skanchor.streaming._progress import Progress
 __all__ = ["Runs"]
 
 WAVE = 8
-"""Jobs of each worker that are under way or waiting, and whose results are in memory."""
+"""Jobs of each worker that are under way, or whose results wait in memory."""
 
 Result = TypeVar("Result")
 
@@ -51,7 +51,7 @@ class Runs:
         self.n_jobs, self.verbose = n_jobs, verbose
         self.journal = journal
         self.number = 0
-        self.layout: list[tuple[int, int]] | None = None
+        self.layout = journal.layout
         self.passes: list[tuple[str, int, float]] = []
 
     def run(
@@ -80,34 +80,46 @@ class Runs:
         """
         number, self.number = self.number, self.number + 1
         kept = self.journal.pass_of(number)
-        total: Any = kept.result
         if kept.is_complete:
-            return total
-        done, layout = kept.n_jobs, []
+            return kept.result  # type: ignore[no-any-return]
         with Progress(what, self._n_rows, self.verbose) as progress:
-            for wave in self._waves():
-                layout += [(p.start, p.length) for job in wave for p in job]
-                fresh = wave[done:]
-                done -= len(wave) - len(fresh)
-                progress.skip(
-                    sum(p.length for job in wave for p in job)
-                    - sum(p.length for job in fresh for p in job)
-                )
-                jobs = [(job, *arguments) for job in fresh]
-                for job, found in zip(
-                    fresh, stream_plan(task, jobs, n_jobs=self.n_jobs), strict=True
-                ):
-                    total = found if total is None else add(total, found)
-                    self.journal.note(number, total)
-                    progress.advance(sum(part.length for part in job))
-        if total is None:
+            try:
+                layout = self._go(number, task, arguments, add, progress)
+            except BaseException:
+                # What is done is done, whatever stops the rest.
+                self.journal.save()
+                raise
+        if kept.result is None:
             raise BattlesError("The stream has no rows.")
         self._check(layout)
-        self.journal.finish(number, total)
-        self.passes.append(
-            (what, sum(length for _, length in layout), progress.seconds)
-        )
-        return total
+        self.journal.finish(number, layout)
+        n_rows = sum(length for _, length in layout)
+        self.passes.append((what, n_rows, progress.seconds))
+        return kept.result  # type: ignore[no-any-return]
+
+    def _go(
+        self,
+        number: int,
+        task: Callable[..., Result],
+        arguments: tuple[Any, ...],
+        add: Callable[[Result, Result], Result],
+        progress: Progress,
+    ) -> list[tuple[int, int]]:
+        """Run the jobs that are left of a pass; say where its parts lie."""
+        kept, layout = self.journal.pass_of(number), []
+        done = kept.n_jobs
+        for wave in self._waves():
+            layout += [(part.start, part.length) for job in wave for part in job]
+            known, fresh = wave[:done], wave[done:]
+            done -= len(known)
+            progress.skip(sum(map(_length, known)))
+            jobs = [(job, *arguments) for job in fresh]
+            results = stream_plan(task, jobs, n_jobs=self.n_jobs)
+            for job, found in zip(fresh, results, strict=True):
+                total = found if kept.result is None else add(kept.result, found)
+                self.journal.note(number, total)
+                progress.advance(_length(job))
+        return layout
 
     def _check(self, layout: list[tuple[int, int]]) -> None:
         """Refuse a stream that is another one from pass to pass."""
@@ -144,8 +156,13 @@ class Runs:
         job: list[Part] = []
         for part in self.data.parts():
             job.append(part)
-            if sum(one.length for one in job) >= self.job_rows:
+            if _length(job) >= self.job_rows:
                 yield job
                 job = []
         if job:
             yield job
+
+
+def _length(job: list[Part]) -> int:
+    """Rows of a job."""
+    return sum(part.length for part in job)

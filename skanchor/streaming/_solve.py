@@ -129,9 +129,9 @@ def with_scores(known: History, X: Comparisons) -> History:
     """The same history, its human scores those of these rows."""
     assert X.scores is not None
     btl = copy(known.btl)
-    scores = align(X.scores, X.models, btl.models_)
+    scores: Array = align(X.scores, X.models, btl.models_)
     btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
-    btl.unbounded_ = np.abs(scores) >= btl.score_bound
+    btl.unbounded_ = np.abs(scores) >= float(btl.score_bound)
     return replace(known, btl=btl, X=X)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
+from sklearn.base import clone
 
 from skanchor.chain import Stages
 from skanchor.comparisons import HUMAN
@@ -158,12 +160,13 @@ def stream_history(
     """
     options = StreamOptions() if options is None else options
     _check_served(stages)
-    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    folds, reading = Folds(cv, n_repeats, seed), options.reading
     opened = open_data(data)
     schema = opened.schema()
+    key = _key(checkpoint, stages, options, (cv, n_repeats, item_effects, schema))
+    journal = Journal.open(checkpoint, random_state, key)
+    folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
     columns = None if schema is None else reading.needed(schema)
-    runs = Runs(opened, options.job_rows, n_jobs, verbose, Journal())
+    runs = Runs(opened, options.job_rows, n_jobs, verbose, journal)
     with WarningLog() as log:
         survey: Survey = runs.run(
             "survey",
@@ -197,6 +200,18 @@ def stream_history(
         kept, folds, survey.n_rows, ground.models, ground.judges, ground.features,
         runs.passes,
     )  # fmt: skip
+
+
+def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> str:
+    """Fingerprint of what the result depends on, but for the rows and the seed."""
+    if checkpoint is None:
+        return ""
+    versions = [version(name) for name in ("skanchor", "numpy", "pyarrow")]
+    parts = [clone(one) for one in (stages.btl, stages.calibrator, stages.debiaser)]
+    *numbers, schema = more
+    known = (parts, stages.historical_fit, options, numbers, str(schema), versions)
+    found: str = joblib.hash(known)
+    return found
 
 
 def _items(item_effects: Any, ground: Ground) -> ItemCovariance | bool:

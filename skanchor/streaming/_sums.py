@@ -241,11 +241,11 @@ def _by_fold(
     weighted = rows.columns * square[:, None]
     # An item in one fold is a row of its own.
     incidence = rows.incidence(n_folds * n_items, fold * n_items)
-    by_item = incidence.T @ np.column_stack([residual, weighted])
-    by_item = by_item.reshape(n_folds, n_items, 1 + width)
+    sums = incidence.T @ np.column_stack([residual, weighted])
+    by_item = sums.reshape(n_folds, n_items, 1 + width)
     pair = (fold * n_items + rows.left) * n_items + rows.right
-    pairs = np.bincount(pair, square, n_folds * n_items**2)
-    pairs = pairs.reshape(n_folds, n_items, n_items)
+    by_pair = np.bincount(pair, square, n_folds * n_items**2)
+    pairs = by_pair.reshape(n_folds, n_items, n_items)
     score[:, :n_items], across = by_item[:, :, 0], by_item[:, :, 1:]
     outer[:, :n_items, n_items:] = across
     outer[:, n_items:, :n_items] = across.transpose(0, 2, 1)
