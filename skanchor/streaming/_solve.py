@@ -116,7 +116,8 @@ def solve(
         placed = Placement.of(model, parameters, every, hessian)
         placed.check(stages.btl.alpha > 0)
     moved = (parameters - start)[free]
-    step = float(np.sqrt(max(moved @ found.hessian @ moved, 0.0)))
+    square = float(moved @ found.hessian @ moved)
+    step = max(square, 0.0) ** 0.5
     X = model.annotate(parameters, factor, known.X)
     if items is not None:
         X = X.with_columns(item_covariance=items.covariance)
