@@ -15,7 +15,7 @@ from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
 from skanchor.chain import Chain, Stages
 from skanchor.exceptions import ConvergenceWarning, LearnerError
-from skanchor.historical import History, fit_history
+from skanchor.historical import History
 from skanchor.history import KeptFold, KeptHistory
 from skanchor.items import LEAST_DISPERSION, ItemCovariance, fit_item_covariance
 from skanchor.riesz import KeptSums, WeightLearner
@@ -173,22 +173,20 @@ class Builder:
         scores = whole.X.scores
         assert scores is not None
         n_items = len(scores)
-        votes, square = self.ground.all_votes()
+        votes = self.ground.vote_cells(self.settings.folds, 0)
         found = [judge_dispersion(own, n_items) for own in sums]
-        found.append(vote_dispersion(votes, square, scores))
+        found.append(vote_dispersion(votes, scores))
         noise = np.array(found)
         return np.where(noise < LEAST_DISPERSION, 1.0, noise)
 
     # ------------------------------------------------------------------ of one view
     def _with_votes(self, known: History, view: int, start: Chain | None) -> History:
         """A history whose human scores are those of a view's votes, in two steps."""
-        cells = self.ground.vote_cells(self.settings.folds, view)
         if self.stages.fits_jointly(known.X):
             return known
-        votes = self.ground.vote_sample(cells)
-        btl = fit_history(self.stages, votes, start).btl
-        scores = btl.transform(votes.X).scores
-        X = known.X.with_columns(scores=scores)
+        cells = self.ground.vote_cells(self.settings.folds, view)
+        btl = self.ground.vote_fit(self.stages, cells, start)
+        X = known.X.with_columns(scores=btl.scores_for(self.ground.models))
         return replace(known, btl=btl, X=X)
 
     def _chain(self, whole: History) -> Chain:
@@ -249,7 +247,7 @@ class Builder:
         votes = self.ground.vote_cells(folds, view)
         held = self.ground.held_votes(folds, view)
         known = {PEOPLE: vote_information(votes, X.scores)}
-        residuals = {PEOPLE: vote_residuals(*held, X.scores)}
+        residuals = {PEOPLE: vote_residuals(held, X.scores)}
         learners = []
         for m, (own, judge) in enumerate(zip(sums, X.judges.tolist(), strict=True)):
             width = own.score.shape[1] - n_items

@@ -17,13 +17,15 @@ from skanchor.admission import (
     leave_out_one_sided,
     leave_out_separated,
 )
-from skanchor.chain import Stages
+from skanchor.btl import BTLRegressor
+from skanchor.chain import Chain, Stages
 from skanchor.comparisons import Comparisons, EncodedRows, Outcomes, decide_roles
 from skanchor.comparisons.labels import positions
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.historical import History, fit_history
 from skanchor.sample import Sample
 from skanchor.streaming._likelihood import VoteCells
+from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._survey import Survey
 from skanchor.warning_log import warn
@@ -97,25 +99,26 @@ class Ground:
                     "use fewer folds or add rows."
                 )
             omega = whole / votes["weight"].sum()
-        return _cells(votes, votes["weight"].to_numpy() * omega)
+        return _cells(votes, omega)
 
-    def held_votes(self, folds: Folds, view: int) -> tuple[VoteCells, Array]:
-        """Votes that a view holds out, and their summed squared weights."""
+    def held_votes(self, folds: Folds, view: int) -> VoteCells:
+        """Votes that a view holds out."""
         votes = self.votes
         if view == 0:
             votes = votes.iloc[:0]
         else:
             repeat, fold = divmod(view - 1, folds.n_splits)
             votes = votes[(votes["repeat"] == repeat) & (votes["fold"] == fold)]
-        cells = _cells(votes, votes["weight"].to_numpy())
-        return cells, votes["square"].to_numpy()
+        return _cells(votes)
 
-    def all_votes(self) -> tuple[VoteCells, Array]:
-        """All votes, and their summed squared weights."""
-        votes = self.votes[self.votes["repeat"] == 0]
-        return _cells(votes, votes["weight"].to_numpy()), votes["square"].to_numpy()
+    def vote_fit(
+        self, stages: Stages, cells: VoteCells, start: Chain | None
+    ) -> BTLRegressor:
+        """Scores by votes alone, with the covariance that single votes give them."""
+        btl = fit_history(stages, self._vote_sample(cells), start).btl
+        return with_covariance(btl, self.models, cells)
 
-    def vote_sample(self, cells: VoteCells) -> Sample:
+    def _vote_sample(self, cells: VoteCells) -> Sample:
         """Votes alone, as a sample."""
         n = len(cells.y)
         blank = np.zeros((n, len(self.features)))
@@ -136,6 +139,15 @@ class Ground:
     def pilot(self, stages: Stages) -> History:
         """Fit the sample, from which everything else starts."""
         known = fit_history(stages, self.sample)
+        votes = self.vote_cells(Folds(1), 0)
+        # The fit has seen one row for all votes of a kind.
+        first = None if known.two_step is None else known.two_step.btl
+        if first is None:
+            n = len(known.btl.models_)
+            known.btl.covariance_ = np.full((n, n), np.nan)
+        else:
+            counted = with_covariance(first, self.models, votes)
+            known.btl.covariance_ = counted.covariance_
         if known.aside:
             raise BattlesError(
                 f"The scores separate the verdicts of judges {sorted(known.aside)[:5]} "
@@ -261,12 +273,13 @@ def _joined(
     return Sample(Comparisons(rows), _preferences(y), weight)
 
 
-def _cells(votes: pd.DataFrame, weight: Array) -> VoteCells:
+def _cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
     return VoteCells(
         votes["left"].to_numpy(np.intp),
         votes["right"].to_numpy(np.intp),
         votes["y"].to_numpy(np.float64),
-        weight,
+        votes["weight"].to_numpy(np.float64) * omega,
+        votes["square"].to_numpy(np.float64) * omega**2,
         votes["n"].to_numpy(np.float64),
     )
 

@@ -35,14 +35,15 @@ class VoteCells:
         Models.
     y, weight : ndarray of shape (n_cells,)
         Outcome, and summed weight.
-    n : ndarray of shape (n_cells,)
-        Number of votes.
+    square, n : ndarray of shape (n_cells,)
+        Summed squared weights, and number of votes.
     """
 
     left: NDArray[np.intp]
     right: NDArray[np.intp]
     y: Array
     weight: Array
+    square: Array
     n: Array
 
     def logits(self, scores: Array) -> Array:

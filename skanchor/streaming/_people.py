@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from copy import copy
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import Information, ResidualSums
 from skanchor._typing import Array
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons.labels import positions
 from skanchor.riesz import SEPARATED
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import JudgeSums
 
-__all__ = ["judge_dispersion", "vote_dispersion", "vote_information", "vote_residuals"]
+__all__ = [
+    "judge_dispersion",
+    "vote_dispersion",
+    "vote_information",
+    "vote_residuals",
+    "with_covariance",
+]
 
 
 def vote_information(votes: VoteCells, scores: Array) -> Information:
@@ -38,15 +50,13 @@ def vote_information(votes: VoteCells, scores: Array) -> Information:
     return Information(laplacian(pairs), float(curvature.sum()), n_rows)
 
 
-def vote_residuals(votes: VoteCells, square: Array, scores: Array) -> ResidualSums:
+def vote_residuals(votes: VoteCells, scores: Array) -> ResidualSums:
     """Sums over the residuals of votes.
 
     Parameters
     ----------
     votes : VoteCells
         Held out.
-    square : ndarray of shape (n_cells,)
-        Their summed squared weights.
     scores : ndarray of shape (n_items,)
         Scores.
 
@@ -58,19 +68,17 @@ def vote_residuals(votes: VoteCells, square: Array, scores: Array) -> ResidualSu
     error = votes.y - sigmoid(votes.logits(scores))
     residual = votes.weight * error
     score = _net(votes, residual, n)
-    pairs = pair_sums(votes.left, votes.right, square * error**2, n)
+    pairs = pair_sums(votes.left, votes.right, votes.square * error**2, n)
     return ResidualSums(score, laplacian(pairs))
 
 
-def vote_dispersion(votes: VoteCells, square: Array, scores: Array) -> float:
+def vote_dispersion(votes: VoteCells, scores: Array) -> float:
     """Variance of the residuals of votes, in that of independent ones.
 
     Parameters
     ----------
     votes : VoteCells
         All votes.
-    square : ndarray of shape (n_cells,)
-        Their summed squared weights.
     scores : ndarray of shape (n_items,)
         Scores.
 
@@ -86,11 +94,11 @@ def vote_dispersion(votes: VoteCells, square: Array, scores: Array) -> float:
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
     noise = np.stack(
         [
-            pair_sums(votes.left, votes.right, square * values, n)
+            pair_sums(votes.left, votes.right, votes.square * values, n)
             for values in (error * variance, variance**2)
         ]
     )
-    squares = float(square @ error**2)
+    squares = float(votes.square @ error**2)
     return _dispersion(matrix, net, float(curvature.sum()), squares, noise)
 
 
@@ -103,6 +111,46 @@ def judge_dispersion(sums: JudgeSums, n_items: int) -> float:
         float(sums.squares),
         sums.noise,
     )
+
+
+def with_covariance(
+    btl: BTLRegressor, models: NDArray[Any], votes: VoteCells
+) -> BTLRegressor:
+    """A fit to counts of votes, with the covariance of a fit to the votes.
+
+    Parameters
+    ----------
+    btl : BTLRegressor
+        Fitted on rows that stand for many votes each.
+    models : ndarray of shape (n_models,)
+        Labels of the codes of the votes.
+    votes : VoteCells
+        The counts.
+
+    Returns
+    -------
+    BTLRegressor
+        A copy. Models whose scores have no limit have infinite variance.
+    """
+    scores = btl.scores_for(models)
+    n, p = len(models), sigmoid(votes.logits(scores))
+    curvature = votes.weight * p * (1.0 - p)
+    matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
+    residual = votes.square * (votes.y - p) ** 2
+    meat = laplacian(pair_sums(votes.left, votes.right, residual, n))
+    matrix[np.diag_indices(n)] += btl.alpha * votes.weight.sum()
+    inverse = SymmetricSolver.factorise(matrix).inverse()
+    covariance = inverse @ (matrix if btl.covariance == "fisher" else meat) @ inverse
+    # On one scale: scores sum to zero.
+    centre = np.eye(n) - 1.0 / n
+    at = positions(btl.models_, models)
+    covariance = (centre @ covariance @ centre)[np.ix_(at, at)]
+    loose = btl.unbounded_
+    covariance[loose] = covariance[:, loose] = 0.0
+    covariance[loose, loose] = np.inf
+    counted = copy(btl)
+    counted.covariance_ = covariance
+    return counted
 
 
 def _net(votes: VoteCells, values: Array, n_items: int) -> Array:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from streams import stages_of, sums_of, tables
 
 from skanchor.streaming import StreamOptions, stream_history
-from streams import stages_of, sums_of, tables
 
 distributed = pytest.importorskip("distributed")
 dataframe = pytest.importorskip("dask.dataframe")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from streams import in_pieces, stages_of, sums_of, tables
 
 from skanchor.streaming import StreamOptions, stream_history
-from streams import in_pieces, stages_of, sums_of, tables
 
 
 class Stopping:
