@@ -31,7 +31,7 @@ from skanchor.streaming._people import (
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._solve import local_coefficients, solve
 from skanchor.streaming._sums import (
-    JudgeSums,
+    LocalSums,
     information,
     residual_sums,
     with_delta,
@@ -128,7 +128,7 @@ class Builder:
     # ------------------------------------------------------------------- the whole
     def _fit_whole(
         self, whole: History, items: ItemCovariance | None, most: int | None = None
-    ) -> tuple[History, list[JudgeSums]]:
+    ) -> tuple[History, list[LocalSums]]:
         """Fit all rows without item effects; sums are of before the last step."""
         most = self.max_passes if most is None else most
         for _ in range(most):
@@ -144,7 +144,7 @@ class Builder:
     def _fit_items(
         self,
         whole: History,
-        sums: list[JudgeSums],
+        sums: list[LocalSums],
         noise: Array,
         items: ItemCovariance | bool,
     ) -> tuple[History, ItemCovariance]:
@@ -168,7 +168,7 @@ class Builder:
             sums = self._pass("item effects", [whole], whole_only=True)
         return whole, covariance
 
-    def _noise(self, whole: History, sums: list[JudgeSums]) -> Array:
+    def _noise(self, whole: History, sums: list[LocalSums]) -> Array:
         """Dispersion of the residuals of each source, people last."""
         scores = whole.X.scores
         assert scores is not None
@@ -194,16 +194,16 @@ class Builder:
 
     def _pass(
         self, what: str, states: list[History], *, whole_only: bool
-    ) -> list[JudgeSums]:
+    ) -> list[LocalSums]:
         """Sums over all rows, at the nuisances of each view."""
         learners = self.settings.learners
         local = [local_coefficients(state, learners) for state in states]
         theta = [np.array(own) for own in zip(*local, strict=True)]
         arguments = (self.settings, theta, whole_only)
-        found: list[JudgeSums] = self.runs.run(what, sum_parts, arguments, add_sums)
+        found: list[LocalSums] = self.runs.run(what, sum_parts, arguments, add_sums)
         return found
 
-    def _nearby(self, sums: list[JudgeSums], view: int, state: History) -> Nearby:
+    def _nearby(self, sums: list[LocalSums], view: int, state: History) -> Nearby:
         """Expansion of a view's loss about where its sums were taken."""
         local = local_coefficients(state, self.settings.learners)
         judges = []
@@ -216,7 +216,7 @@ class Builder:
         votes = self.ground.vote_cells(self.settings.folds, view)
         return Nearby(votes, tuple(judges))
 
-    def _ridge(self, own: JudgeSums, view: int, alpha: float, kind: int) -> Array:
+    def _ridge(self, own: LocalSums, view: int, alpha: float, kind: int) -> Array:
         """Ridge beside the mean loss, or beside the mean curvature (kind one)."""
         n_span = own.score.shape[1] - len(self.ground.models) - 1
         if not alpha:
@@ -230,7 +230,7 @@ class Builder:
     def _keep(
         self,
         states: list[History],
-        sums: list[JudgeSums],
+        sums: list[LocalSums],
         items: ItemCovariance | None,
     ) -> KeptHistory:
         folds = self.settings.folds
@@ -239,7 +239,7 @@ class Builder:
         repeats = [kept[slice(*ends)] for ends in pairwise(edges)]
         return KeptHistory(self.stages, items, kept[0], repeats)
 
-    def _fold(self, state: History, sums: list[JudgeSums], view: int) -> KeptFold:
+    def _fold(self, state: History, sums: list[LocalSums], view: int) -> KeptFold:
         """The history of a view, and the sums that stand for its rows."""
         X, folds = state.X, self.settings.folds
         assert X.scores is not None
@@ -264,7 +264,7 @@ class Builder:
         return KeptFold(state.btl, state.calibrator, X[:0], learners, kept)
 
 
-def _omega(own: JudgeSums, view: int) -> float:
+def _omega(own: LocalSums, view: int) -> float:
     """Weight of all rows of a judge, in that of a training set."""
     if own.weight[view] <= 0:
         raise ValueError(

@@ -80,7 +80,7 @@ class Ground:
         ]
         first = votes[votes["repeat"] == 0]
         cells = first.groupby(["left", "right", "y"])["weight"].sum().reset_index()
-        sample = _joined(cells, scaled, models, judges, survey.features)
+        sample = _one_sample(cells, scaled, models, judges, survey.features)
         return cls(models, judges, survey.features, votes, sample)
 
     def vote_cells(self, folds: Folds, view: int) -> VoteCells:
@@ -99,7 +99,7 @@ class Ground:
                     "use fewer folds or add rows."
                 )
             omega = whole / votes["weight"].sum()
-        return _cells(votes, omega)
+        return _vote_cells(votes, omega)
 
     def held_votes(self, folds: Folds, view: int) -> VoteCells:
         """Votes that a view holds out."""
@@ -109,7 +109,7 @@ class Ground:
         else:
             repeat, fold = divmod(view - 1, folds.n_splits)
             votes = votes[(votes["repeat"] == repeat) & (votes["fold"] == fold)]
-        return _cells(votes)
+        return _vote_cells(votes)
 
     def vote_fit(
         self, stages: Stages, cells: VoteCells, start: Chain | None
@@ -240,7 +240,7 @@ def _sampled(
     return found
 
 
-def _joined(
+def _one_sample(
     votes: pd.DataFrame,
     parts: list[Sample],
     models: NDArray[Any],
@@ -273,7 +273,7 @@ def _joined(
     return Sample(Comparisons(rows), _preferences(y), weight)
 
 
-def _cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
+def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
     return VoteCells(
         votes["left"].to_numpy(np.intp),
         votes["right"].to_numpy(np.intp),

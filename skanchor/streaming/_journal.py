@@ -23,7 +23,7 @@ from sklearn.utils import check_random_state
 
 from skanchor._typing import Array
 from skanchor.io import write_atomically
-from skanchor.streaming._sums import JudgeSums
+from skanchor.streaming._sums import LocalSums
 from skanchor.streaming._survey import Survey
 
 __all__ = ["Journal", "KeptPass"]
@@ -40,7 +40,7 @@ class KeptPass:
 
     Attributes
     ----------
-    result : Survey, list of JudgeSums or None
+    result : Survey, list of LocalSums or None
         Added up so far; None where nothing is.
     n_jobs : int
         Jobs that it holds.
@@ -194,7 +194,7 @@ def _read(path: Any) -> Journal:
             for name, values in arrays.items()
             if name.startswith(f"{number}/")
         }
-        result: Survey | list[JudgeSums]
+        result: Survey | list[LocalSums]
         if "survey" in about:
             result = _to_survey(about["survey"], found)
         else:
@@ -210,8 +210,8 @@ def _read(path: Any) -> Journal:
     )
 
 
-def _of_sums(sums: list[JudgeSums]) -> dict[str, Array]:
-    names = [f.name for f in fields(JudgeSums)]
+def _of_sums(sums: list[LocalSums]) -> dict[str, Array]:
+    names = [f.name for f in fields(LocalSums)]
     return {
         f"{m}/{name}": np.asarray(getattr(own, name))
         for m, own in enumerate(sums)
@@ -219,10 +219,10 @@ def _of_sums(sums: list[JudgeSums]) -> dict[str, Array]:
     }
 
 
-def _to_sums(n_judges: int, arrays: dict[str, Array]) -> list[JudgeSums]:
-    names = [f.name for f in fields(JudgeSums)]
+def _to_sums(n_judges: int, arrays: dict[str, Array]) -> list[LocalSums]:
+    names = [f.name for f in fields(LocalSums)]
     return [
-        JudgeSums(*(arrays[f"{m}/{name}"] for name in names)) for m in range(n_judges)
+        LocalSums(*(arrays[f"{m}/{name}"] for name in names)) for m in range(n_judges)
     ]
 
 

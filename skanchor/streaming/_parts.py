@@ -101,7 +101,7 @@ class PartitionPart:
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, ``size`` at a time."""
-        table = as_table(self.partition.compute(scheduler="synchronous"))
+        table = to_arrow(self.partition.compute(scheduler="synchronous"))
         yield from TablePart(table, self.start).tables(columns, size)
 
 
@@ -172,7 +172,7 @@ class TablesData:
         """All parts, in order."""
         start = 0
         for table in self.begin():
-            part = TablePart(as_table(table), start)
+            part = TablePart(to_arrow(table), start)
             start += len(part.table)
             yield part
 
@@ -197,7 +197,7 @@ def check_length(part: Part, n_rows: int) -> None:
         )
 
 
-def as_table(table: Any) -> pa.Table:
+def to_arrow(table: Any) -> pa.Table:
     """Turn a pandas, polars or pyarrow table into a pyarrow one."""
     if isinstance(table, pa.RecordBatch):
         return pa.Table.from_batches([table])

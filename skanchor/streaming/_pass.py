@@ -14,7 +14,7 @@ from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import BattlesError
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
-from skanchor.streaming._sums import JudgeSums, Rows, Views
+from skanchor.streaming._sums import LocalSums, Rows, Views
 
 __all__ = ["PassSettings", "add_sums", "sum_parts"]
 
@@ -66,7 +66,7 @@ def sum_parts(
     settings: PassSettings,
     theta: list[Array],
     whole_only: bool,
-) -> list[JudgeSums]:
+) -> list[LocalSums]:
     """Sum some parts, in order.
 
     Parameters
@@ -82,19 +82,19 @@ def sum_parts(
 
     Returns
     -------
-    list of JudgeSums
+    list of LocalSums
         By judge.
     """
     views = settings.views(whole_only)
-    total: list[JudgeSums] | None = None
+    total: list[LocalSums] | None = None
     for part in parts:
         n_rows = 0
         for table in part.tables(settings.columns, settings.batch_rows):
             rows = settings.reading.rows(table, part.start + n_rows, settings.folds)
             n_rows += len(table)
             found = [
-                JudgeSums.of(own, at, views)
-                for own, at in zip(_by_judge(rows, settings), theta, strict=True)
+                LocalSums.of(own, at, views)
+                for own, at in zip(_cut_by_judge(rows, settings), theta, strict=True)
             ]
             total = found if total is None else add_sums(total, found)
         check_length(part, n_rows)
@@ -102,12 +102,12 @@ def sum_parts(
     return total
 
 
-def add_sums(one: list[JudgeSums], other: list[JudgeSums]) -> list[JudgeSums]:
+def add_sums(one: list[LocalSums], other: list[LocalSums]) -> list[LocalSums]:
     """Add the sums of two sets of parts, judge by judge."""
     return [mine + more for mine, more in zip(one, other, strict=True)]
 
 
-def _by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
+def _cut_by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
     X = rows.X.relabel(settings.models, settings.judges)
     X = X.with_features(settings.features)
     found = []
@@ -123,7 +123,7 @@ def _by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
                     f"A feature of judge {settings.judges[m]!r} contains NaN. Fill "
                     "the values or drop the rows."
                 )
-            blocks.append(_span(learner, pairs))
+            blocks.append(_span_columns(learner, pairs))
             if settings.ridged:
                 squares = _squares(learner, pairs)
         found.append(
@@ -140,7 +140,7 @@ def _by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
     return found
 
 
-def _span(learner: Any, pairs: FeaturePairs) -> Array:
+def _span_columns(learner: Any, pairs: FeaturePairs) -> Array:
     """Columns of the span; a feature map may refuse to see no rows."""
     if len(pairs) or learner.feature_map_ is None:
         return np.asarray(learner.span(pairs))
@@ -154,6 +154,7 @@ def _squares(learner: Any, pairs: FeaturePairs) -> Array:
     """
     sides = (pairs.left, pairs.right)
     left, right = (
-        _span(learner, FeaturePairs(side, np.zeros_like(side))) for side in sides
+        _span_columns(learner, FeaturePairs(side, np.zeros_like(side)))
+        for side in sides
     )
     return np.hstack([left + right, left**2 + right**2])

@@ -17,7 +17,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons.labels import positions
 from skanchor.riesz import SEPARATED
 from skanchor.streaming._likelihood import VoteCells
-from skanchor.streaming._sums import JudgeSums
+from skanchor.streaming._sums import LocalSums
 
 __all__ = [
     "judge_dispersion",
@@ -102,7 +102,7 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
     return _dispersion(matrix, net, float(curvature.sum()), squares, noise)
 
 
-def judge_dispersion(sums: JudgeSums, n_items: int) -> float:
+def judge_dispersion(sums: LocalSums, n_items: int) -> float:
     """The same of a judge's verdicts, from sums over all of its rows."""
     return _dispersion(
         sums.gram[0, :n_items, :n_items],

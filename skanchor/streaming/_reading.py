@@ -247,7 +247,7 @@ class Reading:
             weight = np.asarray(check_weight(weight, encoded))
         number, copy, at = np.arange(start, start + len(table)), None, None
         if self.weights == "frequency" and (weight != 1.0).any():
-            at, copy = expand(_counts(weight, start), np.arange(len(table)))
+            at, copy = expand(_whole_counts(weight, start), np.arange(len(table)))
             encoded, outcomes, number = encoded[at], outcomes[at], number[at]
             weight = np.ones(len(at))
         if at is None:
@@ -271,7 +271,7 @@ def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
     return sorted(pairs)
 
 
-def _counts(weight: Array, start: int) -> NDArray[np.intp]:
+def _whole_counts(weight: Array, start: int) -> NDArray[np.intp]:
     """Weights as counts; refuse those that are none."""
     odd = weight != np.round(weight)
     if odd.any():

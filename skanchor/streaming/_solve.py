@@ -14,9 +14,8 @@ from skanchor._typing import Array
 from skanchor.chain import Stages
 from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.historical import History, Placement
+from skanchor.historical import History, Placement, parameter_bounds
 from skanchor.items import ItemCovariance
-from skanchor.judges import POSITION_BOUND
 from skanchor.sample import Sample
 from skanchor.streaming._likelihood import ExpandedLikelihood, Nearby
 from skanchor.warning_log import warn
@@ -99,7 +98,7 @@ def solve(
     if items is not None:
         factor = covariance_factor(items.covariance)
     else:
-        bounds = _bounds(model, known)
+        bounds = parameter_bounds(model, known.calibrator)
         if is_joint:
             total = nearby.votes.weight.sum()
             model.ridge[model.at["scores"]] = stages.btl.alpha * total
@@ -134,13 +133,3 @@ def with_scores(known: History, X: Comparisons) -> History:
     btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
     btl.unbounded_ = np.abs(scores) >= float(btl.score_bound)
     return replace(known, btl=btl, X=X)
-
-
-def _bounds(model: ExpandedLikelihood, known: History) -> tuple[Array, Array]:
-    """Bounds of the calibrator."""
-    low, high = np.full(model.size, -np.inf), np.full(model.size, np.inf)
-    at = model.at["sensitivity"]
-    low[at], high[at] = known.calibrator.sensitivity_bounds
-    at = model.at["position"]
-    low[at], high[at] = -POSITION_BOUND, POSITION_BOUND
-    return low, high

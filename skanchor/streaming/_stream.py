@@ -157,7 +157,28 @@ def stream_history(
     Returns
     -------
     StreamedHistory
+
+    Examples
+    --------
+    >>> from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
+    >>> from skanchor.chain import Stages
+    >>> from skanchor.simulation import simulate_battles
+    >>> from skanchor.streaming import stream_history
+    >>> data = simulate_battles(n_new_models=1, random_state=0)
+    >>> new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    >>> table = data.X.assign(winner=data.y)[~new]
+    >>> debiaser = RieszDebiaser("calibrator")
+    >>> stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), debiaser)
+    >>> tables = [table.iloc[start : start + 2000] for start in range(0, 8000, 2000)]
+    >>> found = stream_history(tables, stages, cv=3, item_effects=False, random_state=0)
+    >>> found.n_rows, len(found.kept.repeats[0])
+    (8000, 3)
     """
+    if cv < 2 or n_repeats < 1:
+        raise ValueError(
+            f"A stream needs at least two folds and one repeat, got cv={cv!r} and "
+            f"n_repeats={n_repeats!r}."
+        )
     options = StreamOptions() if options is None else options
     _check_served(stages)
     opened = open_data(data)

@@ -21,7 +21,7 @@ from skanchor._typing import Array
 from skanchor.riesz import SEPARATED
 
 __all__ = [
-    "JudgeSums",
+    "LocalSums",
     "Rows",
     "Views",
     "information",
@@ -103,7 +103,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeSums:
+class LocalSums:
     """Sums over rows of one judge; of views, all but those of the residuals.
 
     Attributes
@@ -138,8 +138,8 @@ class JudgeSums:
     squares: Array
     spread: Array
 
-    def __add__(self, other: JudgeSums) -> JudgeSums:
-        return JudgeSums(
+    def __add__(self, other: LocalSums) -> LocalSums:
+        return LocalSums(
             *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
         )
 
@@ -158,7 +158,7 @@ class JudgeSums:
 
         Returns
         -------
-        JudgeSums
+        LocalSums
         """
         n_items = theta.shape[1] - rows.columns.shape[1]
         by_item, own = theta[:, :n_items].T, theta[:, n_items:].T
@@ -186,7 +186,7 @@ class JudgeSums:
             *held,
             noise,
             squares,
-            _spread(rows, inside, curvature),
+            _value_sums(rows, inside, curvature),
         )
 
 
@@ -271,7 +271,7 @@ def _noise(
     return noise, np.asarray(residual @ residual)
 
 
-def _spread(rows: Rows, weight: Array, curvature: Array) -> Array:
+def _value_sums(rows: Rows, weight: Array, curvature: Array) -> Array:
     if rows.squares is None:
         return np.zeros((2, weight.shape[1], 0))
     return np.stack([weight.T @ rows.squares, curvature.T @ rows.squares])
@@ -300,14 +300,14 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     return change
 
 
-def information(sums: JudgeSums, view: int, omega: float, change: Array) -> Information:
+def information(sums: LocalSums, view: int, omega: float, change: Array) -> Information:
     """Information of a view's training rows."""
     gram = change.T @ sums.gram[view] @ change * omega
     curvature = float(sums.curvature[view]) * omega
     return Information(gram, curvature, int(sums.n_rows[view]))
 
 
-def residual_sums(sums: JudgeSums, view: int, change: Array) -> ResidualSums:
+def residual_sums(sums: LocalSums, view: int, change: Array) -> ResidualSums:
     """Residuals of the rows that a view holds out; of none, zero."""
     if view == 0:
         size = change.shape[1]

@@ -117,11 +117,11 @@ def _of_rows(rows: ReadRows, table: pa.Table, size: int) -> Survey:
     used = X.is_usable & (rows.weight > 0)
     human = used & X.is_human
     votes = [
-        _cells(rows, human, {"repeat": repeat, "fold": fold[human]})
+        _cell_sums(rows, human, {"repeat": repeat, "fold": fold[human]})
         for repeat, fold in enumerate(rows.fold)
     ]
     judged = used & ~X.is_human
-    verdicts = _cells(
+    verdicts = _cell_sums(
         rows, judged, {"judge": X.judge[judged], "order": X.order[judged]}
     )
     verdicts["judge"] = X.judges.take(verdicts["judge"].to_numpy(np.intp))
@@ -140,7 +140,7 @@ def _of_rows(rows: ReadRows, table: pa.Table, size: int) -> Survey:
     )
 
 
-def _cells(
+def _cell_sums(
     rows: ReadRows, used: NDArray[np.bool_], keys: dict[str, Any]
 ) -> pd.DataFrame:
     """Sums by pair, outcome and further keys, models by their labels."""

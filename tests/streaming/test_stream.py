@@ -1,5 +1,7 @@
 """A streamed history is the one that the engine in memory keeps."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -19,10 +21,15 @@ from streams import (
     tables,
 )
 
+from skanchor import RieszDebiaser
 from skanchor.bias import BoostedBias, LinearBias
+from skanchor.chain import fit_stages
 from skanchor.exceptions import BattlesError, DataWarning, LearnerError
-from skanchor.historical import _history
-from skanchor.items import ItemLikelihood
+from skanchor.folds import training_weights
+from skanchor.historical import History, _history
+from skanchor.history import KeptFold
+from skanchor.items import ItemLikelihood, estimate_item_covariance
+from skanchor.sample import Sample
 from skanchor.streaming import Folds, StreamOptions, stream_history
 
 WITHOUT = ("times", "importance")
@@ -73,11 +80,6 @@ def test_streamed_is_in_memory(exact, historical_fit, bias, items, n_repeats):
 
 def test_sums_are_those_of_the_rows_at_the_same_nuisances():
     """To rounding: only where the fits stopped may differ."""
-    from skanchor.folds import training_weights
-    from skanchor.historical import History
-    from skanchor.history import KeptFold
-    from skanchor.sample import Sample
-
     table, _ = tables()
     stages = stages_of(LinearBias(alpha=0.02))
     found = streamed(in_pieces(table, 700), stages)
@@ -109,10 +111,6 @@ def test_sums_are_those_of_the_rows_at_the_same_nuisances():
 
 
 def test_learned_item_covariance_is_that_of_the_rows():
-    from skanchor.chain import fit_stages
-    from skanchor.items import estimate_item_covariance
-    from skanchor.sample import Sample
-
     table, _ = tables()
     stages = stages_of()
     found = streamed(in_pieces(table, 700), stages, item_effects=True)
@@ -221,8 +219,25 @@ def test_what_a_stream_cannot_do_is_refused():
         streamed("nowhere.parquet", stages_of())
     with pytest.raises(ValueError, match=r"item_effects of a stream is True, False"):
         streamed(pieces, stages_of(), item_effects="auto")
+    with pytest.raises(ValueError, match="at least two folds and one repeat"):
+        streamed(pieces, stages_of(), cv=1)
+    bounded = replace(stages_of(), debiaser=RieszDebiaser(weight_bound=3.0))
+    with pytest.raises(ValueError, match="weight_bound needs the rows"):
+        streamed(pieces, bounded)
+    other = replace(stages_of(), debiaser=RieszDebiaser(LinearBias(alpha=1.0)))
+    with pytest.raises(LearnerError, match="must have the learner of the bias"):
+        streamed(pieces, other)
     shorter = iter([pieces, pieces[:-1]])
     with pytest.raises(BattlesError, match="The stream has changed"):
         streamed(lambda: iter(next(shorter)), stages_of())
     with pytest.raises(BattlesError, match="different features"):
         streamed([table, table.drop(columns=["x1_a", "x1_b"])], stages_of())
+
+
+def test_progress_is_shown_where_it_is_asked_for(capsys):
+    table, _ = tables()
+    streamed([table], stages_of(), verbose=1)
+    captured = capsys.readouterr()
+    assert "survey" in captured.err
+    assert "rows" in captured.err
+    assert captured.out == ""
