@@ -19,7 +19,12 @@ from skanchor.admission import (
 )
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages
-from skanchor.comparisons import Comparisons, EncodedRows, Outcomes, decide_roles
+from skanchor.comparisons import (
+    Comparisons,
+    EncodedRows,
+    Outcomes,
+    decide_roles,
+)
 from skanchor.comparisons.labels import positions
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.historical import History, fit_history

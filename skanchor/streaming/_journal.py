@@ -128,8 +128,10 @@ class Journal:
             self.save()
 
     def finish(self, number: int, layout: list[tuple[int, int]]) -> None:
-        """Keep the result of a whole pass."""
+        """Keep the result of a whole pass, where there is a file to keep it in."""
         self.passes[number].is_complete = True
+        if self.path is None:
+            del self.passes[number]
         self.layout = layout
         self.save()
 

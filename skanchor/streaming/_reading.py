@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from skanchor._numerics.memory import available_bytes
 from skanchor._typing import Array
 from skanchor.comparisons import (
     HUMAN,
@@ -26,7 +27,7 @@ from skanchor.comparisons import (
 )
 from skanchor.comparisons.table import require_columns
 from skanchor.exceptions import BattlesError
-from skanchor.sample import check_weight
+from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 
 __all__ = ["Folds", "ReadRows", "Reading", "row_hash"]
 
@@ -247,7 +248,9 @@ class Reading:
             weight = np.asarray(check_weight(weight, encoded))
         number, copy, at = np.arange(start, start + len(table)), None, None
         if self.weights == "frequency" and (weight != 1.0).any():
-            at, copy = expand(_whole_counts(weight, start), np.arange(len(table)))
+            width = encoded.features_left.shape[1]
+            counts = _whole_counts(weight, start, width)
+            at, copy = expand(counts, np.arange(len(table)))
             encoded, outcomes, number = encoded[at], outcomes[at], number[at]
             weight = np.ones(len(at))
         if at is None:
@@ -271,14 +274,21 @@ def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
     return sorted(pairs)
 
 
-def _whole_counts(weight: Array, start: int) -> NDArray[np.intp]:
-    """Weights as counts; refuse those that are none."""
+def _whole_counts(weight: Array, start: int, width: int) -> NDArray[np.intp]:
+    """Weights as counts; refuse those that are none, or too many to list."""
     odd = weight != np.round(weight)
     if odd.any():
         row = int(np.argmax(odd))
         raise BattlesError(
             "Weights that count equal rows must be whole numbers: the first that is "
             f"none is {weight[row]:g} in row {start + row}."
+        )
+    needed = float(weight.sum()) * (ROW_BYTES + FEATURE_BYTES * width)
+    if needed > available_bytes():
+        raise BattlesError(
+            f"The counts of {len(weight)} rows from number {start} on stand for "
+            f"{weight.sum():.3g} rows, more than memory has room for. Set "
+            "batch_rows to a smaller number."
         )
     return weight.astype(np.intp)
 

@@ -234,10 +234,13 @@ def test_what_a_stream_cannot_do_is_refused():
         streamed([table, table.drop(columns=["x1_a", "x1_b"])], stages_of())
 
 
-def test_progress_is_shown_where_it_is_asked_for(capsys):
+def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
     table, _ = tables()
-    streamed([table], stages_of(), verbose=1)
-    captured = capsys.readouterr()
-    assert "survey" in captured.err
-    assert "rows" in captured.err
-    assert captured.out == ""
+    found = streamed([table], stages_of(), verbose=1)
+    assert [what for what, *_ in found.passes][:3] == [
+        "survey",
+        "all rows",
+        "all folds",
+    ]
+    assert {n_rows for _, n_rows, _ in found.passes} == {len(table)}
+    assert capsys.readouterr().out == ""
