@@ -166,6 +166,13 @@ class Builder:
             if step <= NEAR:
                 break
             sums = self._pass("item effects", [whole], whole_only=True)
+        else:
+            warn(
+                ConvergenceWarning(
+                    f"After {self.max_passes} passes the item effects of the stream "
+                    "still move; raise max_passes."
+                )
+            )
         return whole, covariance
 
     def _noise(self, whole: History, sums: list[LocalSums]) -> Array:
