@@ -28,6 +28,8 @@ from skanchor.exceptions import (
 from skanchor.warning_log import warn
 
 __all__ = [
+    "FEATURE_BYTES",
+    "ROW_BYTES",
     "WEIGHTS",
     "Sample",
     "check_weight",

@@ -16,7 +16,9 @@ from skanchor.comparisons.labels import (
     code_labels,
     constant,
     factorize,
+    is_text,
     merge_labels,
+    text_codes,
     to_numpy,
 )
 from skanchor.comparisons.people import HUMAN
@@ -78,7 +80,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
     judges, judge = _judges(frame)
     order = constant(1.0, len(frame))
     if "shown_first" in names:
-        order = _display_order(to_numpy(frame["shown_first"]))
+        order = _display_order(frame["shown_first"])
     return EncodedRows(
         models,
         judges,
@@ -145,17 +147,18 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
     )
 
 
-def _display_order(shown: NDArray[Any]) -> Array:
-    shown = shown.astype(object)
-    codes, values = factorize(shown, "Column 'shown_first'")
-    missing = codes < 0
+def _display_order(column: nw.Series[Any]) -> Array:
+    if is_text(column):
+        codes, values = text_codes(column)
+    else:
+        shown = to_numpy(column).astype(object)
+        codes, values = factorize(shown, "Column 'shown_first'")
     unknown = [value for value in values if value not in _SIDES]
     if unknown:
         raise BattlesError(
             f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' or "
             "null for unknown."
         )
-    order = np.zeros(len(shown))
-    for label, sign in _SIDES.items():
-        order[~missing & (shown == label)] = sign
-    return order
+    # Code -1, of what is missing, is the last entry.
+    signs = np.array([*(_SIDES[value] for value in values), 0.0])
+    return np.asarray(signs.take(codes))

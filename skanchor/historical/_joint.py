@@ -18,7 +18,7 @@ from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["fit_jointly"]
+__all__ = ["fit_jointly", "parameter_bounds"]
 
 FARTHEST = 5.0
 """Factor by which the scale of the scores may move before the fit."""
@@ -90,7 +90,7 @@ def fit_jointly(
         free[model.layout.of_judge(m)] = False
     votes = rows & model.X.is_human
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
-    parameters, bounds = start.copy(), _bounds(model, calibrator)
+    parameters, bounds = start.copy(), parameter_bounds(model, calibrator)
     _rescale(model, parameters, votes)
     judged = np.arange(model.at["sensitivity"].start, model.size)
     held = judged[~free[judged]]
@@ -139,8 +139,22 @@ def _rescale(
     parameters[slopes] /= scale
 
 
-def _bounds(model: ItemLikelihood, calibrator: JudgeCalibrator) -> tuple[Array, Array]:
-    """Bounds of all parameters: those of the calibrator, where it has some."""
+def parameter_bounds(
+    model: ItemLikelihood, calibrator: JudgeCalibrator
+) -> tuple[Array, Array]:
+    """Bounds of all parameters: those of the calibrator, where it has some.
+
+    Parameters
+    ----------
+    model : ItemLikelihood
+        Whose parameters are meant.
+    calibrator : JudgeCalibrator
+        With its bounds.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n_parameters,)
+    """
     low, high = np.full(model.size, -np.inf), np.full(model.size, np.inf)
     at = model.at["sensitivity"]
     low[at], high[at] = calibrator.sensitivity_bounds

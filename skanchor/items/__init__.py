@@ -10,6 +10,7 @@ from skanchor.items._covariance import (
     MIN_HISTORICAL,
     ItemCovariance,
     estimate_item_covariance,
+    fit_item_covariance,
 )
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._fit import fit_deviations
@@ -24,4 +25,5 @@ __all__ = [
     "dispersions",
     "estimate_item_covariance",
     "fit_deviations",
+    "fit_item_covariance",
 ]

@@ -24,7 +24,12 @@ from skanchor.items._likelihood import ItemLikelihood
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["MIN_HISTORICAL", "ItemCovariance", "estimate_item_covariance"]
+__all__ = [
+    "MIN_HISTORICAL",
+    "ItemCovariance",
+    "estimate_item_covariance",
+    "fit_item_covariance",
+]
 
 
 MIN_HISTORICAL = 5
@@ -125,19 +130,39 @@ def estimate_item_covariance(
         memory of this machine holds the information of, or rows too few for an
         estimate.
     """
-    n_historical = int((~sample.X.is_new).sum())
-    if n_historical < MIN_HISTORICAL:
-        raise BattlesError(
-            f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
-            f"their covariance, here are {n_historical}; give item_effects an array, "
-            "or None for the interval without them."
-        )
+    _check_models(int((~sample.X.is_new).sum()))
     noise = dispersions(sample, deviating=True)
     noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
-    known = _HistoricalRows(
-        sample.weighted(sample.weight / noise[sample.X.judge]), calibrator
-    )
-    _check_memory(known.model)
+    weighed = sample.weighted(sample.weight / noise[sample.X.judge])
+    model = ItemLikelihood(weighed, calibrator)
+    return fit_item_covariance(model, conservative=conservative)
+
+
+def fit_item_covariance(
+    model: ItemLikelihood, *, conservative: bool = False
+) -> ItemCovariance:
+    """Estimate Sigma_u from a likelihood of the historical rows.
+
+    Parameters
+    ----------
+    model : ItemLikelihood
+        Of rows whose weights are divided by the dispersion of their source.
+    conservative : bool
+        As in :func:`estimate_item_covariance`.
+
+    Returns
+    -------
+    ItemCovariance
+
+    Raises
+    ------
+    BattlesError
+        As :func:`estimate_item_covariance` does.
+    """
+    n_historical = int((~model.X.is_new).sum())
+    _check_models(n_historical)
+    _check_memory(model)
+    known = _HistoricalRows(model)
     identity = np.eye(known.model.n_judges)
     covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
     converged = False
@@ -182,6 +207,16 @@ def estimate_item_covariance(
         slopes=found.slopes,
         converged=converged,
     ).for_arrivals(known.model.X)
+
+
+def _check_models(n_historical: int) -> None:
+    """Refuse to learn a covariance from too few models."""
+    if n_historical < MIN_HISTORICAL:
+        raise BattlesError(
+            f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
+            f"their covariance, here are {n_historical}; give item_effects an array, "
+            "or None for the interval without them."
+        )
 
 
 def _signs(slopes: Array) -> Array:
@@ -230,8 +265,8 @@ class _Quadratic:
 class _HistoricalRows:
     """The likelihood of the historical rows, under one covariance after another."""
 
-    def __init__(self, sample: Sample, calibrator: JudgeCalibrator):
-        self.model = model = ItemLikelihood(sample, calibrator)
+    def __init__(self, model: ItemLikelihood):
+        self.model = model
         self.rows = ~model.X.involves_new & model.X.is_usable
         historical, _ = model.masks()
         self.free = historical.copy()

@@ -304,6 +304,10 @@ class ItemLikelihood:
             return eta, reduced, None
         return eta, reduced, layout.reduce_information(hessian, mixed)
 
+    def loss(self, eta: Array, weight: Array) -> float:
+        """Loss of weighted rows at these logits, without prior."""
+        return float(weight @ log_loss_terms(self.y, eta))
+
     def newton(
         self,
         parameters: Array,
@@ -460,11 +464,10 @@ class _FreePoint:
         """Loss."""
         if self._loss is None:
             problem = self.problem
-            terms = log_loss_terms(problem.model.y, self.eta)
             parameters = problem.parameters(self.coef)
             # What has no prior may be too large for a square.
             penalty = 0.5 * (problem.prior * parameters) @ parameters
-            self._loss = float(problem.weight @ terms + penalty)
+            self._loss = problem.model.loss(self.eta, problem.weight) + float(penalty)
         return self._loss
 
     def hessian(self) -> Array:

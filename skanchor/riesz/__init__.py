@@ -1,7 +1,13 @@
 """Riesz weights of every score, and the evidence they are solved from."""
 
 from skanchor.riesz._debiaser import TARGETS, RieszDebiaser
-from skanchor.riesz._evidence import Evidence, KeptSums, RowEvidence, riesz_problem
+from skanchor.riesz._evidence import (
+    SEPARATED,
+    Evidence,
+    KeptSums,
+    RowEvidence,
+    riesz_problem,
+)
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (
     NO_BIAS,
@@ -13,6 +19,7 @@ from skanchor.riesz._responses import ResponseMeans
 
 __all__ = [
     "NO_BIAS",
+    "SEPARATED",
     "TARGETS",
     "Evidence",
     "InfluenceSums",

@@ -1,0 +1,167 @@
+"""A history from a Parquet file that is larger than memory, beside the bare read.
+
+``python benchmarks/streaming.py``: rows of seven judges with twelve feature pairs, and
+2 % votes, read in ten folds; each step in a process of its own, for the sake of its
+peak memory and its processor time, imports included. Writes
+``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import dataset, parquet
+from report import write_rows
+
+STEP = 1 << 18
+N_MODELS, N_JUDGES, N_FEATURES = 20, 7, 12
+HEADER = ("rows", "workers", "step", "rows read", "seconds", "cpu seconds", "peak MiB")
+
+
+def batches(n_rows: int) -> Iterator[pa.Table]:
+    """A history in pieces: judges with sensitivity, position, bias and deviations."""
+    rng = np.random.default_rng(0)
+    scores = np.sort(rng.normal(size=N_MODELS))
+    slope, shift = rng.uniform(0.6, 1.4, N_JUDGES), rng.normal(0, 0.3, N_JUDGES)
+    bias = rng.normal(0, 0.15, (N_JUDGES, N_FEATURES))
+    deviation = rng.normal(0, 0.3, (N_JUDGES, N_MODELS))
+    models = pa.array([f"vendor/model-{k:02d}" for k in range(N_MODELS)])
+    judges = pa.array([*(f"judge-{k}" for k in range(N_JUDGES)), "human"])
+    sides = pa.array(["model_a", "model_b"])
+
+    def labels(codes: np.ndarray, names: pa.Array) -> pa.DictionaryArray:
+        return pa.DictionaryArray.from_arrays(codes.astype(np.int32), names)
+
+    for start in range(0, n_rows, STEP):
+        n = min(STEP, n_rows - start)
+        left = rng.integers(0, N_MODELS, n)
+        right = (left + rng.integers(1, N_MODELS, n)) % N_MODELS
+        judge, human = rng.integers(0, N_JUDGES, n), rng.random(n) < 0.02
+        order = rng.integers(0, 2, n) * 2 - 1
+        first, second = rng.normal(size=(2, n, N_FEATURES)).round(3)
+        delta = scores[left] - scores[right]
+        logit = slope[judge] * delta + shift[judge] * order
+        logit += np.einsum("ij,ij->i", first - second, bias[judge])
+        logit += deviation[judge, left] - deviation[judge, right]
+        logit = np.where(human, delta, logit)
+        wins = rng.random(n) < 1.0 / (1.0 + np.exp(-logit))
+        columns = {
+            "model_a": labels(left, models),
+            "model_b": labels(right, models),
+            "judge": labels(np.where(human, N_JUDGES, judge), judges),
+            "winner": labels(~wins, sides),
+            "shown_first": labels(order < 0, sides),
+        }
+        for k in range(N_FEATURES):
+            columns |= {f"x{k}_a": first[:, k], f"x{k}_b": second[:, k]}
+        yield pa.table(columns)
+
+
+def write(path: Path, n_rows: int) -> None:
+    """Write the history, a row group for each piece."""
+    writer = None
+    for table in batches(n_rows):
+        if writer is None:
+            writer = parquet.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+
+
+def read(path: Path) -> None:
+    """Read all columns, and forget them."""
+    began, n = time.perf_counter(), 0
+    for batch in dataset.dataset(path).to_batches(use_threads=False):
+        n += len(batch)
+    told("plain read", n, time.perf_counter() - began)
+
+
+def stream(path: Path, workers: int, item_effects: bool) -> None:
+    """Fit and keep the history."""
+    from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
+    from skanchor.chain import Stages
+    from skanchor.streaming import stream_history
+
+    stages = Stages(
+        BTLRegressor(),
+        JudgeCalibrator(),
+        ArrivalScorer(),
+        RieszDebiaser("calibrator"),
+        "joint",
+    )
+    began = time.perf_counter()
+    found = stream_history(
+        str(path),
+        stages,
+        cv=10,
+        item_effects=item_effects,
+        random_state=0,
+        n_jobs=workers,
+    )
+    for what, n_rows, seconds in found.passes:
+        told(f"pass: {what}", n_rows, seconds)
+    n_rows = sum(n for _, n, _ in found.passes)
+    if workers > 1:
+        from joblib.externals.loky import get_reusable_executor
+
+        # What workers have used is known once they have ended.
+        get_reusable_executor().shutdown(wait=True)
+    told("in all", n_rows, time.perf_counter() - began)
+
+
+def told(step: str, n_rows: int, seconds: float) -> None:
+    """Say what a step has taken."""
+    own, others = map(
+        resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    cpu = own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
+    peak = (own.ru_maxrss + others.ru_maxrss) / 1024
+    print(step, n_rows, f"{seconds:.2f}", f"{cpu:.1f}", f"{peak:.0f}", sep="\t")
+
+
+def main() -> None:
+    """Run every step in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--no-items", action="store_true")
+    parser.add_argument("--step", nargs=2, metavar=("STEP", "PATH"))
+    given = parser.parse_args()
+    if given.step:
+        step, path = given.step
+        if step == "read":
+            read(Path(path))
+        else:
+            stream(Path(path), given.workers[0], not given.no_items)
+        return
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for n_rows in map(int, given.rows):
+            path = Path(folder) / f"{n_rows}.parquet"
+            write(path, n_rows)
+            jobs = [("read", 1), *(("stream", w) for w in given.workers)]
+            for step, workers in jobs:
+                command = [sys.executable, __file__, "--step", step, str(path)]
+                command += ["--workers", str(workers)]
+                command += ["--no-items"] * given.no_items
+                done = subprocess.run(
+                    command, check=True, capture_output=True, text=True
+                )
+                for line in done.stdout.splitlines():
+                    found.append((n_rows, workers, *line.split("\t")))
+                    print(*found[-1], sep="\t", flush=True)
+            path.unlink()
+    write_rows("streaming.csv", HEADER, found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,293 @@
+"""What the survey settles: vocabulary, votes by fold, and a first fit of a sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skanchor._typing import Array
+from skanchor.admission import (
+    check_ranking,
+    leave_out_judges,
+    leave_out_one_sided,
+    leave_out_separated,
+)
+from skanchor.btl import BTLRegressor
+from skanchor.chain import Chain, Stages
+from skanchor.comparisons import (
+    Comparisons,
+    EncodedRows,
+    Outcomes,
+    decide_roles,
+)
+from skanchor.comparisons.labels import positions
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.historical import History, fit_history
+from skanchor.sample import Sample
+from skanchor.streaming._likelihood import VoteCells
+from skanchor.streaming._people import with_covariance
+from skanchor.streaming._reading import Folds, Reading
+from skanchor.streaming._survey import Survey
+from skanchor.warning_log import warn
+
+__all__ = ["Ground"]
+
+ROWS_PER_PARAMETER = 5
+"""Rows of a judge for its sensitivity and each feature, as in a fit in memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """Models and judges, the votes, and a sample of the verdicts.
+
+    Attributes
+    ----------
+    models, judges : ndarray
+        Labels of those that are fitted.
+    features : tuple of str
+        Names of the features.
+    votes : DataFrame
+        Cells of votes, models as codes.
+    sample : Sample
+        Votes by pair and outcome, and of each judge some rows that stand for all.
+    """
+
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    features: tuple[str, ...]
+    votes: pd.DataFrame
+    sample: Sample
+
+    @classmethod
+    def of(cls, survey: Survey, stages: Stages, reading: Reading) -> Ground:
+        """Admit the rows that were surveyed, as a fit in memory admits its table."""
+        X = _admitted(survey, stages)
+        models, judges = X.models, X.judges
+        votes = _coded(survey.votes, models)
+        verdicts = _coded(survey.verdicts, models)
+        judges = _with_enough_rows(verdicts, judges, len(survey.features))
+        if not len(judges):
+            raise BattlesError("No judge has enough rows to be calibrated.")
+        verdicts = verdicts[verdicts["judge"].isin(judges)]
+        total = verdicts.groupby("judge")["weight"].sum()
+        parts = [
+            _sampled(survey.sample[judge][1], models, judges, reading, survey.features)
+            for judge in judges.tolist()
+        ]
+        scaled = [
+            replace(part, weight=part.weight * (total[judge] / part.weight.sum()))
+            for judge, part in zip(judges.tolist(), parts, strict=True)
+        ]
+        first = votes[votes["repeat"] == 0]
+        cells = first.groupby(["left", "right", "y"])["weight"].sum().reset_index()
+        sample = _one_sample(cells, scaled, models, judges, survey.features)
+        return cls(models, judges, survey.features, votes, sample)
+
+    def vote_cells(self, folds: Folds, view: int) -> VoteCells:
+        """Votes of a view's training set, brought to the weight of all votes."""
+        votes, omega = self.votes, 1.0
+        if view == 0:
+            votes = votes[votes["repeat"] == 0]
+        else:
+            repeat, fold = divmod(view - 1, folds.n_splits)
+            votes = votes[votes["repeat"] == repeat]
+            whole = votes["weight"].sum()
+            votes = votes[votes["fold"] != fold]
+            if not len(votes):
+                raise ValueError(
+                    "A training set keeps no human rows between historical models; "
+                    "use fewer folds or add rows."
+                )
+            omega = whole / votes["weight"].sum()
+        return _vote_cells(votes, omega)
+
+    def held_votes(self, folds: Folds, view: int) -> VoteCells:
+        """Votes that a view holds out."""
+        votes = self.votes
+        if view == 0:
+            votes = votes.iloc[:0]
+        else:
+            repeat, fold = divmod(view - 1, folds.n_splits)
+            votes = votes[(votes["repeat"] == repeat) & (votes["fold"] == fold)]
+        return _vote_cells(votes)
+
+    def vote_fit(
+        self, stages: Stages, cells: VoteCells, start: Chain | None
+    ) -> BTLRegressor:
+        """Scores by votes alone, with the covariance that single votes give them."""
+        btl = fit_history(stages, self._vote_sample(cells), start).btl
+        return with_covariance(btl, self.models, cells)
+
+    def _vote_sample(self, cells: VoteCells) -> Sample:
+        """Votes alone, as a sample."""
+        n = len(cells.y)
+        blank = np.zeros((n, len(self.features)))
+        rows = EncodedRows(
+            self.models,
+            self.judges[:0],
+            cells.left,
+            cells.right,
+            np.full(n, -1),
+            np.ones(n),
+            blank,
+            blank,
+            feature_names=self.features,
+            new_models=(),
+        )
+        return Sample(Comparisons(rows), _preferences(cells.y), cells.weight)
+
+    def pilot(self, stages: Stages) -> History:
+        """Fit the sample, from which everything else starts."""
+        known = fit_history(stages, self.sample)
+        votes = self.vote_cells(Folds(1), 0)
+        # The fit has seen one row for all votes of a kind.
+        first = None if known.two_step is None else known.two_step.btl
+        if first is None:
+            n = len(known.btl.models_)
+            known.btl.covariance_ = np.full((n, n), np.nan)
+        else:
+            counted = with_covariance(first, self.models, votes)
+            known.btl.covariance_ = counted.covariance_
+        if known.aside:
+            raise BattlesError(
+                f"The scores separate the verdicts of judges {sorted(known.aside)[:5]} "
+                "in the sample of the stream: no finite sensitivity fits them. Leave "
+                "them out of the stream."
+            )
+        return known
+
+
+def _admitted(survey: Survey, stages: Stages) -> Comparisons:
+    """Historical models and judges that can be used, as rows of cells."""
+    keys = ["left", "right", "y"]
+    votes = survey.votes[survey.votes["repeat"] == 0] if len(survey.votes) else None
+    if votes is None or not len(survey.verdicts):
+        kind = "human" if votes is None else "judge"
+        raise BattlesError(f"The stream has no {kind} rows between two models.")
+    people = votes.groupby(keys)[["n", "weight"]].sum().reset_index()
+    cells = pd.concat(
+        [people.assign(judge="human", order=1.0), survey.verdicts], ignore_index=True
+    )
+    table = pd.DataFrame(
+        {"model_a": cells["left"], "model_b": cells["right"], "judge": cells["judge"]}
+    )
+    weight = cells["weight"].to_numpy(np.float64)
+    X = Comparisons.from_battles(table)
+    roles = decide_roles(X, weight, None)
+    if roles.is_new.any():
+        unknown = roles.models[roles.is_new].tolist()
+        n = int(cells["n"].where(roles.involves_new, 0).sum())
+        warn(
+            DataWarning(
+                f"Models {unknown[:5]} have no human row, and are not historical: "
+                f"their {n} rows are left out. Place them as arrivals."
+            )
+        )
+        roles = roles.relabel(roles.models[~roles.is_new], roles.judges)
+    roles = roles.with_columns(new_models=())
+    check_ranking(roles, ())
+    sample = Sample(roles, _preferences(cells["y"].to_numpy()), weight)
+    is_joint = stages.historical_fit == "joint"
+    leave_out = leave_out_one_sided if is_joint else leave_out_separated
+    return leave_out_judges(leave_out(sample, stages.btl)).X
+
+
+def _coded(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
+    """Cells of known models, with codes for their labels."""
+    codes = cells.copy()
+    for side in ("left", "right"):
+        codes[side] = positions(cells[side].to_numpy(), models)
+    return codes[(codes["left"] >= 0) & (codes["right"] >= 0)]
+
+
+def _with_enough_rows(
+    verdicts: pd.DataFrame, judges: NDArray[Any], n_features: int
+) -> NDArray[Any]:
+    """Judges with the rows that their parameters ask for; warn of the others."""
+    needed = ROWS_PER_PARAMETER * (1 + n_features)
+    n_rows = verdicts.groupby("judge")["n"].sum()
+    few = [judge for judge in judges.tolist() if n_rows.get(judge, 0) < needed]
+    if few:
+        warn(
+            DataWarning(
+                f"Judges {few[:5]} have fewer rows than the {needed} that their "
+                "features ask for; their rows are left out."
+            )
+        )
+    return np.array([j for j in judges.tolist() if j not in few], dtype=object)
+
+
+def _sampled(
+    table: pa.Table,
+    models: NDArray[Any],
+    judges: NDArray[Any],
+    reading: Reading,
+    features: tuple[str, ...],
+) -> Sample:
+    """Sampled rows of one judge between known models."""
+    # A row that counts for many was drawn as one of them.
+    once = replace(reading, weights="importance")
+    rows = once.rows(table, 0, Folds(2))
+    weight = np.ones(len(rows)) if reading.weights == "frequency" else rows.weight
+    X = rows.X.relabel(models, judges).with_features(features)
+    found = Sample(X, _preferences(rows.y), weight)
+    found = found[np.flatnonzero(X.is_usable)]
+    if not len(found):
+        raise BattlesError(
+            "The sample of a judge has no row between historical models; ask for more "
+            "pilot_rows."
+        )
+    return found
+
+
+def _one_sample(
+    votes: pd.DataFrame,
+    parts: list[Sample],
+    models: NDArray[Any],
+    judges: NDArray[Any],
+    features: tuple[str, ...],
+) -> Sample:
+    """Votes and sampled rows in one sample."""
+    n = len(votes)
+    blank = np.zeros((n, len(features)))
+
+    def column(first: Array, name: str) -> NDArray[Any]:
+        return np.concatenate([first, *(getattr(part.X, name) for part in parts)])
+
+    rows = EncodedRows(
+        models,
+        judges,
+        column(votes["left"].to_numpy(np.intp), "left"),
+        column(votes["right"].to_numpy(np.intp), "right"),
+        column(np.full(n, -1), "judge"),
+        column(np.ones(n), "order"),
+        column(blank, "features_left"),
+        column(blank, "features_right"),
+        feature_names=features,
+        new_models=(),
+    )
+    y = np.concatenate([votes["y"].to_numpy(), *(part.y for part in parts)])
+    weight = np.concatenate(
+        [votes["weight"].to_numpy(), *(part.weight for part in parts)]
+    )
+    return Sample(Comparisons(rows), _preferences(y), weight)
+
+
+def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
+    return VoteCells(
+        votes["left"].to_numpy(np.intp),
+        votes["right"].to_numpy(np.intp),
+        votes["y"].to_numpy(np.float64),
+        votes["weight"].to_numpy(np.float64) * omega,
+        votes["square"].to_numpy(np.float64) * omega**2,
+        votes["n"].to_numpy(np.float64),
+    )
+
+
+def _preferences(y: Array) -> Outcomes:
+    return Outcomes(np.asarray(y, dtype=np.float64), np.array([0, 1]), 1)

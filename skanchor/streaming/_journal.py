@@ -1,0 +1,271 @@
+"""Results of passes, kept so that an interrupted fit goes on where it stopped.
+
+What lies between two passes follows from their results alone, so that these are all
+that is kept. The file is a line that says what it is, the SHA-256 of the rest, and an
+``.npz`` archive of plain arrays, tables among them as streams of Arrow. Nothing in it
+is ever run, and a file that is damaged, or of another run, is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import time
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from sklearn.utils import check_random_state
+
+from skanchor._typing import Array
+from skanchor.io import write_atomically
+from skanchor.streaming._sums import LocalSums
+from skanchor.streaming._survey import Survey
+
+__all__ = ["Journal", "KeptPass"]
+
+FIRST_LINE = b"skanchor stream checkpoint, format 1\n"
+DIGEST_SIZE = hashlib.sha256().digest_size
+SECONDS = 30.0
+"""Time between two writings of a pass that goes on."""
+
+
+@dataclass(slots=True)
+class KeptPass:
+    """What is known of one pass.
+
+    Attributes
+    ----------
+    result : Survey, list of LocalSums or None
+        Added up so far; None where nothing is.
+    n_jobs : int
+        Jobs that it holds.
+    is_complete : bool
+        Whether these are all.
+    """
+
+    result: Any = None
+    n_jobs: int = 0
+    is_complete: bool = False
+
+
+@dataclass(slots=True)
+class Journal:
+    """Passes of a fit, and the file that keeps them, if there is one.
+
+    Attributes
+    ----------
+    path : path or None
+        The file.
+    seed : int
+        Seed of the folds.
+    key : str
+        Fingerprint of the run.
+    passes : dict of int to KeptPass
+        By number.
+    layout : list of (int, int) or None
+        First row and length of each part, once they are known.
+    """
+
+    path: Any
+    seed: int
+    key: str
+    passes: dict[int, KeptPass] = field(default_factory=dict)
+    layout: list[tuple[int, int]] | None = None
+    _written: float = 0.0
+
+    @classmethod
+    def open(cls, path: Any, random_state: Any, key: str) -> Journal:
+        """Take up a run that may have begun before; refuse the file of another.
+
+        Parameters
+        ----------
+        path : path or None
+            The file, which is begun if there is none.
+        random_state : int, RandomState or None
+            Seed of the folds; None takes that of the file.
+        key : str
+            Fingerprint of the run.
+
+        Returns
+        -------
+        Journal
+
+        Raises
+        ------
+        ValueError
+            If the file is no checkpoint, is damaged, or belongs to another run.
+        """
+        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+        begun = cls(path, seed, key)
+        if path is None:
+            return begun
+        if not os.path.exists(path):
+            # A file that cannot be written is told before the work, not after it.
+            begun.save()
+            return begun
+        saved = _read(path)
+        if saved.key != key or (random_state is not None and saved.seed != seed):
+            raise ValueError(
+                f"{os.fspath(path)} belongs to another run, with other data, settings, "
+                "seed or versions; name another file, or delete it."
+            )
+        return saved
+
+    def pass_of(self, number: int) -> KeptPass:
+        """What is known of a pass."""
+        return self.passes.setdefault(number, KeptPass())
+
+    def note(self, number: int, result: Any) -> None:
+        """Keep what one more job has added."""
+        kept = self.passes[number]
+        kept.result, kept.n_jobs = result, kept.n_jobs + 1
+        if time.monotonic() - self._written > SECONDS:
+            self.save()
+
+    def finish(self, number: int, layout: list[tuple[int, int]]) -> None:
+        """Keep the result of a whole pass, where there is a file to keep it in."""
+        self.passes[number].is_complete = True
+        if self.path is None:
+            del self.passes[number]
+        self.layout = layout
+        self.save()
+
+    def save(self) -> None:
+        """Write the file, if there is one."""
+        if self.path is None:
+            return
+        payload = _pack(self)
+        digest = hashlib.sha256(payload).digest()
+        write_atomically(self.path, FIRST_LINE + digest + payload)
+        self._written = time.monotonic()
+
+
+def _pack(journal: Journal) -> bytes:
+    arrays: dict[str, Array] = {}
+    known = {}
+    for number, kept in journal.passes.items():
+        if kept.result is None:
+            continue
+        about: dict[str, Any] = {"n_jobs": kept.n_jobs, "whole": kept.is_complete}
+        if isinstance(kept.result, Survey):
+            about["survey"], parts = _of_survey(kept.result)
+        else:
+            about["judges"], parts = len(kept.result), _of_sums(kept.result)
+        arrays |= {f"{number}/{name}": values for name, values in parts.items()}
+        known[number] = about
+    header = {
+        "key": journal.key,
+        "seed": journal.seed,
+        "layout": journal.layout,
+        "passes": known,
+    }
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def _read(path: Any) -> Journal:
+    """Read a file, whosever it is; refuse one that is not whole."""
+    with open(path, "rb") as file:
+        content = file.read()
+    if not content.startswith(FIRST_LINE):
+        raise ValueError(
+            f"{os.fspath(path)} is not a checkpoint of a stream; name another file, "
+            "or delete it."
+        )
+    head = len(FIRST_LINE) + DIGEST_SIZE
+    digest, payload = content[len(FIRST_LINE) : head], content[head:]
+    if hashlib.sha256(payload).digest() != digest:
+        raise ValueError(
+            f"{os.fspath(path)} is damaged: its content is not what its checksum says. "
+            "Delete it, or put back a copy."
+        )
+    with np.load(io.BytesIO(payload), allow_pickle=False) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    passes = {}
+    for number, about in header["passes"].items():
+        found = {
+            name.partition("/")[2]: values
+            for name, values in arrays.items()
+            if name.startswith(f"{number}/")
+        }
+        result: Survey | list[LocalSums]
+        if "survey" in about:
+            result = _to_survey(about["survey"], found)
+        else:
+            result = _to_sums(about["judges"], found)
+        passes[int(number)] = KeptPass(result, about["n_jobs"], about["whole"])
+    layout = header["layout"]
+    return Journal(
+        path,
+        header["seed"],
+        header["key"],
+        passes,
+        None if layout is None else [(start, length) for start, length in layout],
+    )
+
+
+def _of_sums(sums: list[LocalSums]) -> dict[str, Array]:
+    names = [f.name for f in fields(LocalSums)]
+    return {
+        f"{m}/{name}": np.asarray(getattr(own, name))
+        for m, own in enumerate(sums)
+        for name in names
+    }
+
+
+def _to_sums(n_judges: int, arrays: dict[str, Array]) -> list[LocalSums]:
+    names = [f.name for f in fields(LocalSums)]
+    return [
+        LocalSums(*(arrays[f"{m}/{name}"] for name in names)) for m in range(n_judges)
+    ]
+
+
+def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
+    judges = list(survey.sample)
+    arrays: dict[str, Any] = {
+        "votes": _of_table(pa.Table.from_pandas(survey.votes)),
+        "verdicts": _of_table(pa.Table.from_pandas(survey.verdicts)),
+        "judges": _of_table(pa.table({"judge": judges})),
+    }
+    for m, judge in enumerate(judges):
+        hashes, table = survey.sample[judge]
+        arrays |= {f"hashes {m}": hashes, f"rows {m}": _of_table(table)}
+    return {"n_rows": survey.n_rows, "features": list(survey.features)}, arrays
+
+
+def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
+    judges = _to_table(arrays["judges"])["judge"].to_pylist()
+    sample = {
+        judge: (arrays[f"hashes {m}"], _to_table(arrays[f"rows {m}"]))
+        for m, judge in enumerate(judges)
+    }
+    votes, verdicts = (
+        _as_objects(_to_table(arrays[name]).to_pandas())
+        for name in ("votes", "verdicts")
+    )
+    return Survey(about["n_rows"], votes, verdicts, sample, tuple(about["features"]))
+
+
+def _as_objects(table: pd.DataFrame) -> pd.DataFrame:
+    """Texts as they were before they were written."""
+    texts = [name for name in table if table[name].dtype.kind not in "iuf"]
+    return table.astype(dict.fromkeys(texts, object))
+
+
+def _of_table(table: pa.Table) -> Array:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def _to_table(values: Array) -> pa.Table:
+    return pa.ipc.open_stream(values.tobytes()).read_all()

@@ -1,0 +1,269 @@
+"""A data set as parts that any process can read: row groups, partitions or tables.
+
+Parts come in the order of the data and know the number of their first row, so that
+what is learned of a row does not depend on who reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from skanchor.comparisons import as_frame
+from skanchor.exceptions import BattlesError
+
+__all__ = ["Data", "Part", "check_length", "open_data"]
+
+
+class Part(Protocol):
+    """Some consecutive rows."""
+
+    @property
+    def start(self) -> int:
+        """Number of the first row."""
+
+    @property
+    def length(self) -> int:
+        """Number of rows."""
+
+    def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
+        """Read the rows, about ``size`` at a time."""
+
+
+class Data(Protocol):
+    """What can be read again and again, always alike."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, where it is known beforehand."""
+
+    def schema(self) -> pa.Schema | None:
+        """Columns, where they are known beforehand."""
+
+    def parts(self) -> Iterator[Part]:
+        """All parts, in order."""
+
+
+@dataclass(frozen=True)
+class FragmentPart:
+    """Row groups of a file that pyarrow reads."""
+
+    fragment: Any
+    start: int
+    length: int
+
+    def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
+        """Read the rows, about ``size`` at a time."""
+        # What is read ahead is memory; parts are read side by side instead.
+        batches = self.fragment.to_batches(
+            columns=None if columns is None else list(columns),
+            batch_size=size,
+            batch_readahead=1,
+            fragment_readahead=0,
+            use_threads=False,
+        )
+        for batch in batches:
+            if len(batch):
+                yield pa.Table.from_batches([batch])
+
+
+@dataclass(frozen=True)
+class TablePart:
+    """A table in memory."""
+
+    table: pa.Table
+    start: int
+
+    @property
+    def length(self) -> int:
+        """Number of rows."""
+        return len(self.table)
+
+    def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
+        """Read the rows, ``size`` at a time."""
+        table = self.table if columns is None else self.table.select(list(columns))
+        for start in range(0, len(table), size):
+            yield table.slice(start, size)
+
+
+@dataclass(frozen=True)
+class PartitionPart:
+    """A partition of a dask DataFrame, computed where it is read."""
+
+    partition: Any
+    start: int
+    length: int
+
+    def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
+        """Read the rows, ``size`` at a time."""
+        table = to_arrow(self.partition.compute(scheduler="synchronous"))
+        yield from TablePart(table, self.start).tables(columns, size)
+
+
+@dataclass(frozen=True)
+class DatasetData:
+    """A pyarrow data set: Parquet by row groups, other formats by files."""
+
+    dataset: ds.Dataset
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.dataset.count_rows())
+
+    def schema(self) -> pa.Schema:
+        """Columns."""
+        return self.dataset.schema
+
+    def parts(self) -> Iterator[FragmentPart]:
+        """All parts, in order."""
+        start = 0
+        for fragment in self.dataset.get_fragments():
+            for group, length in _row_groups(fragment):
+                yield FragmentPart(group, start, length)
+                start += length
+
+
+@dataclass(frozen=True)
+class DaskData:
+    """A dask DataFrame."""
+
+    frame: Any
+
+    @property
+    def n_rows(self) -> None:
+        """Not known before it is computed."""
+        return None
+
+    def schema(self) -> None:
+        """Not known in the terms of pyarrow."""
+        return None
+
+    def parts(self) -> Iterator[PartitionPart]:
+        """All parts, in order."""
+        lengths = self.frame.map_partitions(len).compute().tolist()
+        start = 0
+        for number, length in enumerate(lengths):
+            yield PartitionPart(self.frame.partitions[number], start, int(length))
+            start += int(length)
+
+
+@dataclass(frozen=True)
+class TablesData:
+    """Tables that a function or a container hands out one after another."""
+
+    begin: Callable[[], Iterator[Any]]
+
+    @property
+    def n_rows(self) -> None:
+        """Not known before they are read."""
+        return None
+
+    def schema(self) -> None:
+        """Not known before they are read."""
+        return None
+
+    def parts(self) -> Iterator[TablePart]:
+        """All parts, in order."""
+        start = 0
+        for table in self.begin():
+            part = TablePart(to_arrow(table), start)
+            start += len(part.table)
+            yield part
+
+
+def _row_groups(fragment: Any) -> list[tuple[Any, int]]:
+    """A file's row groups with their lengths, or the file where it has none."""
+    if not hasattr(fragment, "split_by_row_group"):
+        return [(fragment, int(fragment.count_rows()))]
+    # The count of a row group's fragment is that of its whole file.
+    return [
+        (group, sum(one.num_rows for one in group.row_groups))
+        for group in fragment.split_by_row_group()
+    ]
+
+
+def check_length(part: Part, n_rows: int) -> None:
+    """Refuse a part of which other rows are read than it has."""
+    if n_rows != part.length:
+        raise BattlesError(
+            f"The stream has changed: there were {part.length} rows from number "
+            f"{part.start} on, and now there are {n_rows}."
+        )
+
+
+def to_arrow(table: Any) -> pa.Table:
+    """Turn a pandas, polars or pyarrow table into a pyarrow one."""
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    frame = as_frame(table)
+    if frame is None:
+        raise TypeError(
+            "A stream must hand out pandas, polars or pyarrow tables, got "
+            f"{type(table).__name__}."
+        )
+    return frame.to_arrow()
+
+
+def open_data(data: Any) -> Data:
+    """Say how a data set is read in parts.
+
+    Parameters
+    ----------
+    data : path, URL, pyarrow Dataset, dask DataFrame, tables or function
+        A Parquet file, a folder of such files, a list of files, or a URL that pyarrow
+        reads; a data set of pyarrow; a dask DataFrame; a container of tables that can
+        be gone through again, or a function that returns an iterator of tables.
+
+    Returns
+    -------
+    Data
+
+    Raises
+    ------
+    TypeError
+        If it can be read only once, or not at all.
+    """
+    if isinstance(data, ds.Dataset):
+        return DatasetData(data)
+    if isinstance(data, (str, os.PathLike)):
+        return DatasetData(_dataset(data))
+    if hasattr(data, "partitions") and hasattr(data, "map_partitions"):
+        return DaskData(data)
+    if callable(data):
+        return TablesData(data)
+    if isinstance(data, Iterator):
+        raise TypeError(
+            "An iterator can be read only once, and a fit reads its rows several "
+            "times; give a function that returns a new one, such as lambda: "
+            "read_tables()."
+        )
+    if isinstance(data, pa.Table) or as_frame_or_none(data):
+        return TablesData(lambda: iter([data]))
+    if isinstance(data, Iterable):
+        if isinstance(data, Sequence) and data and isinstance(data[0], str):
+            return DatasetData(ds.dataset(list(data), format="parquet"))
+        return TablesData(lambda: iter(data))
+    raise TypeError(
+        "A stream is a Parquet file or folder, a data set of pyarrow, a dask "
+        f"DataFrame, or tables one after another, got {type(data).__name__}."
+    )
+
+
+def as_frame_or_none(data: Any) -> bool:
+    """Whether this is one table."""
+    return not isinstance(data, (list, tuple)) and as_frame(data) is not None
+
+
+def _dataset(path: str | os.PathLike[str]) -> ds.Dataset:
+    name = os.fspath(path)
+    if "://" in name:
+        return ds.dataset(name, format="parquet")
+    if not os.path.exists(name):
+        raise BattlesError(f"There is no file or folder {name}.")
+    return ds.dataset(name, format="parquet")

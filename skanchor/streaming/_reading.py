@@ -1,0 +1,299 @@
+"""Tables of a stream as plain rows: numbered, dealt to folds, in one vocabulary.
+
+A row is held out by the fold that a hash of its number names, so that a fold needs no
+other row to be known, and is the same however the stream is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from skanchor._numerics.memory import available_bytes
+from skanchor._typing import Array
+from skanchor.comparisons import (
+    HUMAN,
+    Comparisons,
+    Outcomes,
+    as_frame,
+    split_battles,
+)
+from skanchor.comparisons.table import require_columns
+from skanchor.exceptions import BattlesError
+from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
+
+__all__ = ["Folds", "ReadRows", "Reading", "row_hash"]
+
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+_GOLDEN = 0x9E3779B97F4A7C15
+_WORD = (1 << 64) - 1
+
+
+def row_hash(number: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
+    """Hash of row numbers: the generator SplitMix64 at these places.
+
+    Parameters
+    ----------
+    number : ndarray of shape (n_rows,)
+        Row numbers.
+    seed : int
+        Another one gives hashes that have nothing to do with these.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    # The seed goes through the mixer, too: neighbours must not be shifts of each other.
+    start = np.array([(seed + 1) * _GOLDEN & _WORD], dtype=np.uint64)
+    value = number.astype(np.uint64) + np.uint64(1)
+    value *= np.uint64(_GOLDEN)
+    value += _mixed(start)
+    return _mixed(value)
+
+
+def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(_MIX[0])
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(_MIX[1])
+    mixed: NDArray[np.uint64] = value ^ (value >> np.uint64(31))
+    return mixed
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """Which fold holds a row out, in every repeat.
+
+    Attributes
+    ----------
+    n_splits, n_repeats : int
+        Folds of a repeat, and repeats.
+    seed : int
+        Another one deals the rows anew.
+    """
+
+    n_splits: int
+    n_repeats: int = 1
+    seed: int = 0
+
+    @property
+    def size(self) -> int:
+        """Folds of all repeats."""
+        return self.n_splits * self.n_repeats
+
+    def of_rows(
+        self, number: NDArray[np.integer], copy: NDArray[np.integer] | None = None
+    ) -> NDArray[np.intp]:
+        """Fold of each row in each repeat.
+
+        Parameters
+        ----------
+        number : ndarray of shape (n_rows,)
+            Row numbers.
+        copy : ndarray of shape (n_rows,), optional
+            Which copy of its row each is, where rows are counts.
+
+        Returns
+        -------
+        ndarray of shape (n_repeats, n_rows)
+            Numbers from zero.
+        """
+        found = np.empty((self.n_repeats, len(number)), dtype=np.intp)
+        for repeat in range(self.n_repeats):
+            value = row_hash(number, self.seed * 1_000_003 + repeat)
+            if copy is not None and copy.any():
+                late = row_hash(copy, self.seed * 1_000_003 + repeat)
+                value = np.where(copy > 0, value ^ late, value)
+            # The upper half: its remainder is even to one part in 10^8.
+            found[repeat] = (value >> np.uint64(32)) % np.uint64(self.n_splits)
+        return found
+
+    def plans(
+        self, n_rows: int, counts: NDArray[np.integer] | None = None
+    ) -> list[list[tuple[NDArray[np.intp], NDArray[np.intp]]]]:
+        """The same folds as splits of a table in memory.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows of the table.
+        counts : ndarray of shape (n_rows,), optional
+            How many rows each stands for, of a table that lists them all.
+
+        Returns
+        -------
+        list of list of (train, test)
+            By repeat and fold.
+        """
+        number, copy = np.arange(n_rows), None
+        if counts is not None:
+            number, copy = expand(np.asarray(counts), number)
+        return [
+            [
+                (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+                for k in range(self.n_splits)
+            ]
+            for fold in self.of_rows(number, copy)
+        ]
+
+
+def expand(
+    counts: NDArray[np.integer], values: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Repeat values as often as counts say, and number the copies of each."""
+    starts = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    copy = np.arange(total) - np.repeat(starts, counts)
+    return np.repeat(values, counts), copy
+
+
+@dataclass(frozen=True, eq=False)
+class ReadRows:
+    """Rows of one table, of models and judges as the table names them.
+
+    Attributes
+    ----------
+    X : Comparisons
+        The rows.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and importance.
+    fold : ndarray of shape (n_repeats, n_rows)
+        Folds.
+    hashes : ndarray of shape (n_rows,)
+        A hash of each row, by which a sample is drawn.
+    source : ndarray of shape (n_rows,)
+        Row of the table.
+    """
+
+    X: Comparisons
+    y: Array
+    weight: Array
+    fold: NDArray[np.intp]
+    hashes: NDArray[np.uint64]
+    source: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read: which columns, and what their labels mean.
+
+    Attributes
+    ----------
+    columns, outcome, features, drop_features
+        As in :func:`skanchor.split_battles`.
+    human : tuple of labels
+        What marks the human rows in the judge column.
+    weight : str or None
+        Column of the weights; None is one for each row.
+    weights : {"importance", "frequency"}
+        What a weight is: with ``"frequency"`` a number of equal rows.
+    """
+
+    columns: Mapping[str, str] | None = None
+    human: tuple[Any, ...] = (HUMAN,)
+    outcome: str = "winner"
+    features: Sequence[str] | None = None
+    drop_features: Sequence[str] | None = None
+    weight: str | None = None
+    weights: str = "importance"
+
+    def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
+        """Battles and outcomes of a table; weights stay among its columns."""
+        X, y = split_battles(
+            table,
+            columns=dict(self.columns or {}),
+            outcome=self.outcome,
+            features=self.features,
+            drop_features=self.drop_features,
+        )
+        if self.human != (HUMAN,):
+            require_columns(X.column_names, ["judge"])
+            judge = pc.cast(X["judge"], pa.string())
+            is_human = pc.is_in(judge, pa.array([str(label) for label in self.human]))
+            at = X.column_names.index("judge")
+            X = X.set_column(at, "judge", pc.if_else(is_human, HUMAN, judge))
+        return X, y
+
+    def needed(self, schema: pa.Schema) -> list[str]:
+        """Columns of a table of this schema that reading it takes."""
+        renamed = {new: old for old, new in (self.columns or {}).items()}
+        names = set(split_battles_names(self, schema))
+        names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
+        if self.weight is not None:
+            names.add(self.weight)
+        found = {renamed.get(name, name) for name in names}
+        return [name for name in schema.names if name in found]
+
+    def rows(self, table: pa.Table, start: int, folds: Folds) -> ReadRows:
+        """Read a table whose first row has the number ``start``."""
+        X, y = self.split(table)
+        weight = np.ones(len(table))
+        if self.weight is not None:
+            if self.weight not in X.column_names:
+                raise BattlesError(f"There is no column {self.weight!r} of weights.")
+            column = nw.from_native(X[self.weight], series_only=True)
+            weight = np.asarray(column.to_numpy(), dtype=np.float64)
+            X = X.drop_columns([self.weight])
+        encoded = Comparisons.from_battles(X)
+        outcomes = Outcomes.encode(y, named=True, models=encoded.models).values
+        if self.weight is not None and weight.any():
+            weight = np.asarray(check_weight(weight, encoded))
+        number, copy, at = np.arange(start, start + len(table)), None, None
+        if self.weights == "frequency" and (weight != 1.0).any():
+            width = encoded.features_left.shape[1]
+            counts = _whole_counts(weight, start, width)
+            at, copy = expand(counts, np.arange(len(table)))
+            encoded, outcomes, number = encoded[at], outcomes[at], number[at]
+            weight = np.ones(len(at))
+        if at is None:
+            at = np.arange(len(table))
+        fold = folds.of_rows(number, copy)
+        hashes = row_hash(number, folds.seed * 1_000_003 + folds.n_repeats)
+        return ReadRows(encoded, outcomes, weight, fold, hashes, at)
+
+
+def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
+    """Columns of battles in a table of this schema, by their standard names."""
+    X, _ = reading.split(schema.empty_table())
+    frame = as_frame(X)
+    assert frame is not None
+    names = set(frame.columns)
+    pairs = {
+        name
+        for name in names
+        if name[-2:] in ("_a", "_b") and {f"{name[:-2]}_a", f"{name[:-2]}_b"} <= names
+    }
+    return sorted(pairs)
+
+
+def _whole_counts(weight: Array, start: int, width: int) -> NDArray[np.intp]:
+    """Weights as counts; refuse those that are none, or too many to list."""
+    odd = weight != np.round(weight)
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise BattlesError(
+            "Weights that count equal rows must be whole numbers: the first that is "
+            f"none is {weight[row]:g} in row {start + row}."
+        )
+    needed = float(weight.sum()) * (ROW_BYTES + FEATURE_BYTES * width)
+    if needed > available_bytes():
+        raise BattlesError(
+            f"The counts of {len(weight)} rows from number {start} on stand for "
+            f"{weight.sum():.3g} rows, more than memory has room for. Set "
+            "batch_rows to a smaller number."
+        )
+    return weight.astype(np.intp)
+
+
+def slices(size: int, step: int) -> Iterator[slice]:
+    """Parts of at most ``step`` rows."""
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))

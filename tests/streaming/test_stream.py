@@ -1,0 +1,246 @@
+"""A streamed history is the one that the engine in memory keeps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.preprocessing import FunctionTransformer
+from streams import (
+    COVARIANCE,
+    apart,
+    battles,
+    in_memory,
+    in_pieces,
+    repeated,
+    stages_of,
+    sums_of,
+    tables,
+)
+
+from skanchor import RieszDebiaser
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.chain import fit_stages
+from skanchor.exceptions import BattlesError, DataWarning, LearnerError
+from skanchor.folds import training_weights
+from skanchor.historical import History, _history
+from skanchor.history import KeptFold
+from skanchor.items import ItemLikelihood, estimate_item_covariance
+from skanchor.sample import Sample
+from skanchor.streaming import Folds, StreamOptions, stream_history
+
+WITHOUT = ("times", "importance")
+
+
+def streamed(data, stages, options=None, **settings):
+    settings = {"cv": 3, "item_effects": False, "random_state": 0, **settings}
+    options = StreamOptions(**(options or {}))
+    return stream_history(data, stages, options=options, **settings)
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """The engine in memory fits its folds to the last digit, too."""
+    monkeypatch.setattr(_history, "NEAR", 1e-10)
+    monkeypatch.setitem(ItemLikelihood.newton.__kwdefaults__, "tol", 1e-10)
+
+
+@pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
+@pytest.mark.parametrize(
+    ("bias", "items", "n_repeats"),
+    [
+        ("linear", None, 1),
+        ("linear", COVARIANCE, 2),
+        (LinearBias(alpha=0.02), None, 1),
+        (LinearBias(FunctionTransformer(np.tanh), alpha=0.02), COVARIANCE, 1),
+    ],
+)
+def test_streamed_is_in_memory(exact, historical_fit, bias, items, n_repeats):
+    table, _ = tables()
+    stages = stages_of(bias, historical_fit)
+    found = streamed(
+        in_pieces(table, 700),
+        stages,
+        item_effects=False if items is None else items,
+        n_repeats=n_repeats,
+    )
+    plans = found.folds.plans(len(table))
+    memory = in_memory(table, stages, plans, items=items)
+    assert found.n_rows == len(table)
+    assert apart(memory, found.kept, 3, n_repeats) < 1e-3
+    for mine, theirs in (
+        (found.kept.whole, memory.whole),
+        (found.kept.repeats[0][1], memory.repeats[0][1]),
+    ):
+        assert_allclose(mine.btl.covariance_, theirs.btl.covariance_, rtol=1e-6)
+
+
+def test_sums_are_those_of_the_rows_at_the_same_nuisances():
+    """To rounding: only where the fits stopped may differ."""
+    table, _ = tables()
+    stages = stages_of(LinearBias(alpha=0.02))
+    found = streamed(in_pieces(table, 700), stages)
+    sample = Sample.admit(battles(table), table["winner"].to_numpy())
+    sample = sample.with_battles(sample.X.with_columns(new_models=()))
+    plan = found.folds.plans(len(table))[0]
+    every = np.arange(len(table))
+    sides = [(every, every[:0]), *plan]
+    for kept, (train, test) in zip(
+        [found.kept.whole, *found.kept.repeats[0]], sides, strict=True
+    ):
+        X = kept.calibrator.transform(kept.btl.transform(sample.X))
+        X = X.with_columns(scores=kept.X.scores)
+        known = History(kept.btl, kept.calibrator, X)
+        weight = training_weights(sample, train)
+        rows = KeptFold.of(stages, known, sample.with_battles(X), weight, test)
+        for m, one in rows.sums.information_of.items():
+            other = kept.sums.information_of[m]
+            assert_allclose(other.gram, one.gram, rtol=1e-9, atol=1e-9)
+            assert_allclose(other.curvature, one.curvature, rtol=1e-9)
+            assert other.n_rows == one.n_rows
+            if m >= 0:
+                mine, theirs = kept.learners[m].ridge, rows.learners[m].ridge
+                assert_allclose(mine, theirs, rtol=1e-9)
+        for m, one in rows.sums.residuals.items():
+            other = kept.sums.residuals[m]
+            assert_allclose(other.score, one.score, rtol=1e-9, atol=1e-9)
+            assert_allclose(other.outer, one.outer, rtol=1e-9, atol=1e-9)
+
+
+def test_learned_item_covariance_is_that_of_the_rows():
+    table, _ = tables()
+    stages = stages_of()
+    found = streamed(in_pieces(table, 700), stages, item_effects=True)
+    sample = Sample.admit(battles(table), table["winner"].to_numpy())
+    sample = sample.with_battles(sample.X.with_columns(new_models=()))
+    plugged = fit_stages(stages, sample)
+    rows = estimate_item_covariance(sample.with_battles(plugged.X), plugged.calibrator)
+    assert_allclose(found.kept.items.covariance, rows.covariance, atol=2e-3)
+    assert found.kept.items.shrinkage == rows.shrinkage
+
+
+@pytest.mark.parametrize("features", [True, False])
+def test_counts_are_the_rows_they_stand_for(features):
+    table, _ = tables()
+    if not features:
+        table = table.drop(
+            columns=[
+                c for c in table if c[-2:] in ("_a", "_b") and not c.startswith("model")
+            ]
+        )
+    stages = stages_of()
+    options = {"weight": "times", "weights": "frequency"}
+    found = streamed(in_pieces(table, 700), stages, options)
+    expanded = repeated(table)
+    plans = found.folds.plans(len(table), table["times"].to_numpy())
+    memory = in_memory(expanded, stages, plans)
+    if features:
+        assert apart(memory, found.kept, 3) < 1e-3
+    mine, theirs = sums_of(found.kept), sums_of(memory)
+    assert_allclose(mine, theirs, rtol=0.02, atol=2.0)
+
+
+def test_weights_of_importance():
+    table, _ = tables()
+    stages = stages_of()
+    found = streamed(in_pieces(table, 700), stages, {"weight": "importance"})
+    plans = found.folds.plans(len(table))
+    weight = table["importance"].to_numpy()
+    assert apart(in_memory(table, stages, plans, weight), found.kept, 3) < 1e-3
+
+
+def test_however_it_is_stored(tmp_path):
+    """A file, a folder, a data set, tables and a function give the same sums."""
+    table, _ = tables()
+    whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
+    pq.write_table(whole, tmp_path / "all.parquet", row_group_size=1000)
+    (tmp_path / "parts").mkdir()
+    for i, start in enumerate(range(0, len(whole), 2000)):
+        pq.write_table(
+            whole.slice(start, 2000),
+            tmp_path / "parts" / f"{i}.parquet",
+            row_group_size=1000,
+        )
+    stages, options = stages_of(), {"job_rows": 1, "batch_rows": 1000}
+    expected = sums_of(streamed(tmp_path / "all.parquet", stages, options).kept)
+    pieces = [whole.slice(start, 1000) for start in range(0, len(whole), 1000)]
+    for data in (
+        str(tmp_path / "parts"),
+        ds.dataset(tmp_path / "parts"),
+        (tmp_path / "all.parquet").as_uri(),
+        pieces,
+        lambda: iter(pieces),
+        [piece.to_pandas() for piece in pieces],
+    ):
+        found = streamed(data, stages, options)
+        assert_array_equal(sums_of(found.kept), expected)
+    other = streamed(pieces, stages, {"job_rows": 10**6, "batch_rows": 333})
+    assert_allclose(sums_of(other.kept), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_workers_change_nothing(tmp_path):
+    table, _ = tables()
+    whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
+    pq.write_table(whole, tmp_path / "all.parquet", row_group_size=500)
+    stages, options = stages_of(), {"job_rows": 500}
+    alone = streamed(tmp_path / "all.parquet", stages, options)
+    together = streamed(tmp_path / "all.parquet", stages, options, n_jobs=2)
+    assert_array_equal(sums_of(together.kept), sums_of(alone.kept))
+
+
+def test_folds_are_even_and_independent():
+    fold = Folds(10, 2, seed=3).of_rows(np.arange(100_000))
+    counts = np.bincount(fold[0] * 10 + fold[1], minlength=100)
+    # One of 100 cells is five deviations off once in 17,000 tries.
+    assert np.abs(counts - 1000).max() < 5 * np.sqrt(1000)
+    late = Folds(10, 2, seed=3).of_rows(np.arange(5_000, 6_000))
+    assert_array_equal(late, fold[:, 5_000:6_000])
+
+
+def test_models_without_votes_are_left_out():
+    table, late = tables()
+    with pytest.warns(DataWarning, match=r"'new.*have no human row.*arrivals"):
+        found = streamed([table, late], stages_of())
+    assert not any(model.startswith("new") for model in found.models)
+    assert found.n_rows == len(table) + len(late)
+
+
+def test_what_a_stream_cannot_do_is_refused():
+    table, _ = tables()
+    pieces = in_pieces(table, 700)
+    with pytest.raises(TypeError, match="An iterator can be read only once"):
+        streamed(iter(pieces), stages_of())
+    with pytest.raises(LearnerError, match="'judge-1' has the learner BoostedBias"):
+        streamed(pieces, stages_of(BoostedBias(max_rounds=1)))
+    with pytest.raises(BattlesError, match="There is no file or folder"):
+        streamed("nowhere.parquet", stages_of())
+    with pytest.raises(ValueError, match=r"item_effects of a stream is True, False"):
+        streamed(pieces, stages_of(), item_effects="auto")
+    with pytest.raises(ValueError, match="at least two folds and one repeat"):
+        streamed(pieces, stages_of(), cv=1)
+    bounded = replace(stages_of(), debiaser=RieszDebiaser(weight_bound=3.0))
+    with pytest.raises(ValueError, match="weight_bound needs the rows"):
+        streamed(pieces, bounded)
+    other = replace(stages_of(), debiaser=RieszDebiaser(LinearBias(alpha=1.0)))
+    with pytest.raises(LearnerError, match="must have the learner of the bias"):
+        streamed(pieces, other)
+    shorter = iter([pieces, pieces[:-1]])
+    with pytest.raises(BattlesError, match="The stream has changed"):
+        streamed(lambda: iter(next(shorter)), stages_of())
+    with pytest.raises(BattlesError, match="different features"):
+        streamed([table, table.drop(columns=["x1_a", "x1_b"])], stages_of())
+
+
+def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
+    table, _ = tables()
+    found = streamed([table], stages_of(), verbose=1)
+    assert [what for what, *_ in found.passes][:3] == [
+        "survey",
+        "all rows",
+        "all folds",
+    ]
+    assert {n_rows for _, n_rows, _ in found.passes} == {len(table)}
+    assert capsys.readouterr().out == ""
