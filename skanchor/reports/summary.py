@@ -227,7 +227,7 @@ def summarize(
         known["item_effects"] = ItemEffects(
             fitted.item_effects_, "as the history was fitted", np.nan
         )
-        known["judges"] = result.diagnostics.judges
+        known["judges"] = fitted.result_.diagnostics.judges
     return RunSummary(**known)
 
 
