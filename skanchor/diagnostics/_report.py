@@ -361,7 +361,7 @@ class Diagnostics:
             yield (
                 "The log-odds of a tie rise with the level of both models by "
                 f"{people:+.2f} a logit where people vote, by "
-                f"{people + apart[judge]:+.2f} with judge {str(judge)!r}{others}: as ties "
+                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}: as ties "
                 "count for half a win, scores of new models far up or down the board "
                 "may be off."
             )
