@@ -1,11 +1,26 @@
-"""The array types that signatures share."""
+"""The types that signatures share."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Indices"]
+__all__ = ["Array", "Indices", "Splitter"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+class Splitter(Protocol):
+    """What cuts rows into folds, such as those of scikit-learn."""
+
+    def split(
+        self, X: Any, y: Any = None, groups: Any = None
+    ) -> Iterable[tuple[Any, Any]]:
+        """Row numbers to train on and to test on, fold by fold."""
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds."""

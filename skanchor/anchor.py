@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._typing import Array
+from skanchor._typing import Array, Splitter
 from skanchor.admission import (
     check_ranking,
     check_weights_and_groups,
@@ -214,13 +215,13 @@ class AnchorPipeline(RankingEstimator):
         calibrator: JudgeCalibrator | None = None,
         arrival: ArrivalScorer | None = None,
         debiaser: RieszDebiaser | str | None = None,
-        cv: Any = 10,
+        cv: int | Splitter | Sequence[Any] = 10,
         n_repeats: int = 1,
         new_models: Sequence[Any] | None = None,
-        item_effects: Any = "auto",
+        item_effects: str | ArrayLike | None = "auto",
         historical_fit: str = "joint",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         unseen: str = "warn",
         weights: str = "importance",
@@ -375,7 +376,11 @@ class AnchorPipeline(RankingEstimator):
         return self._judge_table.join(diagnostics.judges)
 
     def check_coverage(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
     ) -> float:
         """Share of historical models whose score agrees with their human score.
 

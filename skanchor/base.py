@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, TransformerTags
@@ -94,7 +94,11 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
                     each._validate_params()
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
     ) -> Self:
         """Fit on battles.
 
@@ -217,7 +221,11 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
         return np.column_stack([self._logits(encoded), contrast])
 
     def fit_transform(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
     ) -> Any:
         """Fit, then :meth:`transform` the same rows.
 
@@ -369,7 +377,9 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
             raise BattlesError(f"y has labels unseen in fit: {unknown[:5]}.")
         return (labels == self.classes_[1]).astype(np.float64)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the mean log loss over the rows that this estimator models.
 
         Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -33,10 +33,10 @@ __all__ = ["leave_one_model_out", "models_left_out", "predict_left_out"]
 def leave_one_model_out(
     estimator: Any,
     X: Any,
-    y: Any,
+    y: ArrayLike,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
     weights: str | None = None,
     models: Sequence[Any] | None = None,
     level: float = 0.95,

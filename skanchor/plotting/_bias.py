@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
@@ -15,6 +14,9 @@ from skanchor.plotting._canvas import FAINT, check_pipeline, panels, shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
+
+    from skanchor.anchor import AnchorPipeline
+    from skanchor.plotting._canvas import AxesGiven
 
 __all__ = ["BiasDisplay"]
 
@@ -57,12 +59,12 @@ class BiasDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AnchorPipeline,
         features: Sequence[str] | None = None,
         judges: Sequence[Any] | None = None,
         level: float = 0.95,
         *,
-        axes: Any = None,
+        axes: AxesGiven = None,
     ) -> Self:
         """Draw the biases of a fitted pipeline.
 
@@ -103,7 +105,7 @@ class BiasDisplay:
         kept = [effects.xs(f, level="feature", drop_level=False) for f in features]
         return cls(pd.concat(kept), level).plot(axes)
 
-    def plot(self, axes: Any = None) -> Self:
+    def plot(self, axes: AxesGiven = None) -> Self:
         """Draw.
 
         Parameters
@@ -116,13 +118,10 @@ class BiasDisplay:
         self
         """
         names = self.effects.index.get_level_values("feature").unique()
-        own = axes is None
-        if own:
-            columns = min(len(names), 2)
-            axes = panels(len(names), n_rows=8, n_columns=columns, sharey=True)
-        axes = np.asarray(axes, dtype=object).ravel()
+        columns = min(len(names), 2)
+        found = panels(len(names), axes, n_rows=8, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)
-        for ax, feature in zip(axes, names, strict=True):
+        for ax, feature in zip(found, names, strict=True):
             ax.axhline(0.0, color=FAINT, zorder=0)
             part = self.effects.xs(feature, level="feature")
             judges = part.index.get_level_values("judge").unique()
@@ -141,16 +140,17 @@ class BiasDisplay:
             ax.set_xlabel(shorten([feature])[0])
             for side in ("top", "right"):
                 ax.spines[side].set_visible(False)
-        for ax in axes[:: min(len(names), 2)]:
+        for ax in found[::columns]:
             ax.set_ylabel("bias (judge logits)", fontsize=9)
-        self.axes_, self.figure_ = axes, axes[0].figure
-        if own:
+        self.axes_, self.figure_ = found, found[0].figure
+        if axes is None:
+            handles, labels = found[0].get_legend_handles_labels()
             self.figure_.legend(
-                *axes[0].get_legend_handles_labels(), loc="outside upper center",
-                ncols=2, frameon=False, fontsize=8,
+                handles, labels, loc="outside upper center", ncols=2, frameon=False,
+                fontsize=8,
             )  # fmt: skip
         else:
-            axes[0].legend(frameon=False, fontsize=8)
+            found[0].legend(frameon=False, fontsize=8)
         return self
 
 

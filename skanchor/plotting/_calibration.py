@@ -16,6 +16,9 @@ from skanchor.sample import Sample
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
+    from skanchor.anchor import AnchorPipeline
+    from skanchor.plotting._canvas import AxesGiven
+
 __all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
 
 MOST_JUDGES = 9
@@ -90,12 +93,12 @@ class JudgeCalibrationDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AnchorPipeline,
         judges: Sequence[Any] | None = None,
         *,
         n_bins: int = 8,
         level: float = 0.95,
-        axes: Any = None,
+        axes: AxesGiven = None,
     ) -> Self:
         """Draw the calibration of a fitted pipeline's judges, on the rows of the fit.
 
@@ -129,7 +132,7 @@ class JudgeCalibrationDisplay:
         tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
         return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
 
-    def plot(self, axes: Any = None) -> Self:
+    def plot(self, axes: AxesGiven = None) -> Self:
         """Draw.
 
         Parameters
@@ -143,11 +146,11 @@ class JudgeCalibrationDisplay:
         """
         judges = self.calibration.index.get_level_values("judge").unique()
         columns = min(len(judges), 3)
-        if axes is None:
-            axes = panels(len(judges), n_rows=6, n_columns=columns, sharey=True)
-        axes = np.asarray(axes, dtype=object).ravel()
+        found = panels(len(judges), axes, n_rows=6, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)
-        for ax, judge, name in zip(axes, judges, shorten(judges.tolist()), strict=True):
+        for ax, judge, name in zip(
+            found, judges, shorten(judges.tolist()), strict=True
+        ):
             part = self.calibration.loc[judge]
             ax.plot([0.5, 1.0], [0.5, 1.0], color=OLD, linewidth=1, linestyle="--")
             ax.errorbar(
@@ -159,9 +162,9 @@ class JudgeCalibrationDisplay:
             ax.set_ylim(0.28, 1.04)
             for side in ("top", "right"):
                 ax.spines[side].set_visible(False)
-        for ax in axes[::columns]:
+        for ax in found[::columns]:
             ax.set_ylabel("observed share", fontsize=9)
-        for ax in axes[-columns:]:
+        for ax in found[-columns:]:
             ax.set_xlabel("predicted", fontsize=9)
-        self.axes_, self.figure_ = axes, axes[0].figure
+        self.axes_, self.figure_ = found, found[0].figure
         return self

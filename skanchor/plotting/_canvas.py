@@ -16,6 +16,10 @@ from skanchor.results import RankingResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from skanchor.anchor import AnchorPipeline
+
+    AxesGiven = Sequence[Axes] | NDArray[Any] | None
+
 __all__ = [
     "FAINT",
     "NEW",
@@ -49,14 +53,21 @@ def canvas(ax: Axes | None, n_rows: int) -> Axes:
 
 
 def panels(
-    n: int, *, n_rows: float = 10.0, n_columns: int = 1, sharey: bool = False
+    n: int,
+    given: AxesGiven = None,
+    *,
+    n_rows: float = 10.0,
+    n_columns: int = 1,
+    sharey: bool = False,
 ) -> NDArray[Any]:
-    """Give axes of a new figure.
+    """Give several axes: those that are given, or of a new figure.
 
     Parameters
     ----------
     n : int
         How many.
+    given : sequence or array of matplotlib Axes, optional
+        What to draw on; None makes a figure.
     n_rows : float, default=10
         Names, one below the other, that each must have room for.
     n_columns : int, default=1
@@ -68,6 +79,11 @@ def panels(
     -------
     ndarray of shape (n,)
     """
+    if given is not None:
+        known: NDArray[Any] = np.asarray(given, dtype=object).ravel()
+        if len(known) != n:
+            raise ValueError(f"This display needs {n} axes, got {len(known)}.")
+        return known
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -84,11 +100,10 @@ def panels(
         squeeze=False,
         sharey=sharey,
     )
-    found = axes.ravel()
+    found: NDArray[Any] = axes.ravel()
     for unused in found[n:]:
         figure.delaxes(unused)
-    kept: NDArray[Any] = found[:n]
-    return kept
+    return found[:n]
 
 
 def shorten(labels: Sequence[Any]) -> list[str]:
@@ -155,7 +170,7 @@ def check_result(result: Any) -> RankingResult:
     return result
 
 
-def check_pipeline(estimator: Any) -> Any:
+def check_pipeline(estimator: Any) -> AnchorPipeline:
     """Refuse what is no fitted pipeline with judges."""
     from skanchor.anchor import AnchorPipeline
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor.plotting._canvas import (
     NEW,
@@ -15,10 +17,13 @@ from skanchor.plotting._canvas import (
     name_axis,
     shorten,
 )
+from skanchor.results import AnchorResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+    from skanchor.anchor import AnchorPipeline
 
 __all__ = ["ItemDeviationDisplay"]
 
@@ -50,13 +55,20 @@ class ItemDeviationDisplay:
     ax_: Axes
     figure_: Figure | SubFigure
 
-    def __init__(self, deviations: pd.DataFrame, models: Any, is_new: Any = None):
+    def __init__(
+        self,
+        deviations: pd.DataFrame,
+        models: Sequence[Any],
+        is_new: NDArray[np.bool_] | None = None,
+    ):
         self.deviations = deviations
         self.models = models
         self.is_new = is_new
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: AnchorPipeline, *, ax: Axes | None = None
+    ) -> Self:
         """Draw the deviations of a fitted pipeline.
 
         Parameters
@@ -73,7 +85,7 @@ class ItemDeviationDisplay:
         return cls.from_result(check_pipeline(estimator).result_, ax=ax)
 
     @classmethod
-    def from_result(cls, result: Any, *, ax: Axes | None = None) -> Self:
+    def from_result(cls, result: AnchorResult, *, ax: Axes | None = None) -> Self:
         """Draw the deviations of a result.
 
         Parameters
@@ -112,7 +124,7 @@ class ItemDeviationDisplay:
         self
         """
         judges = self.deviations.index.get_level_values("judge").unique()
-        wide = self.deviations.unstack("judge").reindex(self.models)
+        wide = self.deviations.unstack("judge").reindex(pd.Index(self.models))
         value = wide["deviation"][judges].to_numpy()
         error = wide["standard_error"][judges].to_numpy()
         ax = canvas(ax, len(self.models) + 3)

@@ -21,6 +21,9 @@ from skanchor.plotting._canvas import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
+    from skanchor.anchor import AnchorPipeline
+    from skanchor.plotting._canvas import AxesGiven
+
 __all__ = ["JudgeDisplay"]
 
 _PANELS = (
@@ -58,7 +61,11 @@ class JudgeDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, level: float = 0.95, *, axes: Any = None
+        cls,
+        estimator: AnchorPipeline,
+        level: float = 0.95,
+        *,
+        axes: AxesGiven = None,
     ) -> Self:
         """Draw the judges of a fitted pipeline.
 
@@ -87,7 +94,7 @@ class JudgeDisplay:
         columns = ["sensitivity", "sensitivity_error", "position_effect"]
         return cls(table[[*columns, "position_error"]], level).plot(axes)
 
-    def plot(self, axes: Any = None) -> Self:
+    def plot(self, axes: AxesGiven = None) -> Self:
         """Draw.
 
         Parameters
@@ -100,11 +107,9 @@ class JudgeDisplay:
         self
         """
         table = self.judges
-        if axes is None:
-            axes = panels(2, n_rows=max(len(table), 4), n_columns=2)
-        axes = np.asarray(axes, dtype=object).ravel()
+        found = panels(2, axes, n_rows=max(len(table), 4), n_columns=2)
         at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
-        for ax, (name, label, neutral) in zip(axes, _PANELS, strict=True):
+        for ax, (name, label, neutral) in zip(found, _PANELS, strict=True):
             error = table[f"{name.split('_')[0]}_error"]
             ax.axvline(neutral, color=FAINT, zorder=0)
             ax.errorbar(
@@ -113,11 +118,11 @@ class JudgeDisplay:
             )  # fmt: skip
             name_axis(ax, table.index.tolist())
             ax.set_xlabel(label, fontsize=9)
-        axes[1].set_yticklabels([])
+        found[1].set_yticklabels([])
         if table["position_effect"].isna().all():
-            axes[1].annotate(
+            found[1].annotate(
                 "no position effect was fitted", (0.5, 0.5), fontsize=8,
                 xycoords="axes fraction", ha="center", style="italic", color="0.4",
             )  # fmt: skip
-        self.axes_, self.figure_ = axes, axes[0].figure
+        self.axes_, self.figure_ = found, found[0].figure
         return self

@@ -17,6 +17,7 @@ from skanchor.plotting._canvas import (
     name_axis,
     result_of,
 )
+from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class LeaderboardDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: RankingEstimator,
         level: float = 0.95,
         *,
         scale: str | Scale = "logit",

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting._canvas import NEW, OLD, canvas, result_of, shorten
+from skanchor.ranking import RankingEstimator
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,12 +55,12 @@ class LeftOutDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: RankingEstimator,
         X: Any,
-        y: Any,
+        y: ArrayLike,
         *,
-        sample_weight: Any = None,
-        groups: Any = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         level: float = 0.95,
         ax: Axes | None = None,
     ) -> Self:

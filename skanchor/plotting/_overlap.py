@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ from skanchor.sample import Sample
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+    from skanchor.anchor import AnchorPipeline
 
 __all__ = ["FeatureOverlapDisplay", "feature_ranges"]
 
@@ -92,7 +94,7 @@ class FeatureOverlapDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: AnchorPipeline,
         features: Sequence[str] | None = None,
         *,
         ax: Axes | None = None,
@@ -159,8 +161,9 @@ class FeatureOverlapDisplay:
         outside = self.ranges.xs("new", level="model").loc[names, "outside"]
         for row, share in enumerate(outside):
             if share > 0:
+                said = f"{share:.0%}" if share >= 0.005 else "under 1%"
                 ax.annotate(
-                    f"{share:.0%} outside", (1.0, row), (0, 9), fontsize=7.5,
+                    f"{said} outside", (1.0, row), (0, 9), fontsize=7.5,
                     xycoords=("axes fraction", "data"), textcoords="offset points",
                     ha="right", va="center", color=NEW,
                 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from skanchor.plotting._canvas import (
     name_axis,
     result_of,
 )
+from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class RankSetDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, level: float = 0.95, *, ax: Axes | None = None
+        cls, estimator: RankingEstimator, level: float = 0.95, *, ax: Axes | None = None
     ) -> Self:
         """Draw the rank sets of a fitted estimator.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ from skanchor.results import AnchorResult
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+
+    from skanchor.anchor import AnchorPipeline
 
 __all__ = ["VarianceDisplay"]
 
@@ -55,7 +57,9 @@ class VarianceDisplay:
         self.variance = variance
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: AnchorPipeline, *, ax: Axes | None = None
+    ) -> Self:
         """Draw the variance of a fitted pipeline's new scores.
 
         Parameters

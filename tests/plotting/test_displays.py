@@ -89,6 +89,8 @@ def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
         again = display.from_estimator(anchor, axes=given)
         assert again.axes_.tolist() == given.ravel().tolist()
         again.figure_.draw_without_rendering()
+        with pytest.raises(ValueError, match="axes, got"):
+            made.plot([])
     else:
         _, ax = plt.subplots()
         assert made.plot(ax).ax_ is ax and made.figure_ is ax.figure
