@@ -113,7 +113,8 @@ def leave_out_judges(sample: Sample) -> Sample:
     if lost:
         why = f" ({unused} have no historical row)" if unused else ""
         raise BattlesError(
-            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}."
+            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
+            "Add some by a judge that has compared old models, too."
         )
     return sample.with_battles(usable_features(battles, used & ~battles.is_human))
 

@@ -135,7 +135,7 @@ def choose_treatments(
         return Treatments(("none",), "none", why, p)
     names = ("none", "random")
     if n_judges <= FEW_JUDGES:
-        return Treatments(names, "random", "so few judges do not show them", p)
+        return Treatments(names, "random", "with so few judges no test decides", p)
     if np.isnan(p):
         return Treatments(names, "random", "no test for them is possible", p)
     if check.detected:

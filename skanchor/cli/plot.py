@@ -78,29 +78,40 @@ def _plot(options: argparse.Namespace) -> None:
 
 
 def _draw(task: Task, options: argparse.Namespace) -> Any:
-    from skanchor import plotting
+    from skanchor.plotting import (
+        BiasDisplay,
+        ContrastDisplay,
+        FeatureOverlapDisplay,
+        ItemDeviationDisplay,
+        JudgeCalibrationDisplay,
+        JudgeDisplay,
+        LeaderboardDisplay,
+        LeftOutDisplay,
+        RankSetDisplay,
+        VarianceDisplay,
+    )
 
     given = {"sample_weight": task.weight, "groups": task.groups}
     level = options.level
     if options.kind == "check":
         # Each model left out is a fit of its own.
-        return plotting.LeftOutDisplay.from_estimator(
+        return LeftOutDisplay.from_estimator(
             task.pipeline, task.X, task.y, level=level, **given
         )
     anchor: AnchorPipeline = task.pipeline.fit(task.X, task.y, **given)
     if options.kind == "contrasts":
         if options.model is not None and options.model not in anchor.new_models_:
             raise BadInputError(f"--model {options.model}: is none of the new models")
-        return plotting.ContrastDisplay.from_estimator(anchor, options.model, level)
+        return ContrastDisplay.from_estimator(anchor, options.model, level)
     display: Any = {
-        "leaderboard": plotting.LeaderboardDisplay,
-        "ranks": plotting.RankSetDisplay,
-        "judges": plotting.JudgeDisplay,
-        "bias": plotting.BiasDisplay,
-        "deviations": plotting.ItemDeviationDisplay,
-        "variance": plotting.VarianceDisplay,
-        "calibration": plotting.JudgeCalibrationDisplay,
-        "overlap": plotting.FeatureOverlapDisplay,
+        "leaderboard": LeaderboardDisplay,
+        "ranks": RankSetDisplay,
+        "judges": JudgeDisplay,
+        "bias": BiasDisplay,
+        "deviations": ItemDeviationDisplay,
+        "variance": VarianceDisplay,
+        "calibration": JudgeCalibrationDisplay,
+        "overlap": FeatureOverlapDisplay,
     }[options.kind]
     if options.kind in ("deviations", "variance", "overlap"):
         return display.from_estimator(anchor)

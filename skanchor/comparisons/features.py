@@ -167,7 +167,7 @@ def as_float(values: NDArray[Any], name: str) -> Array:
     if np.isinf(largest):
         raise BattlesError(
             f"Feature {name!r} contains infinity, first in row "
-            f"{int(np.argmax(np.isinf(result)))}."
+            f"{int(np.argmax(np.isinf(result)))}. Put a number, or drop the rows."
         )
     if largest > LARGEST:
         row = int(np.argmax(np.abs(result) > LARGEST))

@@ -77,7 +77,7 @@ def code_labels(
         if missing.any():
             raise BattlesError(
                 f"Column {name!r} has {missing.sum()} missing ids, the first in "
-                f"row {int(np.argmax(missing))}."
+                f"row {int(np.argmax(missing))}. Fill them, or drop these rows."
             )
         return codes, labels
     values = exact_values(column) if isinstance(column, nw.Series) else column

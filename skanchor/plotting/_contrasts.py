@@ -202,7 +202,13 @@ class ContrastDisplay:
                 lambda p: per * logit(np.clip(p, 1e-12, 1.0 - 1e-12)),
             ),
         )
-        low, high = expit(np.array(ax.get_xlim()) / per)
-        shown = _CHANCES[(_CHANCES >= low) & (_CHANCES <= high)]
+        low, high = np.array(ax.get_xlim()) / per
+        shown: list[float] = []
+        # From the middle outwards, as far as they leave room for each other.
+        for chance in sorted(_CHANCES, key=lambda p: abs(p - 0.5)):
+            x = logit(chance)
+            apart = np.abs(logit(shown) - x).min(initial=np.inf)
+            if low <= x <= high and apart > 0.09 * (high - low):
+                shown.append(chance)
         top.set_xticks(shown, [f"{100 * p:g} %" for p in shown], fontsize=8)
         top.set_xlabel("chance that people prefer it", fontsize=9)

@@ -161,8 +161,9 @@ class FeatureOverlapDisplay:
         outside = self.ranges.xs("new", level="model").loc[names, "outside"]
         for row, share in enumerate(outside):
             if share > 0:
+                said = f"{share:.0%}" if share >= 0.005 else "under 1%"
                 ax.annotate(
-                    f"{share:.0%} outside", (1.0, row), (0, 9), fontsize=7.5,
+                    f"{said} outside", (1.0, row), (0, 9), fontsize=7.5,
                     xycoords=("axes fraction", "data"), textcoords="offset points",
                     ha="right", va="center", color=NEW,
                 )  # fmt: skip
