@@ -143,6 +143,7 @@ def test_the_result_knows_what_was_used(anchor):
         "groups": "prompt_id",
         "weights": None,
         "counted": False,
+        "style": None,
     }
 
 
