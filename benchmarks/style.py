@@ -4,7 +4,8 @@
 which people now like ``psi_0(x) = b'x`` with rho_0 times the standard deviation of the
 score differences, and compares the fit without a human bias with the two targets of the
 fit with one. ``python benchmarks/style.py mt_bench`` (or ``llmfao``) leaves each model
-with votes out in turn, with four features, ties dropped and no item effects.
+with votes out in turn, with four features, ties dropped and no item effects;
+``--whole`` leaves none out, and shows what style moves.
 """
 
 from __future__ import annotations
@@ -133,10 +134,11 @@ def published(options: argparse.Namespace) -> None:
     y, human = np.asarray(y), (X["judge"] == "human").to_numpy()
     plain = BTLRegressor().fit(X[human], y[human])
     style = BTLRegressor(bias="linear").fit(X[human], y[human])
-    names = [str(name).removesuffix("_a") for name in X.columns if name.endswith("_a")]
-    print("people like", dict(zip(names[1:], style.bias_.coef_.round(2), strict=True)))
     bounded = plain.models_[~plain.unbounded_]
-    print("ranks moved", ranks_moved(plain, style, bounded), "of", len(bounded))
+    tell_shifts(X, plain, style, bounded)
+    if options.whole:
+        tell_new_models(X, y)
+        return
     rows = []
     for fit, settings in FITS.items():
         found = []
@@ -177,10 +179,32 @@ def published(options: argparse.Namespace) -> None:
     write_rows(f"style_{options.design}", header, rows)
 
 
-def ranks_moved(one: BTLRegressor, other: BTLRegressor, models: NDArray) -> int:
-    """How many models have another rank."""
-    ranks = [fit.scores_[models].rank() for fit in (one, other)]
-    return int((ranks[0] != ranks[1]).sum())
+def tell_shifts(
+    X: pd.DataFrame, plain: BTLRegressor, style: BTLRegressor, models: NDArray
+) -> None:
+    """Print what votes by themselves say of style, and what that moves."""
+    names = [str(name).removesuffix("_a") for name in X.columns if name.endswith("_a")]
+    print("people like", dict(zip(names[1:], style.bias_.coef_.round(2), strict=True)))
+    scores = [fit.scores_[models] for fit in (plain, style)]
+    shift = (scores[1] - scores[0]).abs()
+    ranks = (scores[1].rank() - scores[0].rank()).abs()
+    print(f"correlation {np.corrcoef(*scores)[0, 1]:.3f}, shift {shift.mean():.3f},"
+          f" largest {shift.max():.2f}, median error "
+          f"{plain.standard_errors_[models].median():.2f}, mean change of rank "
+          f"{ranks.mean():.1f}")  # fmt: skip
+
+
+def tell_new_models(X: pd.DataFrame, y: NDArray) -> None:
+    """Print the scores of models that are new to the table, without and with style."""
+    scores = {}
+    for fit in ("none", "controlled"):
+        anchor = AnchorPipeline(cv=5, item_effects=None, random_state=0, **FITS[fit])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            anchor.fit(X, y)
+        scores[fit], scores[f"{fit} error"] = anchor.scores_, anchor.standard_errors_
+    print(pd.DataFrame(scores).round(2).to_string())
+    print(anchor.result_.diagnostics.style.round(2).to_string())
 
 
 def main() -> None:
@@ -191,6 +215,7 @@ def main() -> None:
     parser.add_argument("--item-effects", help="of the published tables")
     parser.add_argument("--historical-fit", default="joint")
     parser.add_argument("--rho", type=float, nargs="+", default=RHO)
+    parser.add_argument("--whole", action="store_true", help="leave no model out")
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     if options.design == "simulated":

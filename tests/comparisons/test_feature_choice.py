@@ -143,6 +143,10 @@ def test_the_result_knows_what_was_used(anchor):
         "groups": "prompt_id",
         "weights": None,
         "counted": False,
+        "style": None,
+        "ties": "half",
+        "n_ties": 0,
+        "n_both_bad": 0,
         "n_groups": 1157,
     }
 
