@@ -22,6 +22,9 @@ ARRIVAL_DECREMENT = 1e-20
 """Squared Newton decrement, in standard errors, before the last step of their fit."""
 
 
+ARRIVAL_ERROR = 1e-14
+"""Error that the last step of their fit may leave, as far as rounding lets it."""
+
 _DENSE = 1 << 22
 """Entries of the columns of arrivals up to which they are made."""
 
@@ -101,6 +104,7 @@ def _fit_arrivals(
         offset=offset,
         penalty=late.prior(factor)[arrival] / late.weight.sum(),
         start=parameters[arrival],
+        tol=ARRIVAL_ERROR,
     )
     found = parameters.copy()
     found[arrival] = fit.coef
