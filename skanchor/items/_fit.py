@@ -25,6 +25,9 @@ ARRIVAL_DECREMENT = 1e-20
 """Squared Newton decrement, in standard errors, before the last step of their fit."""
 
 
+ARRIVAL_ERROR = 1e-14
+"""Error that the last step of their fit may leave, as far as rounding lets it."""
+
 _DENSE = 1 << 22
 """Entries of the columns of arrivals up to which they are made."""
 
@@ -142,6 +145,7 @@ def _fit_arrivals(
         lower=low[arrival],
         upper=high[arrival],
         start=parameters[arrival],
+        tol=ARRIVAL_ERROR,
     )
     parameters[arrival] = fit.coef
     return parameters, fit.converged

@@ -15,6 +15,7 @@ call, see = FAULTS.call, FAULTS.see
 LIFE = "test_life_cycle::test_"
 THREADS = "bias.test_network_threads::test_"
 CHECKPOINT = "bootstrap.test_checkpoint::test_"
+HISTORY = "kept.test_anchor_history::test_"
 for title, where in {
     "clone, pickle, joblib and deepcopy": LIFE + "copies_give_the_same_intervals",
     "A second fit after set_params": LIFE + "a_second_fit_leaves_nothing_of_the_first",
@@ -41,6 +42,12 @@ for title, where in {
     "Two runs that write one checkpoint": CHECKPOINT + "two_runs_do_not_share_a_file",
     "A checkpoint that cannot be kept": CHECKPOINT
     + "what_cannot_be_kept_is_told_before_the_work",
+    "A damaged, foreign or newer history": HISTORY
+    + "damaged_foreign_and_newer_files_are_refused",
+    "A history cut off while it is written": "io.test_archive::test_"
+    "a_killed_writer_leaves_a_whole_file",
+    "A judge that has changed since the history": HISTORY
+    + "changed_judges_are_refused",
 }.items():
     see(title, where)
 call(
