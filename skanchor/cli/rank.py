@@ -22,6 +22,7 @@ __all__ = ["RANK"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     _add_method(parser)
+    _add_scale(parser)
     add_output(parser)
 
 
@@ -76,6 +77,13 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument(
+        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
+    )
+
+
+def _add_scale(parser: argparse.ArgumentParser) -> None:
+    """Add what verdicts say of score differences, and what ties do."""
+    parser.add_argument(
         "--judge-scale",
         choices=["straight", "curved"],
         default="straight",
@@ -88,9 +96,6 @@ def _add_method(parser: argparse.ArgumentParser) -> None:
         default="half",
         help="what becomes of ties: half a win for either side, or left out, which "
         "gives the scores of decided votes (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
 
 
