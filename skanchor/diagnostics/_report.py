@@ -355,7 +355,7 @@ class Diagnostics:
     def _about_ties(self) -> Iterator[str]:
         apart = apart_from_people(self.ties)
         if len(apart):
-            people = self.ties.loc[PEOPLE, "level"]
+            people = float(self.ties["level"][PEOPLE])
             judge = apart.index[int(apart.abs().argmax())]
             others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
             yield (
