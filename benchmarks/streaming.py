@@ -3,7 +3,8 @@
 ``python benchmarks/streaming.py``: rows of seven judges with twelve feature pairs, and
 2 % votes, read in ten folds; each step in a process of its own, for the sake of its
 peak memory and its processor time, imports included. Writes
-``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk.
+``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk. With
+``--sums`` it only times the sums over rows in memory, for other features and folds.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import dataset, parquet
-from report import write_rows
+from report import timed, write_rows
 
 STEP = 1 << 18
 N_MODELS, N_JUDGES, N_FEATURES = 20, 7, 12
@@ -118,6 +120,28 @@ def stream(path: Path, workers: int, item_effects: bool) -> None:
     told("in all", n_rows, time.perf_counter() - began)
 
 
+def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
+    """Processor time of sums over rows of one judge, of all folds and of none."""
+    from skanchor.streaming._sums import LocalSums, Rows, Views
+
+    rng = np.random.default_rng(0)
+    left = rng.integers(0, N_MODELS, n_rows)
+    rows = Rows(
+        left,
+        (left + 1) % N_MODELS,
+        np.asfortranarray(rng.normal(size=(n_rows, 1 + n_features))),
+        rng.random(n_rows),
+        np.ones(n_rows),
+        rng.integers(0, n_folds, (1, n_rows)),
+    )
+    theta = 0.1 * rng.normal(size=(n_folds + 1, N_MODELS + 1 + n_features))
+    found = []
+    for views in (Views(n_folds, 1), Views(n_folds, 1, whole_only=True)):
+        job = partial(LocalSums.of, rows, theta[: views.size], views)
+        found.append(timed(job, 9) / n_rows * 1e6)
+    return found
+
+
 def told(step: str, n_rows: int, seconds: float) -> None:
     """Say what a step has taken."""
     own, others = map(
@@ -134,8 +158,17 @@ def main() -> None:
     parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-items", action="store_true")
+    parser.add_argument("--sums", action="store_true")
     parser.add_argument("--step", nargs=2, metavar=("STEP", "PATH"))
     given = parser.parse_args()
+    if given.sums:
+        for n_features, n_folds in [
+            *((d, 10) for d in (0, 6, 12, 24, 48)),
+            *((12, k) for k in (2, 5, 20, 50)),
+        ]:
+            folds, none = time_sums(n_features, n_folds)
+            print(n_features, n_folds, f"{folds:.2f}", f"{none:.2f}", sep="\t")
+        return
     if given.step:
         step, path = given.step
         if step == "read":
