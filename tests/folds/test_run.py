@@ -34,5 +34,5 @@ def test_workers_that_are_threads_share_the_cores():
 
 
 def test_one_worker_keeps_the_threads_that_it_is_given():
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"), joblib.parallel_config("threading"):
         assert run_plan(_blas_threads, [()] * 2, n_jobs=1) == [1, 1]
