@@ -52,6 +52,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
             weight, ridge = columns_of(fits.weights, cut.rows), None
             if self.uses_features:
                 learner: Any = self.calibrator_.biases_[judge]
+                self._check_linear(learner)
                 left, right = np.split(cut.responses, 2)
                 pairs = FeaturePairs(left, right)
                 blocks.append(learner.span(pairs))
@@ -75,6 +76,13 @@ class JointLikelihood(TwoStages, RankingEstimator):
             ),
         )
         return JointModel(parameters, human, judges, unit_scale=not self._human)
+
+    def _check_linear(self, learner: Any) -> None:
+        if not (hasattr(learner, "span") and hasattr(learner, "ridge")):
+            raise BattlesError(
+                f"{type(self).__name__} needs biases that are linear in their "
+                f"coefficients, such as LinearBias, got {learner!r}."
+            )
 
     def _estimate(self, fits: Fits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
@@ -125,11 +133,6 @@ class JointLikelihood(TwoStages, RankingEstimator):
         first[free] = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
         learners = self.calibrator_.biases_.values()
         for part, learner in zip(model.parts(), learners, strict=True):
-            if self.uses_features and not hasattr(learner, "span"):
-                raise BattlesError(
-                    f"{type(self).__name__} needs biases that are linear in their "
-                    f"coefficients, such as LinearBias, got {learner!r}."
-                )
             known: Any = learner
             first[part] = np.concatenate([known.parametric_coef_, known.coef_])
         if model.unit_scale:

@@ -123,6 +123,8 @@ def grow_tree(
     """
     n_features, n_rows = codes.shape
     rows = np.arange(n_rows)
+    # A leaf without any weight has no mean.
+    min_weight = max(min_weight, np.finfo(float).tiny)
     # The first layer of the histogram is the weight itself.
     layers = np.vstack([weight, (guide * weight[:, None]).T])
     n_layers = len(layers)

@@ -158,9 +158,7 @@ class EncodedRows:
             # Counting numbers the labels in use much faster than sorting.
             used = np.bincount(label + 1, minlength=size) > 0
             used[0] = False
-            codes = (np.cumsum(used) - 1).take(label + 1)
-            codes[label == -1] = -1
-            return np.asarray(codes)
+            return np.asarray((np.cumsum(used) - 1).take(label + 1))
         values, codes = np.unique(label, return_inverse=True)
         return np.asarray(codes - int(values[0] == -1))
 

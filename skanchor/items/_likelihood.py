@@ -28,6 +28,9 @@ __all__ = ["ItemLikelihood", "differences"]
 _STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is kept, as it changes by that share."""
 
+_FAR_OFF = 1e12
+"""Parameters beyond it have no likely value: rows and prior leave them open."""
+
 
 class ItemLikelihood:
     """The joint likelihood of scores, judges and deviations, by aggregated blocks.
@@ -439,8 +442,8 @@ class _FreeParameters:
         return step
 
     def diverges(self, point: _FreePoint, decrement: float) -> bool:
-        """Never: what rows leave open, the prior decides."""
-        return False
+        """Whether parameters without a prior have left the range of products."""
+        return bool(np.abs(point.coef).max(initial=0.0) > _FAR_OFF)
 
 
 @dataclass(slots=True)

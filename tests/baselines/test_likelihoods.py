@@ -8,13 +8,14 @@ from reference import Dense
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from skanchor import BTLRegressor
+from skanchor import BTLRegressor, JudgeCalibrator
 from skanchor.baselines import (
     HumanOnly,
     JointMLE,
     JudgeAwareBTL,
     Oracle,
 )
+from skanchor.bias import BoostedBias
 from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
 from skanchor.simulation import simulate_battles
 
@@ -64,13 +65,19 @@ def test_no_error_is_zero_where_rows_show_no_noise(data):
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 def test_a_likelihood_without_a_maximum_has_no_errors(data):
-    """Where no step lowers the loss any more, that is no maximum."""
+    """One model won all its rows: the others have no distance to their mean."""
     X, y = data.X, np.asarray(data.y, dtype=float)
     first, second = (X[f"model_{side}"] == "model-01" for side in "ab")
     y = np.where(first, 1.0, np.where(second, 0.0, y))
-    with pytest.warns(SkanchorWarning, match="joint likelihood did not converge"):
+    with pytest.warns(SkanchorWarning, match=r"\['model-01'\] never lost"):
         board = JudgeAwareBTL().fit(X, y).leaderboard()
     assert np.isinf(board["standard_error"]).all()
+
+
+def test_biases_that_are_not_linear_are_refused(data):
+    method = JointMLE(calibrator=JudgeCalibrator(BoostedBias(max_rounds=1)))
+    with pytest.raises(BattlesError, match="linear in their coefficients"):
+        method.fit(data.X, data.y)
 
 
 def test_judge_aware_btl(data):

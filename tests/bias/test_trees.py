@@ -8,14 +8,16 @@ from sklearn.tree import DecisionTreeRegressor
 from skanchor.bias._trees import Bins, grow_tree
 
 
-@pytest.mark.parametrize("n_targets", [1, 3])
-def test_tree_matches_scikit_learn(n_targets, rng):
+@pytest.mark.parametrize(("n_targets", "least"), [(1, 1e-9), (3, 1e-9), (1, 0.0)])
+def test_tree_matches_scikit_learn(n_targets, least, rng):
     x = rng.integers(0, 8, size=(400, 3)).astype(float)
     y = rng.normal(size=(400, n_targets)) + np.sin(x[:, :1]) + (x[:, 1:2] > 3)
     weight = rng.exponential(size=400)
     bins = Bins.of(x, 16)
     codes = bins.codes(x)
-    tree = grow_tree(codes, bins.size, y, weight, guide=y, max_depth=3, min_weight=1e-9)
+    tree = grow_tree(
+        codes, bins.size, y, weight, guide=y, max_depth=3, min_weight=least
+    )
     slow = DecisionTreeRegressor(max_depth=3).fit(x, y, weight)
     assert_allclose(tree.predict(codes), slow.predict(x).reshape(400, -1), atol=1e-9)
 

@@ -2,7 +2,7 @@
 
 import joblib
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from skanchor.folds import run_plan
 
@@ -31,3 +31,8 @@ def test_workers_that_are_threads_share_the_cores():
         inside = run_plan(_blas_threads, [()] * 4, n_jobs=2)
     assert max(inside) <= max(1, joblib.cpu_count() // 2)
     assert _blas_threads() == before
+
+
+def test_one_worker_keeps_the_threads_that_it_is_given():
+    with threadpool_limits(1, user_api="blas"), joblib.parallel_config("threading"):
+        assert run_plan(_blas_threads, [()] * 2, n_jobs=1) == [1, 1]

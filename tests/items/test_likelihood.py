@@ -6,7 +6,10 @@ from item_battles import COVARIANCE, small
 from numpy.testing import assert_allclose
 from reference import DenseItems
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline, ArrivalScorer, JudgeCalibrator
+from skanchor.exceptions import BoundWarning
+from skanchor.items import ItemLikelihood
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -48,6 +51,40 @@ def test_zero_covariance_is_the_paper_s_interval():
     assert_allclose(zero.scores_, paper.scores_, atol=1e-5)
     assert_allclose(zero.standard_errors_, paper.standard_errors_, rtol=1e-5)
     assert_allclose(zero.conf_int(), paper.conf_int(), atol=1e-5)
+
+
+def test_what_lies_on_a_bound_is_held_and_the_rest_is_at_its_minimum():
+    data = small()
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=COVARIANCE)
+    known = anchor.fit(data.X, data.y).comparisons_
+    model = ItemLikelihood(Sample.admit(known, data.y), anchor.calibrator_)
+    factor = np.linalg.cholesky(COVARIANCE)
+    rows = ~model.X.involves_new & model.X.is_usable
+    free, _ = model.masks()
+    low, high = np.full(model.size, -np.inf), np.full(model.size, np.inf)
+    high[model.at["sensitivity"]] = 0.5 * anchor.calibrator_.sensitivities_.min()
+    start = np.minimum(model.start(factor), high)
+    found = model.minimum(start, factor, rows, free, tol=1e-16, bounds=(low, high))
+    assert found.converged
+    parameters = start.copy()
+    parameters[free] = found.coef
+    weight = np.where(rows, model.weight, 0.0)
+    _, gradient, _ = model.derivatives(parameters, factor, weight)
+    slope = (gradient + model.prior(factor) * parameters)[free]
+    held = found.coef >= high[free]
+    assert held.sum() == 2 and (slope[held] < -1.0).all()
+    assert_allclose(slope[~held], 0.0, atol=1e-6)
+
+
+def test_new_scores_stay_within_their_bounds_beside_item_effects():
+    data = small()
+    anchor = AnchorPipeline(
+        arrival=ArrivalScorer(score_bounds=(-0.1, 0.1)), cv=3, random_state=0,
+        item_effects=COVARIANCE, debiaser="passthrough",
+    )  # fmt: skip
+    with pytest.warns(BoundWarning):
+        anchor.fit(data.X, data.y)
+    assert anchor.comparisons_.scores[anchor.comparisons_.is_new] == [0.1]
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

@@ -27,3 +27,12 @@ def test_separation_names_the_smallest_class():
     graph = describe_connectivity(wins, np.array(list("abcdefghi"), dtype=object))
     said = "no chain of wins leads from ['h', 'i'] to another model and back"
     assert graph.is_separated and graph.separation() == said
+
+
+def test_the_largest_group_comes_first():
+    wins = np.zeros((5, 5))
+    wins[0, 1] = wins[1, 0] = 1.0
+    wins[[2, 3, 4], [3, 4, 2]] = 1.0
+    graph = describe_connectivity(wins, np.array(list("abcde"), dtype=object))
+    assert graph.components == (("c", "d", "e"), ("a", "b"))
+    assert graph.strong_components == graph.components
