@@ -128,7 +128,9 @@ def anchor():
 def test_the_result_knows_what_was_used(anchor):
     assert anchor.features_.tolist() == ["length", "markdown"]
     used = anchor.result_.inputs
-    assert used == Inputs(("length", "markdown"), ("score_a", "score_b"), "prompt_id")
+    assert used == Inputs(
+        ("length", "markdown"), ("score_a", "score_b"), "prompt_id", n_ties=769
+    )
     assert pickle.loads(pickle.dumps(anchor.result_)).inputs == used
     text = render(leaderboard_text(anchor.leaderboard(), summary=summarize(anchor)))
     for line in (
@@ -145,7 +147,7 @@ def test_the_result_knows_what_was_used(anchor):
         "counted": False,
         "style": None,
         "ties": "half",
-        "n_ties": 0,
+        "n_ties": 769,
         "n_both_bad": 0,
         "n_groups": 1157,
     }

@@ -18,6 +18,7 @@ class Known:
 
     sensitivities_ = pd.Series({"j": 1.5, "k": -0.5})
     position_effects_ = pd.Series({"j": 0.25, "k": np.nan})
+    has_position_effect_ = pd.Series({"j": True, "k": False})
     choices_ = pd.DataFrame()
 
 
@@ -55,6 +56,7 @@ def test_counts_and_rates_by_hand():
             "agreement": [2 / 3, 1.0],
             "sensitivity": [1.5, -0.5],
             "position_effect": [0.25, np.nan],
+            "has_position_effect": [True, False],
         },
         index=pd.Index(["j", "k"], name="judge"),
     )
