@@ -268,8 +268,8 @@ DESIGNS: dict[str, tuple[Callable[[int], Case], str]] = {
     "score 3": (plain(new_score=3.0), "far beyond the historical scores"),
     "score 5": (plain(new_score=5.0), "far beyond the historical scores"),
     "probit judges": (probit, ""),
-    "lapsing judges": (lapses, "explain"),
-    "curved scale": (curved_scale, "explain"),
+    "lapsing judges": (lapses, "tells models that are far apart"),
+    "curved scale": (curved_scale, "tells models that are far apart"),
     "heavy-tailed item effects": (heavy_tails, ""),
 }
 

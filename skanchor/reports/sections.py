@@ -12,6 +12,7 @@ from skanchor.anchor import AnchorPipeline
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import answer, errors_explained, label, percent
+from skanchor.reports.best import best_note
 from skanchor.reports.document import (
     Block,
     Cell,
@@ -90,7 +91,7 @@ def report_document(
         blocks += [Text(said) for said in errors_explained(result)]
     sections = [
         Section("look-at", "What to look at before believing it", blocks),
-        Section("leaderboard", "Leaderboard", _leaderboard(board, level, scale)),
+        Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),
     ]
     if result.is_new.any():
         sections.append(_contrasts(result, level))
@@ -176,7 +177,8 @@ def leaderboard_table(
     )
 
 
-def _leaderboard(board: pd.DataFrame, level: float, scale: Scale) -> list[Block]:
+def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[Block]:
+    level = facts.level
     notes = (
         f"Scores are {scale}. The {percent(level)} rank sets of all models hold "
         "together; each interval stands on its own."
@@ -185,7 +187,11 @@ def _leaderboard(board: pd.DataFrame, level: float, scale: Scale) -> list[Block]
         notes += (
             " A question mark in place of a rank: the rows do not determine the score."
         )
-    return [leaderboard_table(board, level, scale), Text(notes, is_note=True)]
+    blocks: list[Block] = [leaderboard_table(board, level, scale)]
+    if len(facts.best):
+        head, names = best_note(facts.best, level).split("\n  ", maxsplit=1)
+        blocks.append(Text(f"{head} {names}."))
+    return [*blocks, Text(notes, is_note=True)]
 
 
 def _contrasts(result: RankingResult, level: float) -> Section:

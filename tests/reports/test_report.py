@@ -78,6 +78,18 @@ def test_document_has_the_numbers_of_the_result(anchor, document):
     assert [row[0].text for row in judges.rows] == anchor.judges_.tolist()
 
 
+def test_who_may_be_best_is_below_the_board(anchor, document):
+    best = anchor.best_set()
+    text = to_markdown(document)
+    line = next(
+        line for line in text.splitlines() if line.startswith("May be the best")
+    )
+    assert [name for name in anchor.scores_.index if name in line] == [
+        name for name in anchor.scores_.index if name in best
+    ]
+    assert all(name in line for name in best)
+
+
 def test_every_kind_of_finding_has_its_advice():
     assert set(TO_DO) == set(KINDS)
 
