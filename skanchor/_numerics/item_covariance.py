@@ -19,6 +19,8 @@ from skanchor._numerics.shrinkage import Shrinkage, choose_shrinkage, shrink
 from skanchor._typing import Array
 
 __all__ = [
+    "MOST_ROUNDS",
+    "MOST_STEPS",
     "PRIOR_ITEMS",
     "PRIOR_VARIANCE",
     "DeviationLikelihood",
@@ -40,6 +42,10 @@ LONGEST = 16.0
 
 SETTLED = 1e-12
 """Relative change of the covariance by an EM step at its fixed point."""
+
+MOST_ROUNDS = 30
+"""Most updates of the items' evidence. Where judges are many and their rows few, the
+choices may take turns for as long as one lets them."""
 
 MOST_STEPS, MEMORY = 100, 16
 """Steps towards the fixed point, at most, and how many of them a step looks back on."""
@@ -110,7 +116,7 @@ def fit_covariance(
     """
     n_judges = len(covariance)
     converged = False
-    for step in range(200):
+    for step in range(MOST_ROUNDS):
         before = covariance
         evidence = likelihood.evidence(covariance)
         covariance = _em(evidence, covariance, shrinkage, conservative, tol, max_iter)

@@ -81,7 +81,7 @@ class AnchorHistory(BaseEstimator):
     --------
     >>> from skanchor import AnchorHistory, AnchorPipeline
     >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(random_state=1)
+    >>> data = simulate_battles(random_state=0)
     >>> new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
     >>> history = AnchorHistory(AnchorPipeline(random_state=0))
     >>> history = history.fit(data.X[~new], data.y[~new])

@@ -54,7 +54,9 @@ def test_signals_end_workers_and_all(tmp_path, name):
     program.send_signal(getattr(signal, name))
     # Ends when no process holds the pipe any more.
     out, err = program.communicate(timeout=30)
-    assert (out, err) == (b"", b"skanchor: interrupted\n")
+    # Below that line the tracker of joblib's pool may say what it has cleaned up.
+    assert (out, err.splitlines()[0]) == (b"", b"skanchor: interrupted")
+    assert b"Traceback" not in err
     assert program.returncode == 128 + getattr(signal, name)
 
 

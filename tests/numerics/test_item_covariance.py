@@ -6,12 +6,15 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize_scalar
 
 from skanchor._numerics.item_covariance import (
+    MOST_ROUNDS,
+    MOST_STEPS,
     PRIOR_ITEMS,
     PRIOR_VARIANCE,
     DeviationLikelihood,
     fit_covariance,
     inflation,
 )
+from skanchor._numerics.item_evidence import ItemEvidence
 from skanchor._numerics.shrinkage import Shrinkage, shrink
 
 
@@ -106,3 +109,21 @@ def test_inflation_is_that_of_an_estimated_covariance():
     alone = np.arange(m) == 1
     factor, df = inflation(np.eye(m), Shrinkage(1.0, 1.0), np.ones(m), alone, n)
     assert factor == pytest.approx(1.0, abs=0.05) and df == pytest.approx(n, rel=0.2)
+
+
+def test_evidence_that_takes_turns_is_left_in_the_end():
+    rng = np.random.default_rng(0)
+    turns = []
+
+    class Turning:
+        sensitivities = np.ones(3)
+
+        def evidence(self, covariance):
+            turns.append(len(turns))
+            scale = 40.0 if len(turns) % 2 else 0.4
+            precision = np.broadcast_to(scale * np.eye(3), (8, 3, 3))
+            return ItemEvidence(precision, scale * rng.normal(size=(8, 3)))
+
+    _, _, converged = fit_covariance(Turning(), 0.1 * np.eye(3), Shrinkage())
+    assert not converged
+    assert len(turns) <= MOST_ROUNDS + MOST_STEPS
