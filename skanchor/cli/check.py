@@ -6,16 +6,16 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.command import BadInputError, Command
-from skanchor.cli.kept import Kept, add_resume, kept_work
 from skanchor.cli.method import Task, add_method, check_method, load_task
 from skanchor.cli.output import Forms, add_output, check_output, deliver
+from skanchor.cli.resume import Kept, add_resume, kept_work
 from skanchor.cli.streams import is_watched
 from skanchor.cli.table import add_table, check_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["CHECK", "models_left_out_of"]
+__all__ = ["CHECK", "add_models", "models_left_out_of"]
 
 _COLUMNS: dict[str, tuple[str, int | str]] = {
     "true_score": ("by votes", 2),
@@ -64,6 +64,13 @@ def models_left_out_of(
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
+    add_models(parser)
+    add_resume(parser)
+    add_output(parser)
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add which models to leave out."""
     parser.add_argument(
         "--models",
         nargs="+",
@@ -71,8 +78,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="models to leave out, one at a time (default: all with human rows)",
     )
-    add_resume(parser)
-    add_output(parser)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from skanchor.cli.check import models_left_out_of
+from skanchor.cli.check import add_models, models_left_out_of
 from skanchor.cli.command import Command
-from skanchor.cli.kept import add_resume, kept_work
 from skanchor.cli.method import Task, add_method, check_method, load_task
 from skanchor.cli.methods import ANCHOR, METHODS, check_method_names, make_method
 from skanchor.cli.output import Forms, add_output, check_output, deliver
+from skanchor.cli.resume import add_resume, kept_work
 from skanchor.cli.table import add_table, check_table
 
 if TYPE_CHECKING:
@@ -39,13 +39,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
     )
-    parser.add_argument(
-        "--models",
-        nargs="+",
-        action="extend",
-        metavar="MODEL",
-        help="models to leave out, one at a time (default: all with human rows)",
-    )
+    add_models(parser)
     add_resume(parser)
     add_output(parser)
 

@@ -66,8 +66,15 @@ def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypat
     assert run("check", "--demo", *FAST, *TWO, "--resume", kept) == whole
     assert fitted == [["amber-otter"], ["early-moth"], ["early-moth"]]
     # What is kept belongs to these rows and settings alone.
-    code, _, err = run("check", "--demo", "--folds", "3", *TWO, "--resume", kept)
-    assert code == 2 and "kept by a run on other rows or with other settings" in err[0]
+    for other in (
+        ["--folds", "3"],
+        [*FAST, "--ties", "drop"],
+        [*FAST, "--judge-scale", "curved"],
+        [*FAST, "--level", "0.9"],
+    ):
+        code, _, err = run("check", "--demo", *other, *TWO, "--resume", kept)
+        said = "kept by a run on other rows or with other settings"
+        assert code == 2 and said in err[0], other
 
 
 def test_a_broken_last_line_is_done_again(run, tmp_path):

@@ -21,16 +21,8 @@ from skanchor.cli.method import Task
 __all__ = ["Kept", "add_resume", "kept_work"]
 
 _FORMAT = "skanchor kept work 1"
-# What decides a number beside the rows; how often and where it is computed does not.
-_SETTINGS = (
-    "level",
-    "folds",
-    "seed",
-    "position_effect",
-    "item_effects",
-    "historical_fit",
-    "weights",
-)
+# Where and how loudly a number is computed decides nothing of it.
+_IDLE = ("n_jobs", "verbose")
 
 
 def add_resume(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +103,12 @@ def _key(task: Task, options: argparse.Namespace) -> str:
         frame = column if hasattr(column, "columns") else pd.Series(column)
         values = pd.util.hash_pandas_object(frame, index=False)
         digest.update(values.to_numpy().tobytes())
-    settings = [(name, getattr(options, name)) for name in _SETTINGS]
+    # Of an estimator its parameters stand beside it.
+    settings = [("level", options.level)] + [
+        (name, type(value).__name__ if hasattr(value, "get_params") else value)
+        for name, value in sorted(task.pipeline.get_params().items())
+        if name not in _IDLE
+    ]
     digest.update(repr(settings).encode())
     digest.update(repr(task.groups if isinstance(task.groups, str) else "").encode())
     return digest.hexdigest()
