@@ -1,0 +1,19 @@
+"""The Python examples of pages in ``docs`` run in their order."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.mark.parametrize("page", ["cost.md", "history.md", "plots.md", "style.md"])
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / page).read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+    assert blocks
+    known = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), known)
