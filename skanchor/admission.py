@@ -26,6 +26,7 @@ from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
 __all__ = [
+    "ROWS_PER_PARAMETER",
     "admit_to_ranking",
     "check_ranking",
     "check_weights_and_groups",

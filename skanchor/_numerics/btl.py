@@ -15,9 +15,9 @@ from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._typing import Array
 
-__all__ = ["fit_scores", "laplacian", "pair_sums"]
+__all__ = ["LONGEST_STEP", "fit_scores", "laplacian", "pair_sums"]
 
-_LONGEST_STEP = 20.0
+LONGEST_STEP = 20.0
 """Most by which a Newton step may change the logit of a pair."""
 
 _WELL_JOINED = 1e4
@@ -171,7 +171,7 @@ class _BTLLoss:
         if step is None:
             step = self._tree_step(point, curvature.hessian)
         longest = self._longest(step)
-        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
+        return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
 
     def _plain_step(self, gradient: Array, hessian: Array) -> Array | None:
         """Step from the scores themselves; None where models hang by light edges."""

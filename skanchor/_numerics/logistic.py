@@ -11,14 +11,21 @@ from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._typing import Array
 
-__all__ = ["LogisticFit", "fit_logistic", "log_loss_terms", "sigmoid"]
+__all__ = [
+    "FLAT_LOGIT",
+    "FLAT_LOSS",
+    "LogisticFit",
+    "fit_logistic",
+    "log_loss_terms",
+    "sigmoid",
+]
 
 
 _STALE_MOVE = 0.003
 """Change of the logits up to which the Hessian is kept: it changes by no larger a
 share."""
 
-_FLAT_LOGIT, _FLAT_LOSS = 30.0, 1e-9
+FLAT_LOGIT, FLAT_LOSS = 30.0, 1e-9
 """Logit beyond which the likelihood is flat to rounding, and the gain in mean loss
 below which a step that leads there says separation."""
 
@@ -247,7 +254,7 @@ class _PenalisedLoss:
 
     def diverges(self, point: _LogisticPoint, decrement: float) -> bool:
         """Whether the loss is flat while logits still move, as under separation."""
-        return decrement <= _FLAT_LOSS and self._largest(point.eta) > _FLAT_LOGIT
+        return decrement <= FLAT_LOSS and self._largest(point.eta) > FLAT_LOGIT
 
     def _largest(self, values: Array) -> float:
         """Largest size of the values of rows that count."""

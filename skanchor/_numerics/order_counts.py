@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.btl import laplacian
+from skanchor._numerics.btl import LONGEST_STEP, laplacian
 from skanchor._numerics.graph import strong_components
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.logistic import FLAT_LOGIT, FLAT_LOSS
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._typing import Array
@@ -19,13 +20,6 @@ __all__ = ["OrderCounts", "OrderedBTL", "OrderedFit", "bordered"]
 
 _OWN_SHARE = 1e-9
 """Share of the order column's information that scores must leave."""
-
-_FLAT_LOGIT, _FLAT_LOSS = 30.0, 1e-9
-"""Logit beyond which the likelihood is flat to rounding, and the gain in mean loss
-below which a step that leads there says separation."""
-
-_LONGEST_STEP = 20.0
-"""Most by which a Newton step may change the logit of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +184,7 @@ class OrderedBTL:
             scores - means @ self.member,
             float(found.coef[-1]),
             is_told=True,
-            is_finite=self.longest(found.coef) <= _FLAT_LOGIT,
+            is_finite=self.longest(found.coef) <= FLAT_LOGIT,
             converged=found.converged,
             n_iter=found.n_iter,
         )
@@ -236,11 +230,11 @@ class OrderedBTL:
         """Newton step."""
         step = -curvature.solver.solve(gradient)
         longest = self.longest(step)
-        return step if longest <= _LONGEST_STEP else step * (_LONGEST_STEP / longest)
+        return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
 
     def diverges(self, point: _OrderedPoint, decrement: float) -> bool:
         """Whether the loss is flat while logits still move."""
-        return decrement <= _FLAT_LOSS and self.longest(point.coef) > _FLAT_LOGIT
+        return decrement <= FLAT_LOSS and self.longest(point.coef) > FLAT_LOGIT
 
     def longest(self, coef: Array) -> float:
         """Largest logit, in size, of rows."""

@@ -47,6 +47,25 @@ class History:
     two_step: History | None = None
     aside: frozenset[Any] = frozenset()
 
+    def with_scores(self, X: Comparisons) -> History:
+        """The same history, its rows and the scores of its votes those of other rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores.
+
+        Returns
+        -------
+        History
+        """
+        assert X.scores is not None
+        btl = copy(self.btl)
+        scores = align(X.scores, X.models, btl.models_)
+        btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
+        btl.unbounded_ = np.abs(scores) >= btl.score_bound
+        return replace(self, btl=btl, X=X)
+
 
 def fit_history(
     stages: Stages, sample: Sample, start: Chain | None = None, seed_offset: int = 0
@@ -220,18 +239,13 @@ def _step_jointly(
         aside=aside,
         human_bias=start.btl.bias_,
     )
-    assert X.scores is not None
-    btl = copy(start.btl)
-    btl.bias_ = human_bias
-    scores = align(X.scores, X.models, btl.models_)
-    btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
-    btl.unbounded_ = np.abs(scores) >= btl.score_bound
-    found = History(btl, calibrator, X, aside=aside)
+    found = History(start.btl, calibrator, X, aside=aside).with_scores(X)
+    found.btl.bias_ = human_bias
     if not aside:
         return found
     with WarningLog():
         # The others are where their own likelihood has its maximum, and stay there.
-        again = _calibrate(stages, sample, btl, X, calibrator)
+        again = _calibrate(stages, sample, found.btl, X, calibrator)
     return replace(again, aside=aside)
 
 

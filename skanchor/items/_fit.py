@@ -86,8 +86,10 @@ def fit_deviations(
     cells = model.X
     old = ~cells.involves_new & cells.is_usable
     parameters, settled = model.start(factor, near), True
-    heard, own = np.ones(len(cells), dtype=bool), model.start(factor)
-    for m in np.flatnonzero(np.isin(cells.judges, list(aside))).tolist():
+    heard = np.ones(len(cells), dtype=bool)
+    unheard = np.flatnonzero(np.isin(cells.judges, list(aside))).tolist()
+    own = model.start(factor) if unheard else parameters
+    for m in unheard:
         heard[cells.by_judge(m).rows] = False
         held = model.layout.of_judge(m)
         historical[held], parameters[held] = False, own[held]

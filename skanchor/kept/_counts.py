@@ -18,7 +18,7 @@ from skanchor.comparisons import HUMAN
 from skanchor.folds import FoldPlan
 from skanchor.sample import Sample
 
-__all__ = ["RowCounts", "rows_as_table"]
+__all__ = ["RowCounts", "fold_numbers", "rows_as_table"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

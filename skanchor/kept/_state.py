@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.folds import FoldPlan
 from skanchor.history import KeptHistory
 from skanchor.kept._arrivals import with_models
-from skanchor.kept._counts import RowCounts
+from skanchor.kept._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
 
@@ -62,10 +62,11 @@ class GroupFolds:
         cls, labels: NDArray[Any], codes: NDArray[np.intp], plans: list[FoldPlan]
     ) -> GroupFolds:
         """Look up the fold of each group in the plans of its rows."""
+        of_rows = fold_numbers(plans, len(codes))
         folds = np.full((len(plans), len(labels)), -1)
-        for repeat, plan in enumerate(plans):
-            for number, (_, test) in enumerate(plan):
-                folds[repeat, codes[test]] = number
+        for own, rows in zip(folds, of_rows, strict=True):
+            held = rows >= 0
+            own[codes[held]] = rows[held]
         return cls(labels, folds)
 
 
@@ -212,10 +213,6 @@ class KeptState:
         order, calibrator = full.sample.X.order, full.chain.calibrator
         late = FitSums.of(fitted, order, calibrator, self.sums.noise)
         return self.sums.spread(places, len(X.models)) + late
-
-    def with_fingerprints(self, fingerprints: Mapping[Any, str]) -> KeptState:
-        """The same history, with these fingerprints of its judges."""
-        return replace(self, fingerprints=dict(fingerprints))
 
 
 def _board(inference: Inference) -> Board | None:

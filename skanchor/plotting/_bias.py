@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from skanchor.diagnostics import partial_effects
-from skanchor.plotting._canvas import FAINT, check_pipeline, panels, shorten
+from skanchor.plotting._canvas import (
+    FAINT,
+    busiest_judges,
+    check_named,
+    check_pipeline,
+    hide_spines,
+    panels,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
@@ -89,9 +97,7 @@ class BiasDisplay:
         known = pipeline.features_.tolist()
         if not known:
             raise ValueError("The fit has used no features, so that there is no bias.")
-        rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")
-        chosen = rows.index[:MOST_JUDGES].tolist() if judges is None else list(judges)
-        _check_named("judge", chosen, rows.index.tolist())
+        chosen = busiest_judges(pipeline, judges, MOST_JUDGES)
         tables = {
             judge: partial_effects(pipeline.sample_, pipeline.calibrator_, judge)
             for judge in chosen
@@ -101,7 +107,7 @@ class BiasDisplay:
             by_feature = effects["effect"].abs().groupby(level="feature").max()
             largest = by_feature.sort_values(ascending=False, kind="stable")
             features = largest.index[:MOST_FEATURES].tolist()
-        _check_named("feature", features, known)
+        check_named("feature", features, known)
         kept = [effects.xs(f, level="feature", drop_level=False) for f in features]
         return cls(pd.concat(kept), level).plot(axes)
 
@@ -138,8 +144,7 @@ class BiasDisplay:
                 )  # fmt: skip
                 ax.plot(value, effect, color=color, linestyle=style, label=label)
             ax.set_xlabel(shorten([feature])[0])
-            for side in ("top", "right"):
-                ax.spines[side].set_visible(False)
+            hide_spines(ax)
         for ax in found[::columns]:
             ax.set_ylabel("bias (judge logits)", fontsize=9)
         self.axes_, self.figure_ = found, found[0].figure
@@ -152,11 +157,3 @@ class BiasDisplay:
         else:
             found[0].legend(frameon=False, fontsize=8)
         return self
-
-
-def _check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
-    strangers = [name for name in asked if name not in known]
-    if strangers or not asked:
-        raise ValueError(
-            f"There is no {what} {strangers or asked}; known are {list(known)[:20]}."
-        )

@@ -10,7 +10,15 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
-from skanchor.plotting._canvas import NEW, OLD, check_pipeline, panels, shorten
+from skanchor.plotting._canvas import (
+    NEW,
+    OLD,
+    busiest_judges,
+    check_pipeline,
+    hide_spines,
+    panels,
+    shorten,
+)
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
@@ -120,14 +128,7 @@ class JudgeCalibrationDisplay:
         JudgeCalibrationDisplay
         """
         pipeline = check_pipeline(estimator)
-        rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")
-        chosen = rows.index[:MOST_JUDGES].tolist() if judges is None else list(judges)
-        strangers = [judge for judge in chosen if judge not in rows.index]
-        if strangers or not chosen:
-            raise ValueError(
-                f"There is no judge {strangers or chosen}; known are "
-                f"{rows.index[:20].tolist()}."
-            )
+        chosen = busiest_judges(pipeline, judges, MOST_JUDGES)
         sample = pipeline.sample_
         tables = {judge: judge_calibration(sample, judge, n_bins) for judge in chosen}
         return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
@@ -160,8 +161,7 @@ class JudgeCalibrationDisplay:
             ax.set_title(name, fontsize=8 if len(name) > 18 else 9)
             ax.set_xlim(0.48, 1.02)
             ax.set_ylim(0.28, 1.04)
-            for side in ("top", "right"):
-                ax.spines[side].set_visible(False)
+            hide_spines(ax)
         for ax in found[::columns]:
             ax.set_ylabel("observed share", fontsize=9)
         for ax in found[-columns:]:

@@ -25,9 +25,12 @@ __all__ = [
     "NEW",
     "OLD",
     "above",
+    "busiest_judges",
     "canvas",
+    "check_named",
     "check_pipeline",
     "check_result",
+    "hide_spines",
     "name_axis",
     "panels",
     "result_of",
@@ -130,8 +133,7 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
     ax.set_yticks(np.arange(len(labels)), shorten(labels), fontsize=size)
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    hide_spines(ax, "top", "right", "left")
     if len(labels) > 30:
         # Nobody should have to go down to the foot of a tall figure to read a value.
         ax.tick_params(axis="x", top=True, labeltop=True)
@@ -139,6 +141,12 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
         for text, new in zip(ax.get_yticklabels(), is_new, strict=True):
             if new:
                 text.set_fontweight("bold")
+
+
+def hide_spines(ax: Axes, *sides: str) -> None:
+    """Take away the lines along these sides; of none that are named, top and right."""
+    for side in sides or ("top", "right"):
+        ax.spines[side].set_visible(False)
 
 
 def above(ax: Axes, n_columns: int) -> None:
@@ -183,3 +191,22 @@ def check_pipeline(estimator: Any) -> AnchorPipeline:
     if not len(estimator.judges_):
         raise ValueError("There are no judges to show: the table has human rows only.")
     return estimator
+
+
+def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
+    """Refuse to show what is not there, or nothing."""
+    strangers = [name for name in asked if name not in known]
+    if strangers or not asked:
+        raise ValueError(
+            f"There is no {what} {strangers or asked}; known are {list(known)[:20]}."
+        )
+
+
+def busiest_judges(
+    pipeline: AnchorPipeline, judges: Sequence[Any] | None, most: int
+) -> list[Any]:
+    """The judges that are named, or so many of those with most rows."""
+    rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")
+    chosen = rows.index[:most].tolist() if judges is None else list(judges)
+    check_named("judge", chosen, rows.index.tolist())
+    return chosen

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from skanchor.evaluation import leave_one_model_out
-from skanchor.plotting._canvas import NEW, OLD, canvas, result_of, shorten
+from skanchor.plotting._canvas import (
+    NEW,
+    OLD,
+    canvas,
+    hide_spines,
+    result_of,
+    shorten,
+)
 from skanchor.ranking import RankingEstimator
 
 if TYPE_CHECKING:
@@ -152,8 +159,7 @@ class LeftOutDisplay:
         self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
         ax.set_xlabel("score by the model's own votes (logits)")
         ax.set_ylabel("score without them (logits)")
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
+        hide_spines(ax)
         ax.set_title(
             f"{good.sum()} of {len(table)} compatible within both errors "
             f"({100 * self.level:.6g} % expected)",

@@ -14,6 +14,7 @@ from skanchor.plotting._canvas import (
     OLD,
     above,
     canvas,
+    check_named,
     check_pipeline,
     name_axis,
 )
@@ -120,11 +121,7 @@ class FeatureOverlapDisplay:
             what = "features" if not known else "new models"
             raise ValueError(f"The fit has no {what}, so that nothing can overlap.")
         shown = known if features is None else list(features)
-        strangers = [name for name in shown if name not in known]
-        if strangers or not shown:
-            raise ValueError(
-                f"There is no feature {strangers or shown}; known are {known[:20]}."
-            )
+        check_named("feature", shown, known)
         ranges = feature_ranges(pipeline.sample_)
         return cls(ranges.loc[shown]).plot(ax)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from skanchor._text import printable
+from skanchor.reports.answer import label, percent
 
 if TYPE_CHECKING:
     from skanchor.results import RankingResult
 
-__all__ = ["best_note", "may_be_best"]
+__all__ = ["best_lines", "best_note", "may_be_best"]
 
 _MANY = 100
 """Models above which the set is read off the board: tests of its own take long."""
@@ -43,8 +43,8 @@ def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
     return result.prob_best()[found]
 
 
-def best_note(found: pd.Series, level: float = 0.95) -> str:
-    """Say in a line which models may be the best.
+def best_lines(found: pd.Series, level: float = 0.95) -> tuple[str, str]:
+    """Say which models may be the best: what they are, and their names.
 
     Parameters
     ----------
@@ -55,16 +55,29 @@ def best_note(found: pd.Series, level: float = 0.95) -> str:
 
     Returns
     -------
-    str
-        Two lines.
+    head, names : str
     """
     listed = [
-        printable(str(model)) + ("" if math.isnan(p) else f" ({p:.2f})")
+        label(model) + ("" if math.isnan(p) else f" ({p:.2f})")
         for model, p in found[:_LISTED].items()
     ]
     more = len(found) - len(listed)
     tail = f" and {more} more" if more else ""
-    return (
-        f"May be the best, by {100 * level:.6g} % set (and probability):\n"
-        f"  {', '.join(listed)}{tail}"
-    )
+    head = f"May be the best, by {percent(level)} set (and probability):"
+    return head, f"{', '.join(listed)}{tail}"
+
+
+def best_note(found: pd.Series, level: float = 0.95) -> str:
+    """Say in a note which models may be the best.
+
+    Parameters
+    ----------
+    found, level
+        As in :func:`best_lines`.
+
+    Returns
+    -------
+    str
+        Two lines, the second indented.
+    """
+    return "\n  ".join(best_lines(found, level))

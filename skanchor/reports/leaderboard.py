@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skanchor._text import printable
+from skanchor.reports.answer import label, percent
 from skanchor.reports.page import UNBOUNDED
 from skanchor.reports.summary_text import summary_lines
 from skanchor.results import Scale
@@ -58,7 +59,7 @@ def leaderboard_text(
     """
     lines = () if summary is None else tuple(summary_lines(summary, words))
     shown = Scale() if scale is None else scale
-    return LeaderboardText(table, f"{100 * level:.6g} %", shown, lines)
+    return LeaderboardText(table, percent(level), shown, lines)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class LeaderboardText:
                 )
             ],
             "  model": [
-                ("* " if is_new else "  ") + _cell(model)
+                ("* " if is_new else "  ") + label(model)
                 for model, is_new in table["is_new"].items()
             ],
             "score": [number(value) for value in table["score"]],
@@ -197,8 +198,3 @@ def _wrapped(line: str, width: int) -> str:
 
 def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}-{high}"
-
-
-def _cell(label: Any) -> str:
-    # A line feed would break the row.
-    return printable(str(label)).replace("\n", "\\n")

@@ -12,7 +12,7 @@ from skanchor.anchor import AnchorPipeline
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import answer, errors_explained, label, percent
-from skanchor.reports.best import best_note
+from skanchor.reports.best import best_lines
 from skanchor.reports.document import (
     Block,
     Cell,
@@ -189,8 +189,7 @@ def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[B
         )
     blocks: list[Block] = [leaderboard_table(board, level, scale)]
     if len(facts.best):
-        head, names = best_note(facts.best, level).split("\n  ", maxsplit=1)
-        blocks.append(Text(f"{head} {names}."))
+        blocks.append(Text(f"{' '.join(best_lines(facts.best, level))}."))
     return [*blocks, Text(notes, is_note=True)]
 
 

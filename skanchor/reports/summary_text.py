@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from skanchor._text import printable
+from skanchor.reports.answer import percent
 from skanchor.reports.best import best_note
 from skanchor.reports.summary import ItemEffects, RunSummary
 
@@ -131,7 +132,7 @@ def _item_effects(summary: RunSummary) -> Iterator[str]:
     reason = items.reason if items.reason.startswith("as ") else f"as {items.reason}"
     yield f"Item effects: {_TREATED[items.reported]}, {reason}{p}."
     for name, table in items.others.items():
-        yield f"  {_other(name, items)}, the {100 * summary.level:.6g} % intervals are:"
+        yield f"  {_other(name, items)}, the {percent(summary.level)} intervals are:"
         for model, row in table.head(_LISTED).iterrows():
             yield f"  {model}: [{row['low']:.3f}, {row['high']:.3f}] logits."
         if len(table) > _LISTED:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.admission import (
+    ROWS_PER_PARAMETER,
     check_ranking,
     leave_out_judges,
     leave_out_one_sided,
@@ -36,9 +37,6 @@ from skanchor.streaming._survey import Survey
 from skanchor.warning_log import warn
 
 __all__ = ["Ground"]
-
-ROWS_PER_PARAMETER = 5
-"""Rows of a judge for its sensitivity and each feature, as in a fit in memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,16 +1,12 @@
 """Results of passes, kept so that an interrupted fit goes on where it stopped.
 
 What lies between two passes follows from their results alone, so that these are all
-that is kept. The file is a line that says what it is, the SHA-256 of the rest, and an
-``.npz`` archive of plain arrays, tables among them as streams of Arrow. Nothing in it
-is ever run, and a file that is damaged, or of another run, is refused.
+that is kept, tables among them as streams of Arrow. A file that is damaged, or of
+another run, is refused.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
 import os
 import time
 from dataclasses import dataclass, field, fields
@@ -22,14 +18,15 @@ import pyarrow as pa
 from sklearn.utils import check_random_state
 
 from skanchor._typing import Array
-from skanchor.io import write_atomically
+from skanchor.io.archive import ArchiveKind
 from skanchor.streaming._sums import LocalSums
 from skanchor.streaming._survey import Survey
 
 __all__ = ["Journal", "KeptPass"]
 
-FIRST_LINE = b"skanchor stream checkpoint, format 1\n"
-DIGEST_SIZE = hashlib.sha256().digest_size
+FILE = ArchiveKind("stream checkpoint", 1)
+"""The kind of file that keeps them."""
+
 SECONDS = 30.0
 """Time between two writings of a pass that goes on."""
 
@@ -139,13 +136,12 @@ class Journal:
         """Write the file, if there is one."""
         if self.path is None:
             return
-        payload = _pack(self)
-        digest = hashlib.sha256(payload).digest()
-        write_atomically(self.path, FIRST_LINE + digest + payload)
+        FILE.write(self.path, *_pack(self))
         self._written = time.monotonic()
 
 
-def _pack(journal: Journal) -> bytes:
+def _pack(journal: Journal) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Header and arrays of the file."""
     arrays: dict[str, Array] = {}
     known = {}
     for number, kept in journal.passes.items():
@@ -164,43 +160,30 @@ def _pack(journal: Journal) -> bytes:
         "layout": journal.layout,
         "passes": known,
     }
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    return buffer.getvalue()
+    return header, arrays
 
 
 def _read(path: Any) -> Journal:
     """Read a file, whosever it is; refuse one that is not whole."""
-    with open(path, "rb") as file:
-        content = file.read()
-    if not content.startswith(FIRST_LINE):
+    if FILE.digest(path) is None:
         raise ValueError(
             f"{os.fspath(path)} is not a checkpoint of a stream; name another file, "
             "or delete it."
         )
-    head = len(FIRST_LINE) + DIGEST_SIZE
-    digest, payload = content[len(FIRST_LINE) : head], content[head:]
-    if hashlib.sha256(payload).digest() != digest:
-        raise ValueError(
-            f"{os.fspath(path)} is damaged: its content is not what its checksum says. "
-            "Delete it, or put back a copy."
-        )
-    with np.load(io.BytesIO(payload), allow_pickle=False) as file:
-        arrays = dict(file)
-    header = json.loads(arrays["header"].tobytes())
+    found = FILE.read(path)
+    header, arrays = found.header, found.arrays
     passes = {}
     for number, about in header["passes"].items():
-        found = {
+        parts = {
             name.partition("/")[2]: values
             for name, values in arrays.items()
             if name.startswith(f"{number}/")
         }
         result: Survey | list[LocalSums]
         if "survey" in about:
-            result = _to_survey(about["survey"], found)
+            result = _to_survey(about["survey"], parts)
         else:
-            result = _to_sums(about["judges"], found)
+            result = _to_sums(about["judges"], parts)
         passes[int(number)] = KeptPass(result, about["n_jobs"], about["whole"])
     layout = header["layout"]
     return Journal(

@@ -6,7 +6,7 @@ other row to be known, and is the same however the stream is cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -291,9 +291,3 @@ def _whole_counts(weight: Array, start: int, width: int) -> NDArray[np.intp]:
             "batch_rows to a smaller number."
         )
     return weight.astype(np.intp)
-
-
-def slices(size: int, step: int) -> Iterator[slice]:
-    """Parts of at most ``step`` rows."""
-    for start in range(0, size, step):
-        yield slice(start, min(start + step, size))

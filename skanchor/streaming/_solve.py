@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._typing import Array
 from skanchor.chain import Stages
-from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.historical import History, Placement, parameter_bounds
 from skanchor.items import ItemCovariance
@@ -122,14 +119,4 @@ def solve(
         X = X.with_columns(item_covariance=items.covariance)
     calibrator = model.calibrated(parameters, known.calibrator)
     again = replace(known, X=X, calibrator=calibrator)
-    return (with_scores(again, X) if is_joint else again), step
-
-
-def with_scores(known: History, X: Comparisons) -> History:
-    """The same history, its human scores those of these rows."""
-    assert X.scores is not None
-    btl = copy(known.btl)
-    scores: Array = align(X.scores, X.models, btl.models_)
-    btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
-    btl.unbounded_ = np.abs(scores) >= float(btl.score_bound)
-    return replace(known, btl=btl, X=X)
+    return (again.with_scores(X) if is_joint else again), step
