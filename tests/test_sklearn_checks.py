@@ -40,14 +40,20 @@ RIDGED = {
 LOOSE = {"btl": RIDGED["btl"]}
 
 
-def mean(features):
-    return features.mean(axis=1)
+class Mean:
+    """A bias function whose name is the same in each process that collects tests."""
+
+    def __repr__(self):
+        return "Mean()"
+
+    def __call__(self, features):
+        return features.mean(axis=1)
 
 
 TRUTH = {
     "scores": pd.Series({"strong": 1.0, "weak": -1.0}),
     "sensitivities": pd.Series({"judge": 1.0}),
-    "bias": {"judge": mean},
+    "bias": {"judge": Mean()},
 }
 # What a baseline needs beside its defaults to stand tables without signal.
 SETTINGS = {

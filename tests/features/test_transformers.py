@@ -55,6 +55,9 @@ TRANSFORMERS = [
 class Encoder:
     """Stands for a model of embeddings: letters counted by their codes."""
 
+    def __repr__(self):
+        return "Encoder()"
+
     def encode(self, texts):
         assert isinstance(texts, list)
         return [[text.count(c) for c in "aeios"] for text in texts]
