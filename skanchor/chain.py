@@ -130,7 +130,11 @@ Fitted = TypeVar("Fitted", History, Chain)
 
 
 def fit_stages(
-    stages: Stages, sample: Sample, start: Chain | None = None, seed_offset: int = 0
+    stages: Stages,
+    sample: Sample,
+    start: Chain | None = None,
+    seed_offset: int = 0,
+    deviating: Chain | None = None,
 ) -> Chain:
     """Fit the stages of the plug-in, each on what the earlier ones have learned.
 
@@ -145,14 +149,17 @@ def fit_stages(
         it does is refused.
     seed_offset : int, default=0
         As in :meth:`skanchor.base.ComparisonEstimator.fit_sample`.
+    deviating : Chain, optional
+        What :func:`complete` returned for nearly the same rows with item effects, where
+        these follow: what their fit decides anew is only put in its place.
 
     Returns
     -------
     Chain
         Without Riesz weights.
     """
-    history = fit_history(stages, sample, start, seed_offset)
-    return fit_arrivals(stages, history, sample, start, seed_offset)
+    history = fit_history(stages, sample, start, seed_offset, deviating)
+    return fit_arrivals(stages, history, sample, start, seed_offset, deviating)
 
 
 def fit_arrivals(
@@ -161,6 +168,7 @@ def fit_arrivals(
     sample: Sample,
     start: Chain | None = None,
     seed_offset: int = 0,
+    deviating: Chain | None = None,
 ) -> Chain:
     """Fit the scores of the new models, all else fixed.
 
@@ -172,7 +180,7 @@ def fit_arrivals(
         Its rows, which carry what was learned, hold the arrivals.
     sample : Sample
         Outcomes, weights and groups of these rows.
-    start, seed_offset
+    start, seed_offset, deviating
         As in :func:`fit_stages`.
 
     Returns
@@ -180,6 +188,17 @@ def fit_arrivals(
     Chain
         Without Riesz weights.
     """
+    if deviating is not None:
+        # Item effects decide the new scores with them, from wherever that starts.
+        return replace(
+            deviating,
+            btl=history.btl,
+            calibrator=history.calibrator,
+            X=_with_new_scores(history.X, deviating.X),
+            debiaser=None,
+            two_step=history.two_step,
+            aside=history.aside,
+        )
     arrival = clone(stages.arrival)
     near = None if start is None else start.arrival
     arrival.fit_sample(sample.with_battles(history.X), near, seed_offset)
@@ -192,6 +211,15 @@ def fit_arrivals(
         two_step=history.two_step,
         aside=history.aside,
     )
+
+
+def _with_new_scores(X: Comparisons, near: Comparisons) -> Comparisons:
+    """Rows with the new scores and deviations of other ones, of the same models."""
+    scores = np.where(X.is_new, near.scores, X.scores)
+    if X.deviations is None:
+        return X.with_columns(scores=scores)
+    deviations = np.where(X.is_new, near.deviations, X.deviations)
+    return X.with_columns(scores=scores, deviations=deviations)
 
 
 def add_item_effects(

@@ -79,6 +79,11 @@ class FullFit:
         chain = complete(stages, plugged, sample, items)
         return cls(stages, sample, plugged, items, chain)
 
+    @property
+    def deviating(self) -> Chain | None:
+        """The complete chain, if it has item effects."""
+        return None if self.items is None else self.chain
+
 
 @dataclass(frozen=True, slots=True)
 class FoldFit:
@@ -247,7 +252,9 @@ def _fit_fold(
     sample = full.sample
     with located(f"Fold {number}"), WarningLog() as log:
         training = sample.weighted(training_weights(sample, train))
-        plugged = fit_stages(full.stages, training, full.plugged, seed_offset)
+        plugged = fit_stages(
+            full.stages, training, full.plugged, seed_offset, full.deviating
+        )
         chain = complete(
             full.stages, plugged, training, full.items, full.chain, seed_offset
         )

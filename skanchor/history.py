@@ -140,12 +140,9 @@ class KeptFold:
         """
         sample = arrivals.weighted(training)
         X = self._annotate(sample.X)
-        if near is not None and items is not None:
-            # Item effects decide the new scores with them, from wherever that starts.
-            plugged = replace(near, X=_started(X, near.X), calibrator=self.calibrator)
-        else:
-            known = History(self.btl, self.calibrator, X)
-            plugged = fit_arrivals(stages, known, sample, near)
+        known = History(self.btl, self.calibrator, X)
+        deviating = None if items is None else near
+        plugged = fit_arrivals(stages, known, sample, near, deviating=deviating)
         chain = add_item_effects(stages, plugged, sample, items)
         X = chain.X
         rows = RowEvidence.of(arrivals.with_battles(X), training, held_out)
@@ -314,16 +311,6 @@ class KeptHistory:
         return arrivals.with_battles(X.relabel(models, known.judges))
 
 
-def _started(X: Comparisons, near: Comparisons) -> Comparisons:
-    """Rows with the new scores and deviations of other ones, of the same models."""
-    known = near.scores, near.deviations, X.scores, X.deviations
-    scores, deviations, *own = (np.asarray(values) for values in known)
-    return X.with_columns(
-        scores=np.where(X.is_new, scores, own[0]),
-        deviations=np.where(X.is_new, deviations, own[1]),
-    )
-
-
 def _keep_fold(
     full: FullFit,
     number: int,
@@ -334,6 +321,8 @@ def _keep_fold(
     """Fit the training rows of a fold, and sum these and the rows held out."""
     with located(f"Fold {number}"):
         training = full.sample.weighted(training_weights(full.sample, train))
-        known = fit_history(full.stages, training, full.plugged, seed_offset)
+        known = fit_history(
+            full.stages, training, full.plugged, seed_offset, full.deviating
+        )
         known = add_item_effects(full.stages, known, training, full.items, full.chain)
         return KeptFold.of(full.stages, known, full.sample, training.weight, test)

@@ -11,6 +11,9 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from skanchor._numerics.btl import pair_sums
+from skanchor._numerics.graph import strong_components
+from skanchor._numerics.parameters import PEOPLE
 from skanchor.bias import LinearBias
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, align
@@ -68,13 +71,17 @@ class History:
 
 
 def fit_history(
-    stages: Stages, sample: Sample, start: Chain | None = None, seed_offset: int = 0
+    stages: Stages,
+    sample: Sample,
+    start: Chain | None = None,
+    seed_offset: int = 0,
+    deviating: Chain | None = None,
 ) -> History:
     """Fit what the historical rows alone decide.
 
     Parameters
     ----------
-    stages, sample, start, seed_offset
+    stages, sample, start, seed_offset, deviating
         As in :func:`skanchor.chain.fit_stages`.
 
     Returns
@@ -82,6 +89,8 @@ def fit_history(
     History
         The same whatever arrives, and whether it is there or not.
     """
+    if deviating is not None and _is_decided_later(stages, sample, deviating):
+        return _await_items(stages, sample, deviating, seed_offset)
     if not stages.fits_jointly(sample.X):
         return _fit_in_two_steps(stages, sample, start, seed_offset)
     if start is not None:
@@ -101,6 +110,43 @@ def _fit_in_two_steps(
         _check_votes(btl, start.btl)
     near = None if start is None else start.calibrator
     return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
+
+
+def _is_decided_later(stages: Stages, sample: Sample, deviating: Chain) -> bool:
+    """Whether the fit of item effects decides all that a fit without them would.
+
+    It does where learners are linear in the features themselves, so that their fit
+    leaves nothing behind but a place to start from, and votes place all models, so
+    that nothing is left to be found out of whether the rows do.
+    """
+    X, btl = sample.X, deviating.btl
+    learners = [*deviating.calibrator.biases_.values(), btl.bias_]
+    fixed = all(one is None or _has_fixed_span(one) for one in learners)
+    if not fixed or deviating.aside:
+        return False
+    if not stages.fits_jointly(X):
+        return True
+    votes = X.by_judge(PEOPLE)
+    weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
+    y, n = np.where(weight > 0, sample.y[votes.rows], 0.0), len(X.models)
+    wins = pair_sums(votes.left, votes.right, weight * y, n)
+    wins += pair_sums(votes.right, votes.left, weight * (1.0 - y), n)
+    return len(strong_components(wins)[0]) == np.count_nonzero(~X.is_new)
+
+
+def _await_items(
+    stages: Stages, sample: Sample, deviating: Chain, seed_offset: int
+) -> History:
+    """Scores of votes where these alone decide them; all else as in a nearby fit."""
+    btl = deviating.btl
+    if stages.fits_jointly(sample.X):
+        X = btl.transform(sample.X)
+        X = X.with_columns(scores=np.where(X.is_new, np.nan, deviating.scores))
+    else:
+        btl = clone(stages.btl).fit_sample(sample, btl, seed_offset)
+        _check_votes(btl, deviating.btl)
+        X = btl.transform(sample.X)
+    return History(btl, deviating.calibrator, deviating.calibrator.transform(X))
 
 
 def _start_jointly(stages: Stages, sample: Sample) -> tuple[History, bool]:
