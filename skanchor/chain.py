@@ -215,8 +215,9 @@ def fit_arrivals(
 
 def _with_new_scores(X: Comparisons, near: Comparisons) -> Comparisons:
     """Rows with the new scores and deviations of other ones, of the same models."""
+    assert X.scores is not None and near.scores is not None
     scores = np.where(X.is_new, near.scores, X.scores)
-    if X.deviations is None:
+    if X.deviations is None or near.deviations is None:
         return X.with_columns(scores=scores)
     deviations = np.where(X.is_new, near.deviations, X.deviations)
     return X.with_columns(scores=scores, deviations=deviations)

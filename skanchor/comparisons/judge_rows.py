@@ -14,10 +14,15 @@ from skanchor.comparisons.pairs import FeaturePairs
 
 __all__ = ["JudgeRows"]
 
+_ROWS_OF_A_PAIR = 4
+"""Rows of the same two models, on average, from which their sums come first."""
+
 
 @dataclass(frozen=True, eq=False)
 class JudgeRows:
     """The usable rows of one judge, in contiguous arrays.
+
+    Rows of the same two models, in the same order, follow each other.
 
     Attributes
     ----------
@@ -40,6 +45,35 @@ class JudgeRows:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @cached_property
+    def _starts(self) -> NDArray[np.intp] | None:
+        """Where rows of other models begin; None where most rows have their own."""
+        new = (np.diff(self.left) != 0) | (np.diff(self.right) != 0)
+        starts = np.concatenate([[0], np.flatnonzero(new) + 1])
+        return starts if 0 < len(starts) <= len(self) // _ROWS_OF_A_PAIR else None
+
+    @cached_property
+    def _sizes(self) -> NDArray[np.intp]:
+        """Number of rows of each two models."""
+        assert self._starts is not None
+        return np.diff(self._starts, append=len(self))
+
+    @cached_property
+    def _signs(self) -> csr_array:
+        """Sparse (n_models, n_pairs) matrix: 1 for the first model, -1 for another."""
+        assert self._starts is not None
+        pair = np.arange(len(self._starts))
+        return csr_array(
+            (
+                np.repeat([1.0, -1.0], len(pair)),
+                (
+                    np.concatenate([self.left[self._starts], self.right[self._starts]]),
+                    np.tile(pair, 2),
+                ),
+            ),
+            (self.n_models, len(pair)),
+        )
 
     @cached_property
     def _sides(self) -> NDArray[np.int32]:
@@ -66,10 +100,32 @@ class JudgeRows:
 
     def net(self, values: Array) -> Array:
         """Sum of the values of each model's rows, minus those where it is second."""
+        if self._starts is not None:
+            return np.asarray(self._signs @ np.add.reduceat(values, self._starts))
         first, second = (
             np.bincount(side, values, self.n_models) for side in (self.left, self.right)
         )
         return np.asarray(first - second)
+
+    def differences(self, values: Array) -> Array:
+        """Value of the first model of each row minus that of the second.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_models,)
+            Values of the models.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        starts = self._starts
+        if starts is None:
+            difference: Array = values.take(self.left)
+            difference -= values.take(self.right)
+            return difference
+        of_pairs = values[self.left[starts]] - values[self.right[starts]]
+        return np.repeat(of_pairs, self._sizes)
 
     def group_sums(self, values: Array, groups: NDArray[np.intp]) -> Array:
         """Sums over each group of the values of a model's rows, those not zero.
@@ -96,5 +152,12 @@ class JudgeRows:
         -------
         ndarray of shape (n_models, n_columns)
         """
+        if self._starts is not None:
+            sums = np.empty((len(self._starts), values.shape[1]))
+            weighted = np.empty(len(self))
+            for k, column in enumerate(values.T):
+                np.multiply(column, factor, out=weighted)
+                sums[:, k] = np.add.reduceat(weighted, self._starts)
+            return np.asarray(self._signs @ sums)
         shape = self.n_models, len(self.rows)
         return np.asarray(csc_array(self._signed(factor), shape) @ values)

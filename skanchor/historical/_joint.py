@@ -13,7 +13,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.historical._identification import Placement
-from skanchor.items import ItemLikelihood, differences
+from skanchor.items import ItemLikelihood
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -123,7 +123,7 @@ def _rescale(
     scores, slopes = model.at["scores"], model.at["sensitivity"]
     cut = model.X.by_judge(-1)
     used = votes[cut.rows]
-    delta = differences(model.items @ parameters[scores], cut)[used]
+    delta = cut.differences(model.items @ parameters[scores])[used]
     y, weight = model.y[cut.rows][used], model.weight[cut.rows][used]
     biases = model.X.biases
     scale = fit_logistic(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skanchor._numerics.separation import separation_of
-from skanchor.items import ItemLikelihood, differences
+from skanchor.items import ItemLikelihood
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
@@ -35,7 +35,7 @@ def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[A
         if judge not in at_bound:
             continue
         cut, span = model.X.by_judge(m), model.spans[m]
-        columns = [differences(scores, cut)[:, None]]
+        columns = [cut.differences(scores)[:, None]]
         if model.layout.has_positions:
             columns.append(cut.order[:, None])
         if span is not None:

@@ -14,14 +14,13 @@ from skanchor.items._covariance import (
 )
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._fit import fit_deviations
-from skanchor.items._likelihood import ItemLikelihood, differences
+from skanchor.items._likelihood import ItemLikelihood
 
 __all__ = [
     "LEAST_DISPERSION",
     "MIN_HISTORICAL",
     "ItemCovariance",
     "ItemLikelihood",
-    "differences",
     "dispersions",
     "estimate_item_covariance",
     "fit_deviations",

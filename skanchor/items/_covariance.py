@@ -288,7 +288,7 @@ class _HistoricalRows:
         parameters, _ = model.newton(parameters, factor, self.rows, self.free)
         model.rescale(parameters, factor)
         self.parameters = parameters
-        weight = np.where(self.rows, model.weight, 0.0)
+        weight = model.lay(np.where(self.rows, model.weight, 0.0))
         _, gradient, hessian = model.derivatives(parameters, self.identity, weight)
         prior = model.prior(None)
         assert hessian is not None

@@ -10,7 +10,6 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 from skanchor.comparisons import JudgeRows
-from skanchor.items._likelihood import differences
 from skanchor.sample import Sample
 
 __all__ = ["LEAST_DISPERSION", "dispersions"]
@@ -57,7 +56,7 @@ def dispersions(sample: Sample, *, deviating: bool) -> Array:
         if deviating:
             sums = pair_sums(cut.left, cut.right, w * v, len(X.models))
             solver = SymmetricSolver.factorise(laplacian(sums))
-            r -= w * v * differences(solver.solve(cut.net(r)), cut)
+            r -= w * v * cut.differences(solver.solve(cut.net(r)))
             taken = _taken(cut, w * v, solver.inverse(), groups)
         squares = float(r @ r)
         if groups is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
-from skanchor.comparisons import Comparisons, JudgeRows
+from skanchor.comparisons import Comparisons
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["ItemLikelihood", "differences"]
+__all__ = ["ItemLikelihood"]
 
 
 _STALE_MOVE = 0.2
@@ -193,6 +194,7 @@ class ItemLikelihood:
         """The same parameters, seen by the chosen rows alone."""
         # Row numbers choose much faster than a mask where few rows are meant.
         part, chosen = copy(self), np.flatnonzero(rows)
+        vars(part).pop("_laid", None)
         part.X = self.X.without_features()[chosen]
         part.y, part.weight = self.y[chosen], self.weight[chosen]
         at = {m: np.flatnonzero(rows[self.X.by_judge(m).rows]) for m in self.spans}
@@ -243,12 +245,29 @@ class ItemLikelihood:
         columns = share[X.judge][:, :, None] * signs[:, None, :]
         return offset, columns.reshape(len(X), -1)
 
+    @cached_property
+    def _laid(self) -> tuple[NDArray[np.intp], Array, dict[int, slice]]:
+        """Rows source after source, their outcomes, and where each source has them.
+
+        Every pass then reads slices in place of picking the rows of each source.
+        """
+        cuts = {m: self.X.by_judge(m).rows for m in (PEOPLE, *range(self.n_judges))}
+        stops = np.cumsum([len(rows) for rows in cuts.values()]).tolist()
+        rows = np.concatenate(list(cuts.values()))
+        places = map(slice, [0, *stops[:-1]], stops)
+        return rows, self.y[rows], dict(zip(cuts, places, strict=True))
+
+    def lay(self, values: Array) -> Array:
+        """Values of the rows, in the order in which :meth:`derivatives` takes them."""
+        return np.asarray(values[self._laid[0]])
+
     def derivatives(
         self, parameters: Array, factor: Array, weight: Array, *, curved: bool = True
     ) -> tuple[Array, Array, Array | None]:
         """Logits, gradient and expected Hessian over weighted rows, without prior.
 
-        The Hessian, most of the work, is None unless ``curved``.
+        Weights and logits are laid out by source, as :meth:`lay` does. The Hessian,
+        most of the work, is None unless ``curved``.
         """
         X, n, layout = self.X, self.n_items, self.layout
         gradient = layout.no_gradient()
@@ -257,22 +276,24 @@ class ItemLikelihood:
         slopes = parameters[self.at["sensitivity"]]
         # What each model adds to the logits of each judge.
         by_item = slopes[:, None] * scores + self.deviations(parameters, factor)
-        eta = np.zeros(len(self.y))
+        _, y, places = self._laid
+        eta = np.empty(len(y))
 
-        def loss(cut: JudgeRows, logits: Array) -> tuple[Array, Array]:
+        def loss(m: int, logits: Array) -> tuple[Array, Array]:
             """Derivatives of the rows' loss by their logits; these are kept."""
-            w = weight.take(cut.rows)
-            eta[cut.rows] = logits = np.where(w > 0, logits, 0.0)
+            at = places[m]
+            w = weight[at]
+            eta[at] = logits = np.where(w > 0, logits, 0.0)
             p = sigmoid(logits)
             weighted = w * p
-            residual = weighted - w * self.y.take(cut.rows)
+            residual = weighted - w * y[at]
             return residual, weighted * np.subtract(1.0, p, out=p)
 
         judged = list(range(self.n_judges))
         if self.spans[PEOPLE] is None:
             human = X.by_judge(PEOPLE)
-            logits = differences(scores, human) + self.rests[PEOPLE]
-            residual, curvature = loss(human, logits)
+            logits = human.differences(scores) + self.rests[PEOPLE]
+            residual, curvature = loss(PEOPLE, logits)
             gradient[:n] += human.net(residual)
             if hessian is not None and curvature.any():
                 pairs = pair_sums(human.left, human.right, curvature, n)
@@ -285,7 +306,7 @@ class ItemLikelihood:
             slope, of_items = 1.0, scores
             if m != PEOPLE:
                 slope, of_items = slopes[m], by_item[m]
-            blocks = [differences(scores, cut)[:, None], cut.order[:, None]]
+            blocks = [cut.differences(scores)[:, None], cut.order[:, None]]
             if span is not None:
                 blocks.append(span)
             extra = Columns(*blocks)
@@ -293,9 +314,9 @@ class ItemLikelihood:
             if layout.has_positions and m != PEOPLE:
                 own[1] = parameters[self.at["position"]][m]
             own[2:] = parameters[layout.bias[m]]
-            logits = differences(of_items, cut) + extra.dot(own)
+            logits = cut.differences(of_items) + extra.dot(own)
             logits += self.rests[m]
-            residual, curvature = loss(cut, logits)
+            residual, curvature = loss(m, logits)
             local = np.concatenate([cut.net(residual), extra.sums(residual)])
             layout.add_gradient(gradient, m, local, slope)
             if hessian is not None and curvature.any():
@@ -308,8 +329,8 @@ class ItemLikelihood:
         return eta, reduced, layout.reduce_information(hessian, mixed)
 
     def loss(self, eta: Array, weight: Array) -> float:
-        """Loss of weighted rows at these logits, without prior."""
-        return float(weight @ log_loss_terms(self.y, eta))
+        """Loss of weighted rows at these logits, without prior, laid out by source."""
+        return float(weight @ log_loss_terms(self._laid[1], eta))
 
     def newton(
         self,
@@ -349,7 +370,7 @@ class ItemLikelihood:
             self,
             parameters,
             factor,
-            np.where(rows, self.weight, 0.0),
+            self.lay(np.where(rows, self.weight, 0.0)),
             self.prior(factor),
             np.flatnonzero(free),
             low,
@@ -393,6 +414,8 @@ class _FreeParameters:
 
     Attributes
     ----------
+    weight : ndarray
+        Of the rows, laid out by source.
     fixed : ndarray
         All parameters; the free ones, ``where``, are replaced.
     lower, upper : ndarray
@@ -491,13 +514,6 @@ def _nearer(learner: Any, own: Array) -> Array:
     if not hasattr(learner, "span") or len(learner.coef_) != len(own):
         return own
     return np.asarray(learner.coef_)
-
-
-def differences(values: Array, cut: JudgeRows) -> Array:
-    """Value of the first model of each row minus the second's."""
-    difference: Array = values.take(cut.left)
-    difference -= values.take(cut.right)
-    return difference
 
 
 def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
