@@ -184,7 +184,7 @@ class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
 
     def _row_logits(self, known: Comparisons) -> Array:
         """Logits of annotated rows."""
-        return known.logits()
+        return known.logits().copy()
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         """Rows that :meth:`score` averages over."""

@@ -49,6 +49,10 @@ class Columns:
         """Take columns as they are, and an array as one block."""
         return design if isinstance(design, Columns) else cls(design)
 
+    def part(self, rows: slice) -> Columns:
+        """Some of the rows."""
+        return Columns(*(block[rows] for block, _ in self._blocks))
+
     def dot(self, coef: Array) -> Array:
         """Linear combination of the columns, of shape (n_rows,)."""
         total = np.zeros(self.shape[0])

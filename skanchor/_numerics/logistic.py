@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,13 @@ share."""
 FLAT_LOGIT, FLAT_LOSS = 30.0, 1e-9
 """Logit beyond which the likelihood is flat to rounding, and the gain in mean loss
 below which a step that leads there says separation."""
+
+
+_PILOT_ROWS, _LEAST_STRIDE = 200, 4
+"""Rows for each column in the fit to a few rows, and the least share that pays."""
+
+_PILOT_MOVE, _PILOT_STEPS = 0.1, 8
+"""Change of the logits at which that fit is near enough, and its most steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +124,11 @@ def fit_logistic(
     LogisticFit
     """
     problem = _PenalisedLoss.of(design, y, weight, offset, penalty, (lower, upper))
+    if start is None:
+        start = problem.pilot()
     found = minimise(
         problem,
-        np.zeros(problem.columns.shape[1]) if start is None else start,
+        start,
         Tolerance(error=tol, drift=_STALE_MOVE),
         hessian=hessian,
         max_iter=max_iter,
@@ -222,6 +231,32 @@ class _PenalisedLoss:
             np.full(n_columns, -np.inf) if lower is None else lower,
             np.full(n_columns, np.inf) if upper is None else upper,
         )
+
+    def pilot(self) -> Array:
+        """Minimum over a few rows, where all begin; zero where these have none."""
+        zero = np.zeros(self.columns.shape[1])
+        stride = len(self.weight) // (_PILOT_ROWS * max(len(zero), 1))
+        if stride < _LEAST_STRIDE or not len(zero):
+            return zero
+        some = slice(None, None, stride)
+        weight, total = self.weight[some], self.weight[some].sum()
+        if not total > 0:
+            return zero
+        columns, weighted_y = self.columns.part(some), self.weighted_y[some] / total
+        few = replace(
+            self,
+            columns=columns,
+            weight=weight / total,
+            weighted_y=weighted_y,
+            target=columns.sums(weighted_y),
+            counted=self.counted[some],
+            offset=None if self.offset is None else self.offset[some],
+        )
+        found = minimise(
+            few, zero, Tolerance(change=_PILOT_MOVE), max_iter=_PILOT_STEPS
+        )
+        inside = (found.coef > self.lower) & (found.coef < self.upper)
+        return found.coef if found.converged and inside.all() else zero
 
     def at(self, coef: Array, since: _LogisticPoint | None = None) -> _LogisticPoint:
         """Point at the coefficients, moved back to the bounds that they have left."""

@@ -265,8 +265,12 @@ class Comparisons:
         """Logit of P(first side preferred by the row's judge).
 
         Uses what the stages have learned so far; NaN where a model or a judge has
-        not been learned.
+        not been learned. Computed once, and not to be written to.
         """
+        return self._logits
+
+    @cached_property
+    def _logits(self) -> Array:
         delta = self.score_differences
         slope = np.ones(len(self.judges) + 2)
         position = np.zeros(len(self.judges) + 2)
@@ -288,6 +292,7 @@ class Comparisons:
             eta += u[self.judge, self.left] - u[self.judge, self.right]
         if self.position_effects is not None:
             eta += position.take(self.judge) * self.order
+        eta.flags.writeable = False
         return eta
 
     def unscored_models(self) -> list[str]:

@@ -107,6 +107,24 @@ class JudgeRows:
         )
         return np.asarray(first - second)
 
+    def involves(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Rows with at least one model of those that are flagged.
+
+        Parameters
+        ----------
+        flags : ndarray of shape (n_models,)
+            Models that are meant.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        starts = self._starts
+        if starts is None:
+            return np.asarray(flags[self.left] | flags[self.right])
+        of_pairs = flags[self.left[starts]] | flags[self.right[starts]]
+        return np.repeat(of_pairs, self._sizes)
+
     def differences(self, values: Array) -> Array:
         """Value of the first model of each row minus that of the second.
 

@@ -141,6 +141,15 @@ class EncodedRows:
             )
         return self._judge_rows[judge]
 
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """Where each usable row lies among those of its judge."""
+        places = np.zeros(len(self), dtype=np.intp)
+        for m in range(-1, len(self.judges)):
+            rows = self.by_judge(m).rows
+            places[rows] = np.arange(len(rows))
+        return places
+
     def _by_pair(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Usable rows, sorted by their two models."""
         size = len(self.models) ** 2

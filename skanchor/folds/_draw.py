@@ -86,11 +86,15 @@ def _keeps_scale(sample: Sample, fold: NDArray[np.intp], n_folds: int) -> bool:
     rows = (fold >= 0) & X.is_human & ~X.involves_new
     left, right, at, y = X.left[rows], X.right[rows], fold[rows], sample.y[rows]
     size = len(X.models)
-    wins = np.zeros((n_folds, size, size), dtype=np.intp)
-    np.add.at(wins, (at, left, right), y > 0)
-    np.add.at(wins, (at, right, left), y < 1)
+    places = (at * size + left) * size + right, (at * size + right) * size + left
+    counts = [
+        np.bincount(place[won], minlength=n_folds * size**2)
+        for place, won in zip(places, (y > 0, y < 1), strict=True)
+    ]
+    wins = np.add(*counts).reshape(n_folds, size, size)
     whole = wins.sum(axis=0)
-    return all(count_components(whole - w) == count_components(whole) for w in wins)
+    found = count_components(whole)
+    return all(count_components(whole - w) == found for w in wins)
 
 
 def _equal_plans(one: FoldPlan, other: FoldPlan) -> bool:

@@ -138,21 +138,23 @@ class JudgeCalibrator(ComparisonEstimator):
         X = sample.X
         historical = (sample.weight > 0) & X.is_historical_judge_row
         historical = historical & np.isfinite(X.score_differences)
-        delta = np.where(historical, X.score_differences, 0.0)
-        X = usable_features(X, historical & X.is_usable)
+        X, scores = usable_features(X, historical & X.is_usable), X.scores
+        assert scores is not None
         tasks, displays = {}, {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
-            used, weight = historical[cut.rows], sample.weight[cut.rows]
+            weight, delta = sample.weight.take(cut.rows), cut.differences(scores)
+            counted = weight > 0
+            used = counted & ~cut.involves(X.is_new) & np.isfinite(delta)
             if used.any():
-                displays[judge] = display = Display(cut, X.is_new, used, weight > 0)
+                displays[judge] = display = Display(cut, X.is_new, used, counted)
                 counts = np.where(used, weight, 0.0)
-                columns = [delta[cut.rows]]
+                columns = [np.where(used, delta, 0.0)]
                 if self._has_position_effect(judge, display, start):
                     columns.append(cut.order)
                 near = None if start is None else start.biases_.get(judge)
                 tasks[judge] = self._task(
-                    cut, sample.y[cut.rows], counts, columns, near
+                    cut, sample.y.take(cut.rows), counts, columns, near
                 )
         if not tasks:
             raise BattlesError(
@@ -234,9 +236,10 @@ class JudgeCalibrator(ComparisonEstimator):
             sensitivities[judge] = coef[0]
             positions[judge] = coef[1] if len(coef) > 1 else 0.0
             displayed[judge] = len(coef) > 1
-        table = pd.DataFrame.from_dict(choices, orient="index")
-        self.choices_ = table.rename_axis("judge")
-        if start is not None:
+        if start is None:
+            table = pd.DataFrame.from_dict(choices, orient="index")
+            self.choices_ = table.rename_axis("judge")
+        else:
             self.choices_ = start.choices_
         self.sensitivities_, self.position_effects_ = (
             pd.Series(values, dtype=float, name=name).rename_axis("judge")

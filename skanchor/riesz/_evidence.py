@@ -121,7 +121,7 @@ class RowEvidence:
     def information(self, m: int, learner: WeightLearner) -> Information | None:
         """Information of a source's training rows; None where there are none."""
         cut = self.sample.X.by_judge(m)
-        curvature = self.curvature[cut.rows]
+        curvature = self.curvature.take(cut.rows)
         if m != PEOPLE and not curvature.any():
             return None
         return Information.of(cut, self._columns(m, cut, learner), curvature)
@@ -271,13 +271,14 @@ class RowEvidence:
         columns = self._columns(m, cut, learner)
         # Rows that were not held out have none, and belong to no group here.
         code = None if groups is None else groups[cut.rows]
-        return ResidualSums.of(cut, columns, residual[cut.rows], code)
+        return ResidualSums.of(cut, columns, residual.take(cut.rows), code)
 
     def _columns(self, m: int, cut: JudgeRows, learner: WeightLearner) -> Columns:
         """Columns of a source's rows beside those of the items."""
         if m == PEOPLE and learner.learner is None:
             return Columns(np.empty((len(cut), 0)))
-        delta = self.sample.X.score_differences[cut.rows]
+        assert self.sample.X.scores is not None
+        delta = cut.differences(self.sample.X.scores)
         delta = np.where(np.isfinite(delta), delta, 0.0)
         blocks = [delta[:, None], cut.order[:, None]]
         if learner.learner is not None:
@@ -457,16 +458,14 @@ def row_weights(
     """
     n_items, scores = len(X.models), X.scores
     weights = np.zeros((len(rows), n_items))
-    place = np.full(len(X), -1)
-    place[rows] = np.arange(len(rows))
+    judge = np.where(X.is_usable.take(rows), X.judge.take(rows), PEOPLE - 1)
     assert scores is not None
     for m in range(PEOPLE, len(X.judges)):
         projection = system.projection(m)
-        cut = X.by_judge(m)
-        at = place[cut.rows]
-        chosen = np.flatnonzero(at >= 0)
-        if not len(chosen) or projection is None:
+        at = np.flatnonzero(judge == m)
+        if not len(at) or projection is None:
             continue
+        cut, chosen = X.by_judge(m), X.rows.places.take(rows[at])
         columns = system.columns(m)
         # What a row says of its two models and of the sensitivity, by model.
         by_item = columns[:n_items] + np.outer(scores, columns[n_items])
@@ -476,7 +475,7 @@ def row_weights(
             values += np.outer(cut.order[chosen], columns[n_items + 1])
         pairs = row_pairs(projection.learner, X, cut, chosen)
         values -= projection.correction(pairs, columns)
-        weights[at[chosen]] = values
+        weights[at] = values
     return weights if limit is None else np.clip(weights, -limit, limit)
 
 

@@ -164,9 +164,9 @@ def _curved(
 
 def _historical(X: Comparisons, m: int, curvature: Array) -> Array:
     """Weights of judge m's rows, of its historical ones where there are any."""
-    rows = X.by_judge(m).rows
-    known = curvature[rows]
-    historical = np.where(X.involves_new[rows], 0.0, known)
+    cut = X.by_judge(m)
+    known = curvature.take(cut.rows)
+    historical = np.where(cut.involves(X.is_new), 0.0, known)
     return historical if historical.any() else known
 
 
