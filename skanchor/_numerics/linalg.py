@@ -55,10 +55,13 @@ class Columns:
 
     def dot(self, coef: Array) -> Array:
         """Linear combination of the columns, of shape (n_rows,)."""
-        total = np.zeros(self.shape[0])
-        for block, at in self._blocks:
-            # Of one column, ``@`` takes much longer.
-            total += block.dot(coef[at])
+        # Of one column, ``@`` takes much longer.
+        parts = [block.dot(coef[at]) for block, at in self._blocks]
+        if not parts:
+            return np.zeros(self.shape[0])
+        total: Array = parts[0]
+        for part in parts[1:]:
+            total += part
         return total
 
     def sums(self, weight: Array) -> Array:

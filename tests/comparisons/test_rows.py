@@ -75,7 +75,37 @@ def test_slicing_keeps_vocabulary_and_roles(rows):
         assert_array_equal(getattr(cut, name), getattr(X, name)[at])
     assert_array_equal(cut.logits(), X.logits()[at])
     assert_array_equal(cut.involves_new, X.involves_new[at])
-    assert_array_equal(cut.by_judge(1).left, cut.left[cut.judge == 1])
+    of_judge = cut.by_judge(1)
+    assert_array_equal(of_judge.left, cut.left[of_judge.rows])
+    assert_array_equal(np.sort(of_judge.rows), np.flatnonzero(cut.judge == 1))
+
+
+def test_rows_of_a_judge_lie_by_pair_and_sum_as_they_stand():
+    # Many rows of few pairs, whose sums come first, and few rows of many pairs.
+    rng = np.random.default_rng(0)
+    for n_models, n in ((4, 300), (40, 300), (300, 500)):
+        a = rng.integers(n_models, size=n)
+        b = (a + rng.integers(1, n_models, n)) % n_models
+        names = np.array([f"m{i:03d}" for i in range(n_models)])
+        X = Comparisons.from_battles(
+            pd.DataFrame({"model_a": names[a], "model_b": names[b], "judge": "j"})
+        )
+        cut, values = X.by_judge(0), rng.normal(size=(n, 3))
+        size = len(X.models)
+        pair = cut.left * size + cut.right
+        assert (np.diff(pair) >= 0).all()
+        assert_array_equal(np.sort(cut.rows), np.arange(n))
+        assert_array_equal(X.rows.places[cut.rows], np.arange(n))
+        signs = np.zeros((n, size))
+        signs[np.arange(n), cut.left] += 1.0
+        signs[np.arange(n), cut.right] -= 1.0
+        factor, scores = rng.random(n), rng.normal(size=size)
+        expected = signs.T @ (values * factor[:, None])
+        assert_allclose(cut.item_sums(values, factor), expected, atol=1e-12)
+        assert_allclose(cut.net(factor), signs.T @ factor, atol=1e-12)
+        assert_allclose(cut.differences(scores), signs @ scores, atol=1e-15)
+        flags = rng.random(size) < 0.2
+        assert_array_equal(cut.involves(flags), (signs[:, flags] != 0).any(axis=1))
 
 
 def test_scikit_learn_slices():

@@ -68,7 +68,7 @@ def test_what_lies_on_a_bound_is_held_and_the_rest_is_at_its_minimum():
     assert found.converged
     parameters = start.copy()
     parameters[free] = found.coef
-    weight = np.where(rows, model.weight, 0.0)
+    weight = model.lay(np.where(rows, model.weight, 0.0))
     _, gradient, _ = model.derivatives(parameters, factor, weight)
     slope = (gradient + model.prior(factor) * parameters)[free]
     held = found.coef >= high[free]

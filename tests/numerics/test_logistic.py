@@ -179,3 +179,16 @@ def test_a_coefficient_without_a_penalty_may_be_too_large_for_a_square():
     fit = fit_logistic(design, y, np.ones(4), start=np.array([1.4e154]))
     assert fit.converged
     assert fit.coef[0] * 1e-153 == pytest.approx(np.log(3.0))
+
+
+@pytest.mark.parametrize("separated", [False, True])
+def test_a_pilot_on_few_rows_is_but_a_place_to_start_from(separated):
+    rng = np.random.default_rng(0)
+    design = rng.normal(size=(6000, 3))
+    eta = design @ np.array([1.0, -2.0, 0.5])
+    y = (eta > 0 if separated else rng.random(6000) < sigmoid(eta)).astype(float)
+    weight = rng.random(6000)
+    own = fit_logistic(design, y, weight)
+    from_zero = fit_logistic(design, y, weight, start=np.zeros(3))
+    assert own.converged == from_zero.converged == (not separated)
+    assert_allclose(own.coef, from_zero.coef, rtol=1e-9)
