@@ -27,7 +27,8 @@ def battles(old, late, side="a"):
 
 
 def overlap(X, used=None):
-    return feature_overlap(X, 0, np.ones(len(X), bool) if used is None else used)
+    rows = X.by_judge(0).rows
+    return feature_overlap(X, 0, np.ones(len(X), bool) if used is None else used[rows])
 
 
 # Contrasts of history are one and minus one, so that their mean square is one.
