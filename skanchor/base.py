@@ -24,6 +24,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.plain_state import PlainState
 from skanchor.sample import Sample, check_weight, counts_rows, warn_of_counts
 from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
@@ -31,7 +32,7 @@ from skanchor.warning_log import WarningLog
 __all__ = ["ComparisonEstimator"]
 
 
-class ComparisonEstimator(DocumentedMixin, ClassifierMixin, BaseEstimator):
+class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEstimator):
     """Base of the estimators that read battles.
 
     A subclass implements the hooks ``_fit``, which learns from an admitted sample and

@@ -24,6 +24,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums
 from skanchor.multiplicity import holm_adjust
+from skanchor.plain_state import PlainState
 from skanchor.riesz import riesz_problem
 
 __all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
@@ -39,8 +40,8 @@ OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ArrivalCheck:
+@dataclass(frozen=True, eq=False)
+class ArrivalCheck(PlainState):
     """Whether judges treat the new models as they treated the old ones, and alike.
 
     Attributes

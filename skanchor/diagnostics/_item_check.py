@@ -20,6 +20,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, JudgeRows
 from skanchor.items import LEAST_DISPERSION, dispersions
 from skanchor.judges import JudgeCalibrator
+from skanchor.plain_state import PlainState
 from skanchor.sample import Sample
 
 __all__ = [
@@ -35,8 +36,8 @@ DETECTED = 0.2
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ItemCheck:
+@dataclass(frozen=True, eq=False)
+class ItemCheck(PlainState):
     """Whether verdicts deviate by model beyond score and features.
 
     Attributes

@@ -11,6 +11,7 @@ import pandas as pd
 from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor.diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
+from skanchor.plain_state import PlainState
 from skanchor.warning_log import warn
 
 __all__ = ["KINDS", "Diagnostics"]
@@ -71,7 +72,7 @@ EFFECTIVE_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics:
+class Diagnostics(PlainState):
     """What to look at before trusting an interval.
 
     Attributes

@@ -226,7 +226,7 @@ class RieszDebiaser(ComparisonEstimator):
         keys, codes = X.rows.source_keys, X.rows.sources
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
         totals = np.bincount(codes + 1, weight, minlength=len(keys) + 1)[1:]
-        self._source_totals = dict(zip(keys, totals.tolist(), strict=True))
+        self._source_totals = list(zip(keys, totals.tolist(), strict=True))
 
     def learners(
         self, X: Comparisons, curvature: Array, learner: Any
@@ -480,8 +480,9 @@ class RieszDebiaser(ComparisonEstimator):
         codes, keys = aligned.rows.sources, aligned.rows.source_keys
         sums = np.bincount(codes[rows], squares, minlength=len(keys))
         counts = np.bincount(codes[rows], weight[rows], minlength=len(keys))
+        whole = dict(self._source_totals)
         total = sum(
-            self._source_totals.get(key, 0.0) * s / c
+            whole.get(key, 0.0) * s / c
             for key, s, c in zip(keys, sums, counts, strict=True)
             if c > 0
         )
