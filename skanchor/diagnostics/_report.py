@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
+from skanchor.diagnostics._lazy import LazyTable, WithTables
 from skanchor.diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import warn
@@ -71,7 +72,7 @@ EFFECTIVE_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Diagnostics:
+class Diagnostics(WithTables):
     """What to look at before trusting an interval.
 
     Attributes
@@ -144,7 +145,7 @@ class Diagnostics:
 
     judges: pd.DataFrame
     models: pd.DataFrame
-    deviations: pd.DataFrame
+    deviations: LazyTable = LazyTable()  # noqa: RUF009
     item_p: float
     arrivals: ArrivalCheck
     scale_z: float = np.nan
@@ -201,7 +202,7 @@ class Diagnostics:
         ]
 
     def _about_item_effects(self) -> Iterator[str]:
-        if self.item_p < OVERLOOKED and self.deviations.empty:
+        if self.item_p < OVERLOOKED and not len(self.deviations):
             yield (
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
@@ -227,6 +228,9 @@ class Diagnostics:
                 )
 
     def _about_thin_models(self) -> Iterator[str]:
+        noise = np.asarray(self.historical.get("score_noise", []), dtype=float)
+        if not (noise > SCORE_NOISE).any():
+            return
         for model, row in self.historical.iterrows():
             if SCORE_NOISE < row["score_noise"] < np.inf:
                 yield (
@@ -306,6 +310,8 @@ class Diagnostics:
                 )
 
     def _about_changes(self) -> Iterator[str]:
+        if not self.arrivals.least[0] < CHANGED:
+            return
         table = self.arrivals.changes
         table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
         table = table.reset_index()
@@ -329,6 +335,8 @@ class Diagnostics:
             )
 
     def _about_curvature(self) -> Iterator[str]:
+        if not self.arrivals.least[1] < CHANGED:
+            return
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
             moved = (
@@ -368,6 +376,8 @@ class Diagnostics:
 
     def disagreements(self) -> list[str]:
         """Say about which new models the judges disagree, and what was done."""
+        if not self.arrivals.least[2] < DISAGREE:
+            return []
         table = self.arrivals.models
         new = table.index.isin(self.models.index)
         most = (table["chi2"] / table["df"])[~new].max()
@@ -388,7 +398,7 @@ class Diagnostics:
         said = self.messages()
         if said:
             advice = []
-            if len(self._curved()):
+            if self.arrivals.least[1] < CHANGED and len(self._curved()):
                 advice.append(Advice(Remedy.ALLOW_CURVES))
             if len(apart_from_people(self.ties)):
                 advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
