@@ -26,7 +26,7 @@ from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import Advice, LearnerError, Remedy, located
 from skanchor.folds import FoldPlan, training_weights
 from skanchor.historical import History, fit_history
-from skanchor.items import ItemCovariance
+from skanchor.items import ItemCovariance, judges_of_arrivals
 from skanchor.judges import JudgeCalibrator
 from skanchor.placement import FoldStack, place_folds, place_whole
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
@@ -257,7 +257,7 @@ class KeptHistory:
             Its rows are the arrivals, in the vocabulary of all models.
         """
         arrivals = self._admit(arrivals)
-        items = None if self.items is None else self.items.for_arrivals(arrivals.X)
+        items = self._items_for(judges_of_arrivals(arrivals.X))
         stack = self._stack
         chain = None
         if stack is not None:
@@ -309,6 +309,20 @@ class KeptHistory:
         """The fit of all rows and the folds of all repeats, side by side."""
         folds = [fold for folds in self.repeats for fold in folds]
         return FoldStack.of([self.whole, *folds])
+
+    @cached_property
+    def _inflated(self) -> dict[bytes, ItemCovariance]:
+        """Covariances of the item effects by the judges that see the arrivals."""
+        return {}
+
+    def _items_for(self, seen: NDArray[np.bool_]) -> ItemCovariance | None:
+        """Covariance of the item effects for arrivals that these judges see."""
+        if self.items is None:
+            return None
+        key = seen.tobytes()
+        if key not in self._inflated:
+            self._inflated[key] = self.items.for_judges(seen)
+        return self._inflated[key]
 
     def _place_at_once(
         self, full: FullFit, plans: Sequence[FoldPlan]

@@ -14,6 +14,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.system import joint_information
 from skanchor._typing import Array
 
 __all__ = ["StackedSystems", "fit_stacked", "project_spans"]
@@ -180,7 +181,9 @@ class StackedSystems:
         StackedSystems or None
             None where the rank of a system is short or in doubt.
         """
-        joint, human = _joint(items, slopes, factor, people, grams, positions)
+        joint, human = joint_information(
+            items, slopes, factor, people, grams, positions=positions
+        )
         ridged = ridge * np.einsum("...ii->...i", joint)
         targets = np.zeros((joint.shape[1], len(items)))
         targets[: items.shape[1]] = items.T
@@ -257,60 +260,6 @@ class StackedSystems:
         human = scores.transpose(0, 2, 1) @ self.human @ scores
         judge = whole - self.item_covariance() - human
         return np.stack([human, judge, np.zeros_like(human)], axis=1)
-
-
-def _joint(
-    items: Array,
-    slopes: Array,
-    factor: Array | None,
-    people: Array,
-    grams: Array,
-    positions: bool,
-) -> tuple[Array, Array]:
-    """Information of all parameters, upper triangle first, and that of the votes."""
-    (n_folds, n_judges), (n, n_scores) = slopes.shape, items.shape
-    own = n_judges * (1 + positions)
-    n_head = n_scores + own
-    size = n_head + (0 if factor is None else n_judges * n)
-    total = np.empty((n_folds, size, size))
-    c, judges = slopes[:, :, None, None], np.arange(n_judges)
-    of_items = grams[..., :n, :n]
-    human = items.T @ people @ items
-    seen = (c**2 * of_items).sum(axis=1)
-    total[:, :n_scores, :n_scores] = human + items.T @ seen @ items
-    block = total[:, n_scores:n_head, n_scores:n_head]
-    block[:] = 0.0
-    # By judge, its columns delta and, where it has a position effect, order.
-    cross = grams[..., :n, n : n + 1 + positions]
-    for k in range(1 + positions):
-        at = n_scores + k * n_judges
-        shared = items.T @ (c * cross)[..., k].transpose(0, 2, 1)
-        total[:, :n_scores, at : at + n_judges] = shared
-        total[:, at : at + n_judges, :n_scores] = shared.transpose(0, 2, 1)
-        for j in range(1 + positions):
-            place = k * n_judges + judges, j * n_judges + judges
-            block[:, *place] = grams[..., n + k, n + j]
-    if factor is None:
-        return total, human
-    # v of judge a enters the logits of judge m with L[m, a].
-    mixed = factor.T @ (c * of_items).reshape(n_folds, n_judges, -1)
-    mixed = mixed.reshape(n_folds, n_judges * n, n) @ items
-    total[:, n_head:, :n_scores] = mixed
-    total[:, :n_scores, n_head:] = mixed.transpose(0, 2, 1)
-    for k in range(1 + positions):
-        at = slice(n_scores + k * n_judges, n_scores + (k + 1) * n_judges)
-        # (fold, a, item, m)
-        own_cross = factor.T[:, None, :] * cross[..., k].transpose(0, 2, 1)[:, None]
-        own_cross = own_cross.reshape(n_folds, n_judges * n, n_judges)
-        total[:, n_head:, at] = own_cross
-        total[:, at, n_head:] = own_cross.transpose(0, 2, 1)
-    pairs = (factor[:, :, None] * factor[:, None, :]).reshape(n_judges, -1)
-    both = pairs.T @ of_items.reshape(n_folds, n_judges, -1)
-    both = both.reshape(n_folds, n_judges, n_judges, n, n).transpose(0, 1, 3, 2, 4)
-    tail = total[:, n_head:, n_head:]
-    tail.reshape(n_folds, n_judges, n, n_judges, n)[:] = both
-    np.einsum("...ii->...i", tail)[:] += 1.0
-    return total, human
 
 
 def _solve(matrix: Array, ridge: Array, targets: Array) -> Array | None:

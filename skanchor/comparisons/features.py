@@ -60,8 +60,14 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         )
     kept: list[str] = []
     suspects: list[str] = []
+    # Columns are many, and a look at each takes longer than one at all their types.
+    types_of = frame.schema if stems else {}
     for stem in stems:
-        columns = [frame[stem + side] for side in ("_a", "_b")]
+        names = [stem + side for side in ("_a", "_b")]
+        if all(types_of[name].is_numeric() for name in names):
+            (suspects if feature_label(stem) is None else kept).append(stem)
+            continue
+        columns = [frame[name] for name in names]
         kinds = [feature_kind(column) for column in columns]
         if set(kinds) == {"text", "number"}:
             types = ", ".join(str(column.dtype) for column in columns)
@@ -138,11 +144,21 @@ def feature_blocks(
         return none, none
     left, right = (
         np.column_stack(
-            [as_float(to_numpy(frame[name + side]), name + side) for name in names]
+            [as_float(_values(frame, name + side), name + side) for name in names]
         )
         for side in ("_a", "_b")
     )
     return left, right
+
+
+def _values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
+    """Values of a column; those that pandas has as an array, by the short way."""
+    native = frame.to_native()
+    if isinstance(native, pd.DataFrame):
+        column = native[name]
+        if isinstance(column.dtype, np.dtype):
+            return column.to_numpy()
+    return to_numpy(frame[name])
 
 
 def as_float(values: NDArray[Any], name: str) -> Array:

@@ -113,6 +113,7 @@ def diagnose(
         arrivals,
         scale_z=_scale_z(X, system),
         grouped=sample.groups is not None,
+        with_items=X.deviations is not None and X.item_covariance is not None,
         # Of a kept history the rows, and so its ties, are gone.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         **found,

@@ -132,6 +132,8 @@ class Diagnostics(WithTables):
         per unit of the column, ``standard_error``, ``z``. Empty without one.
     grouped : bool
         Whether rows depend on each other by group.
+    with_items : bool
+        Whether the intervals take item effects into account.
     allows_curves : bool
         Whether the correction allows for curved scales of the judges.
     coverage : float or None
@@ -153,6 +155,7 @@ class Diagnostics(WithTables):
     ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     style: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
+    with_items: bool = False
     allows_curves: bool = False
     coverage: float | None = None
     covered: float | None = None
@@ -202,7 +205,7 @@ class Diagnostics(WithTables):
         ]
 
     def _about_item_effects(self) -> Iterator[str]:
-        if self.item_p < OVERLOOKED and not len(self.deviations):
+        if self.item_p < OVERLOOKED and not self.with_items:
             yield (
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
