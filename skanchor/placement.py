@@ -10,7 +10,7 @@ by one: the functions here then return None.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -191,7 +191,7 @@ class FoldStack:
 
     def __getitem__(self, part: slice) -> Self:
         """Some of the folds."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
         return type(self)(**{
             name: one if one is None or name == "shows" else one[part]
             for name, one in values.items()
@@ -284,6 +284,8 @@ class _Fits:
         Training weight times the variance of the outcome.
     residual : ndarray of shape (n_folds, n)
         Weight times outcome minus probability.
+    known : dict of int to ndarray
+        By source, its :meth:`columns`.
     """
 
     scores: Array
@@ -291,6 +293,7 @@ class _Fits:
     biases: Array
     curvature: Array
     residual: Array
+    known: dict[int, Array] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -351,6 +354,8 @@ class _Fits:
 
     def columns(self, rows: _Rows, m: int) -> Array:
         """Local columns of judge m's rows, of shape (n_folds, n_own, n_columns)."""
+        if m in self.known:
+            return self.known[m]
         cut = rows.cuts[m]
         left, right, n = rows.left[cut], rows.right[cut], self.scores.shape[1]
         width = n + 2 + rows.contrast.shape[1]
@@ -361,6 +366,7 @@ class _Fits:
         found[:, :, n] = self.scores[:, left] - self.scores[:, right]
         found[:, :, n + 1] = rows.order[cut]
         found[:, :, n + 2 :] = rows.contrast[cut]
+        self.known[m] = found
         return found
 
 

@@ -14,6 +14,9 @@ from skanchor.comparisons.pairs import FeaturePairs
 
 __all__ = ["JudgeRows"]
 
+_FEW = 1 << 12
+"""Entries up to which a dense matrix is made sooner than a sparse one."""
+
 
 @dataclass(frozen=True, eq=False)
 class JudgeRows:
@@ -97,4 +100,8 @@ class JudgeRows:
         ndarray of shape (n_models, n_columns)
         """
         shape = self.n_models, len(self.rows)
+        if len(self.rows) * self.n_models <= _FEW:
+            each, dense = np.arange(len(self.rows)), np.zeros(shape)
+            dense[self.left, each], dense[self.right, each] = factor, -factor
+            return np.asarray(dense @ values)
         return np.asarray(csc_array(self._signed(factor), shape) @ values)

@@ -33,7 +33,8 @@ def historical_table(
     DataFrame
         By historical model, ``votes``, ``human_error`` and ``score_noise``.
     """
-    index = pd.Index(X.models, name="model")
+    old = ~X.is_new
+    index = pd.Index(X.models[old], name="model")
     known = np.sqrt(np.diag(btl.covariance_))
     error = np.asarray(align(known, btl.models_, X.models))
     # Noise in a regressor makes its slope, the sensitivity, too small by this share.
@@ -42,4 +43,4 @@ def historical_table(
     noise = sums.verdicts * error**2 / spread if exact else np.full(len(error), np.nan)
     table = np.column_stack([np.asarray(sums.n_human, dtype=float), error, noise])
     columns = ["votes", "human_error", "score_noise"]
-    return pd.DataFrame(table[~X.is_new], index[~X.is_new], columns)
+    return pd.DataFrame(table[old], index, columns)
