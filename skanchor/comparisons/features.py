@@ -66,11 +66,11 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
     # Columns are many, and a look at each takes longer than one at all their types.
     types_of = frame.schema if stems else {}
     for stem in stems:
-        names = [stem + side for side in ("_a", "_b")]
-        if all(types_of[name].is_numeric() for name in names):
+        sides = [stem + side for side in ("_a", "_b")]
+        if all(types_of[name].is_numeric() for name in sides):
             (suspects if feature_label(stem) is None else kept).append(stem)
             continue
-        columns = [frame[name] for name in names]
+        columns = [frame[name] for name in sides]
         kinds = [feature_kind(column) for column in columns]
         if set(kinds) == {"text", "number"}:
             types = ", ".join(str(column.dtype) for column in columns)

@@ -10,7 +10,6 @@ taken as the fit takes them, so that the test is against the noise of the whole 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,11 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
-from skanchor.diagnostics._lazy import LazyTable, WithTables
+from skanchor.diagnostics._lazy import (
+    WithTables,
+    made_when_read,
+    with_lazy_tables,
+)
 from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums
 from skanchor.multiplicity import holm_adjust
 from skanchor.riesz import riesz_problem
@@ -43,6 +46,7 @@ OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
 
 
+@with_lazy_tables("changes", "models", "curvature")
 @dataclass(frozen=True, eq=False)
 class ArrivalCheck(WithTables):
     """Whether judges treat the new models as they treated the old ones, and alike.
@@ -72,9 +76,9 @@ class ArrivalCheck(WithTables):
         new model in ``models``; one where there is none.
     """
 
-    changes: LazyTable = LazyTable()  # noqa: RUF009
-    models: LazyTable = LazyTable()  # noqa: RUF009
-    curvature: LazyTable = LazyTable()  # noqa: RUF009
+    changes: pd.DataFrame
+    models: pd.DataFrame
+    curvature: pd.DataFrame
     scale: Array
     least: tuple[float, float, float]
 
@@ -101,9 +105,9 @@ def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
     scale[new] = _scales(found)
     disagreed = float(np.nanmin(found[:, 2], initial=1.0))
     return ArrivalCheck(
-        partial(_change_table, changes),
-        partial(_model_table, fit, X),
-        partial(_curve_table, curves),
+        made_when_read(_change_table, changes),
+        made_when_read(_model_table, fit, X),
+        made_when_read(_curve_table, curves),
         scale,
         (changes.least, curves.least, disagreed),
     )
@@ -278,7 +282,7 @@ class _Changes:
         return float(self.adjusted.min(initial=1.0))
 
     @property
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, Any]:
         """Columns of the table."""
         value, p, model, shift = (
             [list(column) for column in zip(*self.rows, strict=True)]
@@ -327,8 +331,8 @@ class _Changes:
                 value += name[1:] == CHANGES[:1]
                 names.append(name)
                 rows.append((value, p, *_most_moved(X, shift)))
-        p = np.array([row[1] for row in rows], dtype=float)
-        return cls(names, rows, holm_adjust(p))
+        alone = np.array([row[1] for row in rows], dtype=float)
+        return cls(names, rows, holm_adjust(alone))
 
 
 def _change_table(found: _Changes) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
+from skanchor.diagnostics._lazy import made_when_read
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
 from skanchor.diagnostics._sums import FitSums
@@ -108,7 +108,7 @@ def diagnose(
     return Diagnostics(
         judges,
         models,
-        partial(_deviations, X[:0], system),
+        made_when_read(_deviations, X[:0], system),
         check.p_value,
         arrivals,
         scale_z=_scale_z(X, system),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
-from skanchor.diagnostics._lazy import LazyTable, WithTables
+from skanchor.diagnostics._lazy import WithTables, with_lazy_tables
 from skanchor.diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
 from skanchor.warning_log import warn
@@ -72,6 +72,7 @@ EFFECTIVE_SHARE = 0.1
 """Effective share of the historical rows after weighting them like arrivals."""
 
 
+@with_lazy_tables("deviations")
 @dataclass(frozen=True, eq=False)
 class Diagnostics(WithTables):
     """What to look at before trusting an interval.
@@ -148,7 +149,7 @@ class Diagnostics(WithTables):
 
     judges: pd.DataFrame
     models: pd.DataFrame
-    deviations: LazyTable = LazyTable()  # noqa: RUF009
+    deviations: pd.DataFrame
     item_p: float
     arrivals: ArrivalCheck
     scale_z: float = np.nan
