@@ -256,8 +256,9 @@ class Diagnostics(WithTables):
                         "from; use fewer features or a simpler bias."
                     )
 
-        shares = self.historical.get("residual_share", pd.Series(dtype=float))
-        for name, share in shares.items():
+        if "residual_share" not in self.historical:
+            return
+        for name, share in _column(self.historical, "residual_share"):
             if share < RESIDUAL_SHARE:
                 yield (
                     f"Historical model {name!r}: its style tells it apart so well that "
@@ -366,6 +367,8 @@ class Diagnostics(WithTables):
         return table[told & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
+        if self.ties.empty:
+            return
         apart = apart_from_people(self.ties)
         if len(apart):
             people = float(self.ties["level"][PEOPLE])
@@ -405,7 +408,7 @@ class Diagnostics(WithTables):
             advice = []
             if self.arrivals.least[1] < CHANGED and len(self._curved()):
                 advice.append(Advice(Remedy.ALLOW_CURVES))
-            if len(apart_from_people(self.ties)):
+            if not self.ties.empty and len(apart_from_people(self.ties)):
                 advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
             warn(DiagnosticWarning(" ".join(said), advice=advice))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -10,7 +11,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import PEOPLE, selectors
@@ -124,7 +124,8 @@ def place_whole(
         item_covariance=None if items is None else items.covariance,
     )
     new, scores = X.models[X.is_new], fits.scores[0, X.is_new]
-    arrival = clone(stages.arrival).with_scores(new, scores)
+    # Neither has been fitted, and what they hold is not changed.
+    arrival = copy(stages.arrival).with_scores(new, scores)
     place = _Places(X.is_new, 2 + rows.contrast.shape[1])
     sums = _Sums.of(stack, rows, fits, place)
     known = {PEOPLE: Information(sums.people[0], 0.0, 0)} | {
@@ -134,7 +135,7 @@ def place_whole(
         )
     }
     assert stages.debiaser is not None
-    debiaser = clone(stages.debiaser)
+    debiaser = copy(stages.debiaser)
     debiaser.fit_evidence(X, [KeptSums(known, {})], whole.learners)
     return Chain(
         whole.btl,
