@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -137,6 +137,26 @@ class ArrivalScorer(ComparisonEstimator):
                     "they won or lost every comparison. Their errors are infinite."
                 )
             )
+
+    def with_scores(self, models: NDArray[Any], scores: Array) -> Self:
+        """Take scores that were found elsewhere, all of them within the bounds.
+
+        Parameters
+        ----------
+        models : ndarray of shape (n_new,)
+            New models.
+        scores : ndarray of shape (n_new,)
+            Their scores, in logits.
+
+        Returns
+        -------
+        self
+        """
+        self.new_models_ = models
+        index = pd.Index(models, name="model")
+        self.scores_ = pd.Series(scores, index=index, name="score")
+        self.at_bound_ = np.zeros(len(models), dtype=bool)
+        return self
 
     def _signs(
         self, X: Comparisons, rows: NDArray[np.intp], new: NDArray[np.intp]

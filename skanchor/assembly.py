@@ -112,7 +112,11 @@ class Inference:
         sums = FitSums.of(
             fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
         )
-        return assemble(full, found, sums, self.check, self.fold_plan)
+        result = assemble(full, found, sums, self.check, self.fold_plan)
+        if result.diagnostics is not None:
+            # What tables are made from may be larger than all else that is kept.
+            result.diagnostics.settle()
+        return result
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
@@ -169,7 +173,7 @@ def assemble(
     plug_in = stacked("plug_in")
     arrivals = check_arrivals(X, sums)
     # Where judges disagree about a new model, its error is scaled up.
-    scale = arrivals.models["scale"].to_numpy()
+    scale = arrivals.scale
     square = np.outer(scale, scale)
     result = AnchorResult(
         X.models,
@@ -189,23 +193,20 @@ def assemble(
         inputs=_inputs(full),
     )
     fitted = full.sample.with_battles(X)
-    diagnostics = diagnose(
-        fitted,
-        sums,
-        debiaser.system_,
-        result,
-        np.median(plug_in, axis=0),
-        stacked("largest").max(axis=0),
-        check,
-        arrivals,
-    )
     historical = historical_table(X, sums, chain.btl, calibrated=not chain.is_joint)
     system, bias = debiaser.system_, chain.btl.bias_
     if bias is not None:
         shares = pd.Series(style_shares(fitted, system), X.models)
         historical["residual_share"] = shares.reindex(historical.index)
-    diagnostics = replace(
-        diagnostics,
+    diagnostics = diagnose(
+        fitted,
+        sums,
+        system,
+        result,
+        np.median(plug_in, axis=0),
+        stacked("largest").max(axis=0),
+        check,
+        arrivals,
         historical=historical,
         style=style_table(fitted, system, bias),
         allows_curves=debiaser.judge_scale == "curved",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 
 import numpy as np
@@ -25,8 +26,9 @@ from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import Advice, LearnerError, Remedy, located
 from skanchor.folds import FoldPlan, training_weights
 from skanchor.historical import History, fit_history
-from skanchor.items import ItemCovariance
+from skanchor.items import ItemCovariance, judges_of_arrivals
 from skanchor.judges import JudgeCalibrator
+from skanchor.placement import FoldStack, place_folds, place_whole
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
@@ -252,9 +254,14 @@ class KeptHistory:
             Its rows are the arrivals, in the vocabulary of all models.
         """
         arrivals = self._admit(arrivals)
-        items = None if self.items is None else self.items.for_arrivals(arrivals.X)
-        none = np.arange(0)
-        chain, _ = self.whole.place(self.stages, arrivals, arrivals.weight, none, items)
+        items = self._items_for(judges_of_arrivals(arrivals.X))
+        stack = self._stack
+        chain = None
+        if stack is not None:
+            chain = place_whole(stack[:1], self.whole, self.stages, arrivals, items)
+        if chain is None:
+            none, weight = np.arange(0), arrivals.weight
+            chain, _ = self.whole.place(self.stages, arrivals, weight, none, items)
         plugged = replace(chain, debiaser=None)
         return FullFit(self.stages, arrivals, plugged, items, chain)
 
@@ -275,12 +282,16 @@ class KeptHistory:
         """
         by_fold: dict[int, list[Warning]] = {}
         repeats, influence = [], []
+        at_once = self._place_at_once(full, plans)
         for folds, plan in zip(self.repeats, plans, strict=True):
             placed: list[FoldFit] = []
-            for number, split in enumerate(plan):
-                with located(f"Fold {number}"), WarningLog() as log:
-                    placed.append(self._place(full, folds[number], *split))
-                by_fold.setdefault(number, []).extend(log.found)
+            if at_once is not None:
+                placed, at_once = at_once[: len(plan)], at_once[len(plan) :]
+            else:
+                for number, split in enumerate(plan):
+                    with located(f"Fold {number}"), WarningLog() as log:
+                        placed.append(self._place(full, folds[number], *split))
+                    by_fold.setdefault(number, []).extend(log.found)
             repeats.append(sum_up(full, placed))
             kept = [fold.influence for fold in placed]
             influence.append(list(zip([test for _, test in plan], kept, strict=True)))
@@ -289,6 +300,43 @@ class KeptHistory:
             if repeat.instability is not None:
                 warn(repeat.instability)
         return CrossFit(repeats, RowInfluence(full.sample, influence))
+
+    @cached_property
+    def _stack(self) -> FoldStack | None:
+        """The fit of all rows and the folds of all repeats, side by side."""
+        folds = [fold for folds in self.repeats for fold in folds]
+        return FoldStack.of([self.whole, *folds])
+
+    @cached_property
+    def _inflated(self) -> dict[bytes, ItemCovariance]:
+        """Covariances of the item effects by the judges that see the arrivals."""
+        return {}
+
+    def _items_for(self, seen: NDArray[np.bool_]) -> ItemCovariance | None:
+        """Covariance of the item effects for arrivals that these judges see."""
+        if self.items is None:
+            return None
+        key = seen.tobytes()
+        if key not in self._inflated:
+            self._inflated[key] = self.items.for_judges(seen)
+        return self._inflated[key]
+
+    def _place_at_once(
+        self, full: FullFit, plans: Sequence[FoldPlan]
+    ) -> list[FoldFit] | None:
+        """Place the arrivals by all folds; None where each is to be looked at."""
+        stack = self._stack
+        if stack is None:
+            return None
+        training, tests = [], []
+        for plan in plans:
+            for number, (train, test) in enumerate(plan):
+                with located(f"Fold {number}"):
+                    training.append(training_weights(full.sample, train))
+                tests.append(test)
+        return place_folds(
+            stack[1:], self.stages, full.sample, training, tests, full.items
+        )
 
     def _place(
         self,

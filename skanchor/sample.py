@@ -111,6 +111,10 @@ class Sample:
                 "requires y to be passed, but the target y is None: give the outcomes "
                 "(see split_battles)."
             )
+        if not isinstance(X, Comparisons):
+            # Opened once for all that look at it.
+            frame = as_frame(X)
+            X = X if frame is None else frame
         encoded = Comparisons.from_battles(X)
         if len(encoded) == 0:
             raise BattlesError(

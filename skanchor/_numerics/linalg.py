@@ -11,6 +11,7 @@ from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri, dtrtrs
 from skanchor._typing import Array
 
 __all__ = [
+    "RANK_TOLERANCE",
     "Columns",
     "SymmetricSolver",
     "covariance_factor",
@@ -19,7 +20,8 @@ __all__ = [
     "zero_sum_basis",
 ]
 
-_RANK_TOLERANCE = 1e-11
+RANK_TOLERANCE = 1e-11
+"""Share of the largest eigenvalue below which one is taken for zero."""
 
 _LARGE = 100
 """Size from which on eigenvalues take long."""
@@ -117,7 +119,7 @@ class SymmetricSolver:
         if found is not None:
             return cls(inverse_scale[:, None] * found[0], found[1])
         values, vectors = np.linalg.eigh(unit)
-        keep = values > _RANK_TOLERANCE * max(values[-1], 0.0)
+        keep = values > RANK_TOLERANCE * max(values[-1], 0.0)
         root = vectors[:, keep] / np.sqrt(values[keep])
         return cls(inverse_scale[:, None] * root, root.shape[1])
 
@@ -138,7 +140,7 @@ def _full_rank_root(unit: Array) -> Array | None:
     if failed:
         return None
     root: Array = dtrtri(lower, lower=1)[0].T
-    return root if 1.0 > 10.0 * _RANK_TOLERANCE * _condition(root) else None
+    return root if 1.0 > 10.0 * RANK_TOLERANCE * _condition(root) else None
 
 
 def _condition(root: Array) -> float:
@@ -166,7 +168,7 @@ def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] 
     if len(inner) < _LARGE:
         return None
     factor, order, rank, _ = dpstrf(inner, tol=left_over, lower=1)
-    if (len(inner) - rank) * left_over > 0.1 * _RANK_TOLERANCE:
+    if (len(inner) - rank) * left_over > 0.1 * RANK_TOLERANCE:
         return None
     # What L' takes to zero, as an orthonormal basis.
     null = np.zeros((len(inner), len(inner) - rank))

@@ -14,7 +14,87 @@ from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 
-__all__ = ["RieszProblem", "RieszSystem"]
+__all__ = ["RieszProblem", "RieszSystem", "joint_information"]
+
+
+def joint_information(
+    items: Array,
+    slopes: Array,
+    factor: Array | None,
+    people: Array,
+    grams: Array,
+    *,
+    positions: bool,
+) -> tuple[Array, Array]:
+    """Information of all parameters, of one system or of several side by side.
+
+    Parameters
+    ----------
+    items : ndarray of shape (n_items, n_scores)
+        Selector of each item's score.
+    slopes : ndarray of shape (..., n_judges)
+        Sensitivities.
+    factor : ndarray of shape (n_judges, n_judges) or None
+        Square root L of the covariance of the item effects.
+    people : ndarray of shape (..., n_items, n_items)
+        Information of the votes, by item.
+    grams : ndarray of shape (..., n_judges, n_items + 2, n_items + 2)
+        Of each judge by item, delta and order, biases profiled out.
+    positions : bool
+        Whether judges have position effects.
+
+    Returns
+    -------
+    joint : ndarray of shape (..., p, p)
+        Of scores, sensitivities, position effects and standardised item effects, the
+        prior of these included.
+    human : ndarray of shape (..., n_scores, n_scores)
+        The votes' share.
+    """
+    lead, n_judges, (n, n_scores) = slopes.shape[:-1], slopes.shape[-1], items.shape
+    kinds = range(1 + positions)
+    n_head = n_scores + n_judges * len(kinds)
+    size = n_head + (0 if factor is None else n_judges * n)
+    total = np.empty((*lead, size, size))
+    c, each = slopes[..., None, None], np.arange(n_judges)
+    of_items = grams[..., :n, :n]
+    human = items.T @ people @ items
+    seen = (c**2 * of_items).sum(axis=-3)
+    total[..., :n_scores, :n_scores] = human + items.T @ seen @ items
+    block = total[..., n_scores:n_head, n_scores:n_head]
+    block[...] = 0.0
+    # By judge, its columns delta and, where it has a position effect, order.
+    cross = [grams[..., :n, n + k] for k in kinds]
+    places = [slice(n_scores + k * n_judges, n_scores + (k + 1) * n_judges)
+              for k in kinds]  # fmt: skip
+    for k in kinds:
+        shared = items.T @ np.swapaxes(slopes[..., None] * cross[k], -1, -2)
+        total[..., :n_scores, places[k]] = shared
+        total[..., places[k], :n_scores] = np.swapaxes(shared, -1, -2)
+        for j in kinds:
+            own = grams[..., n + k, n + j]
+            block[..., k * n_judges + each, j * n_judges + each] = own
+    if factor is None:
+        return total, human
+    # v of judge a enters the logits of judge m with L[m, a].
+    mixed = factor.T @ (c * of_items).reshape(*lead, n_judges, -1)
+    mixed = mixed.reshape(*lead, n_judges * n, n) @ items
+    total[..., n_head:, :n_scores] = mixed
+    total[..., :n_scores, n_head:] = np.swapaxes(mixed, -1, -2)
+    for k in kinds:
+        # By judge a and item, and by judge m.
+        shared = np.swapaxes(cross[k], -1, -2)[..., None, :, :] * factor.T[:, None, :]
+        shared = shared.reshape(*lead, n_judges * n, n_judges)
+        total[..., n_head:, places[k]] = shared
+        total[..., places[k], n_head:] = np.swapaxes(shared, -1, -2)
+    pairs = (factor[:, :, None] * factor[:, None, :]).reshape(n_judges, -1)
+    both = pairs.T @ of_items.reshape(*lead, n_judges, -1)
+    both = both.reshape(*lead, n_judges, n_judges, n, n)
+    tail = total[..., n_head:, n_head:]
+    # Axes that are split stay a view.
+    tail.reshape(*lead, n_judges, n, n_judges, n)[...] = np.swapaxes(both, -3, -2)
+    np.einsum("...ii->...i", tail)[...] += 1.0
+    return total, human
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,28 +139,16 @@ class RieszProblem:
         -------
         RieszSystem
         """
-        layout = self.layout
-        total, identity = layout.no_information(), None
-        layout.add_information(total, PEOPLE, self.people.gram, 1.0)
+        layout, found = self.layout, list(blocks)
+        projections = tuple(None if one is None else one.projection for one in found)
+        joint, seen = self._joint(
+            self.people.gram, [None if one is None else one.gram for one in found]
+        )
         # People see the scores, and nothing else.
         human, at = np.zeros((layout.size, layout.size)), layout.at["scores"]
-        by_item = self.people.gram[: layout.n_items, : layout.n_items]
-        human[at, at] = layout.items.T @ by_item @ layout.items
-        if self.people.identity is not self.people.gram:
-            identity = layout.no_information()
-            layout.add_information(identity, PEOPLE, self.people.identity, 1.0)
-        projections: list[Projection | None] = []
-        for m, block in enumerate(blocks):
-            projections.append(None if block is None else block.projection)
-            if block is None:
-                continue
-            if identity is None and block.identity is not block.gram:
-                identity = total.copy()
-            layout.add_information(total, m, block.gram, self.slopes[m])
-            if identity is not None:
-                layout.add_information(identity, m, block.identity, self.slopes[m])
-        joint = self._with_prior(total)
-        found = joint if identity is None else self._with_prior(identity)
+        human[at, at] = seen
+        identity = self._identity(found)
+        identity = joint if identity is None else identity
         solver = SymmetricSolver.factorise(
             joint + np.diag(self.ridge * joint.diagonal())
         )
@@ -96,10 +164,10 @@ class RieszProblem:
             self.factor,
             joint,
             human,
-            found.T @ weights - targets,
+            identity.T @ weights - targets,
             weights,
             targets,
-            tuple(projections),
+            projections,
             solver,
             people,
         )
@@ -118,7 +186,38 @@ class RieszProblem:
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
         return replace(people, asked=found)
 
-    def _with_prior(self, total: Array) -> Array:
+    def _joint(self, people: Array, grams: list[Array | None]) -> tuple[Array, Array]:
+        """Information of all parameters, and the votes' share of that of the scores."""
+        layout, n = self.layout, self.layout.n_items
+        every = np.zeros((layout.n_judges, n + 2, n + 2))
+        for own, gram in zip(every, grams, strict=True):
+            if gram is not None:
+                own[:] = gram
+        return joint_information(
+            layout.items,
+            np.asarray(self.slopes),
+            self.factor,
+            people[:n, :n],
+            every,
+            positions=layout.has_positions,
+        )
+
+    def _identity(self, blocks: list[JudgeBlock | None]) -> Array | None:
+        """What the identity holds of all parameters, where it is not the information.
+
+        It is not symmetric, so that sums are added source by source.
+        """
+        sources = [(PEOPLE, 1.0, self.people)]
+        sources += [
+            (m, float(self.slopes[m]), block)
+            for m, block in enumerate(blocks)
+            if block is not None
+        ]
+        if all(block.identity is block.gram for _, _, block in sources):
+            return None
+        total = self.layout.no_information()
+        for m, slope, block in sources:
+            self.layout.add_information(total, m, block.identity, slope)
         joint = self.layout.reduce_information(total, self.factor)
         if self.factor is not None:
             # The prior of the item effects is one more observation each.

@@ -17,6 +17,9 @@ __all__ = ["JudgeRows"]
 _ROWS_OF_A_PAIR = 4
 """Rows of the same two models, on average, from which their sums come first."""
 
+_FEW = 1 << 12
+"""Entries up to which a dense matrix is made sooner than a sparse one."""
+
 
 @dataclass(frozen=True, eq=False)
 class JudgeRows:
@@ -48,7 +51,9 @@ class JudgeRows:
 
     @cached_property
     def _starts(self) -> NDArray[np.intp] | None:
-        """Where rows of other models begin; None where most rows have their own."""
+        """Where rows of other models begin; None where that would save little."""
+        if len(self) * self.n_models <= _FEW:
+            return None
         new = (np.diff(self.left) != 0) | (np.diff(self.right) != 0)
         starts = np.concatenate([[0], np.flatnonzero(new) + 1])
         return starts if 0 < len(starts) <= len(self) // _ROWS_OF_A_PAIR else None
@@ -170,6 +175,11 @@ class JudgeRows:
         -------
         ndarray of shape (n_models, n_columns)
         """
+        shape = self.n_models, len(self.rows)
+        if len(self.rows) * self.n_models <= _FEW:
+            each, dense = np.arange(len(self.rows)), np.zeros(shape)
+            dense[self.left, each], dense[self.right, each] = factor, -factor
+            return np.asarray(dense @ values)
         if self._starts is not None:
             sums = np.empty((len(self._starts), values.shape[1]))
             weighted = np.empty(len(self))
@@ -177,5 +187,4 @@ class JudgeRows:
                 np.multiply(column, factor, out=weighted)
                 sums[:, k] = np.add.reduceat(weighted, self._starts)
             return np.asarray(self._signs @ sums)
-        shape = self.n_models, len(self.rows)
         return np.asarray(csc_array(self._signed(factor), shape) @ values)

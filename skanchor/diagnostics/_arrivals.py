@@ -22,9 +22,13 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
+from skanchor.diagnostics._lazy import (
+    WithTables,
+    made_when_read,
+    with_lazy_tables,
+)
 from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums
 from skanchor.multiplicity import holm_adjust
-from skanchor.plain_state import PlainState
 from skanchor.riesz import riesz_problem
 
 __all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
@@ -36,12 +40,15 @@ TOGETHER = "all judges"
 DISAGREE = 0.01
 """P-value below which judges disagree about a model."""
 
+_OF_MODELS = ["chi2", "df", "p_value", "lowest", "highest"]
+
 OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
 
 
+@with_lazy_tables("changes", "models", "curvature")
 @dataclass(frozen=True, eq=False)
-class ArrivalCheck(PlainState):
+class ArrivalCheck(WithTables):
     """Whether judges treat the new models as they treated the old ones, and alike.
 
     Attributes
@@ -62,11 +69,18 @@ class ArrivalCheck(PlainState):
         ``p_value``; ``lowest`` and ``highest`` of those scores; and for new models the
         ``scale`` of its error, the root of chi2 over df where judges disagree, else
         one. NaN where fewer than two judges see it.
+    scale : ndarray of shape (n_models,)
+        That of ``models``.
+    least : tuple of (changed, curved, disagreed)
+        Smallest adjusted p-value of ``changes`` and of ``curvature``, and p-value of a
+        new model in ``models``; one where there is none.
     """
 
     changes: pd.DataFrame
     models: pd.DataFrame
     curvature: pd.DataFrame
+    scale: Array
+    least: tuple[float, float, float]
 
 
 def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
@@ -84,16 +98,40 @@ def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
     ArrivalCheck
     """
     fit = _FittedRows.of(X, sums)
-    models = pd.DataFrame.from_dict(
-        {model: _disagreement(fit, X, i) for i, model in enumerate(X.models.tolist())},
-        orient="index",
-        columns=["chi2", "df", "p_value", "lowest", "highest"],
-    ).astype(float)
-    rejected = X.is_new & (models["p_value"] < DISAGREE)
-    ratio = (models["chi2"] / models["df"]).where(rejected, 1.0)
-    models["scale"] = np.sqrt(ratio.clip(lower=1.0))
-    models = models.rename_axis("model")
-    return ArrivalCheck(_changes(fit, X), models, _curvature(fit, X))
+    changes, curves = _Changes.of(fit, X), _Changes.of_curves(fit, X)
+    new = np.flatnonzero(X.is_new).tolist()
+    found = _disagreements(fit, X, new)
+    scale = np.ones(len(X.models))
+    scale[new] = _scales(found)
+    disagreed = float(np.nanmin(found[:, 2], initial=1.0))
+    return ArrivalCheck(
+        made_when_read(_change_table, changes),
+        made_when_read(_model_table, fit, X),
+        made_when_read(_curve_table, curves),
+        scale,
+        (changes.least, curves.least, disagreed),
+    )
+
+
+def _disagreements(fit: _FittedRows, X: Comparisons, items: list[int]) -> Array:
+    """What :func:`_disagreement` finds of some models, row by row."""
+    found = [_disagreement(fit, X, i) for i in items]
+    return np.array(found, dtype=float).reshape(len(items), len(_OF_MODELS))
+
+
+def _scales(found: Array) -> Array:
+    """Factors of the errors of new models."""
+    chi2, df, p = found[:, 0], found[:, 1], found[:, 2]
+    ratio = np.divide(chi2, df, out=np.ones(len(found)), where=p < DISAGREE)
+    return np.sqrt(np.maximum(ratio, 1.0))
+
+
+def _model_table(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
+    """By model, whether judges agree."""
+    found = _disagreements(fit, X, list(range(len(X.models))))
+    scale = np.where(X.is_new, _scales(found), 1.0)
+    index = pd.Index(X.models, name="model")
+    return pd.DataFrame(np.column_stack([found, scale]), index, [*_OF_MODELS, "scale"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,59 +214,138 @@ class _FittedRows:
             score[layout.at["deviation"]] -= v
         return cls(system, score, judges, crosses)
 
-    def change(
-        self, X: Comparisons, judges: list[int], at: int
-    ) -> tuple[float, float, Array] | None:
-        """One more parameter, after all that was fitted.
+    def changes(
+        self, X: Comparisons, asked: list[tuple[list[int], int]]
+    ) -> list[tuple[float, float, Array] | None]:
+        """One more parameter, after all that was fitted; for each of several.
 
         Parameters
         ----------
         X : Comparisons
             The rows.
-        judges : list of int
-            Judges whose column it is that of.
-        at : int
-            Number of the column of :class:`_JudgeSums`.
+        asked : list of (judges, at)
+            Judges whose column it is that of, and the number of the column of
+            :class:`_JudgeSums`.
 
         Returns
         -------
-        value, p : float
-            Its value after one step from zero, and the two-sided p-value of zero.
-        shift : ndarray of shape (n_new,)
-            What it does to the new scores.
-        None
-            Where the rows do not tell it from what was fitted.
+        list of (value, p, shift) or None
+            Its value after one step from zero, the two-sided p-value of zero, and what
+            it does to the new scores, of shape (n_new,). None where the rows do not
+            tell it from what was fitted.
         """
-        cross = np.sum([self.crosses[m][:, at] for m in judges], axis=0)
-        raw = sum(self.judges[m].gram[at, at] for m in judges)
-        answer = -self.system.solver.solve(cross)
-        information = raw + answer @ cross
-        if not information > OWN_SHARE * raw:
-            return None
-        score = sum(self.judges[m].score[at] for m in judges) + answer @ self.score
-        value, z = score / information, abs(score) / np.sqrt(information)
-        shift = value * (answer @ self.system.targets)[X.is_new]
-        return float(value), float(2.0 * ndtr(-z)), shift
+        if not asked:
+            return []
+        crosses = np.column_stack(
+            [sum(self.crosses[m][:, at] for m in judges) for judges, at in asked]
+        )
+        answers = -self.system.solver.solve(crosses)
+        taken = np.einsum("ij,ij->j", answers, crosses).tolist()
+        fitted = (answers.T @ self.score).tolist()
+        shifts = answers.T @ self.system.targets[:, X.is_new]
+        found: list[tuple[float, float, Array] | None] = []
+        for (judges, at), less, own, shift in zip(
+            asked, taken, fitted, shifts, strict=True
+        ):
+            raw = sum(float(self.judges[m].gram[at, at]) for m in judges)
+            information = raw + less
+            if not information > OWN_SHARE * raw:
+                found.append(None)
+                continue
+            score = sum(float(self.judges[m].score[at]) for m in judges) + own
+            value, z = score / information, abs(score) / information**0.5
+            found.append((value, float(2.0 * ndtr(-z)), value * shift))
+        return found
 
 
-def _changes(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
-    """Changes of the judges, one by one and together, on arrival rows."""
-    n, names = len(X.models) + 2, X.judges.tolist()
-    asked = [(judge, [m], k) for k in (0, 1) for m, judge in enumerate(names)]
-    if len(names) > 1:
-        asked.append((TOGETHER, list(range(len(names))), 0))
-    rows: dict[tuple[Any, str], list[Any]] = {}
-    for judge, codes, k in asked:
-        found = fit.change(X, codes, n + k)
-        if found is not None:
-            value, p, shift = found
-            # A sensitivity changes by a factor.
-            rows[judge, CHANGES[k]] = [value + (k == 0), p, *_most_moved(X, shift)]
-    index = pd.MultiIndex.from_tuples(list(rows) or [("", "")])[: len(rows)]
-    columns = ["value", "p_value", "model", "shift"]
-    table = pd.DataFrame(list(rows.values()), index, columns)
-    table.insert(2, "p_adjusted", holm_adjust(table["p_value"].to_numpy(float)))
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Parameters that were left out of the fit, as far as the rows tell them.
+
+    Attributes
+    ----------
+    names : list of tuple
+        Judge, and for changes on arrival rows what changes.
+    rows : list of (value, p, model, shift)
+        What was found, and the new model that it moves most.
+    adjusted : ndarray of shape (n,)
+        P-values, adjusted among all.
+    """
+
+    names: list[tuple[Any, ...]]
+    rows: list[tuple[float, float, Any, float]]
+    adjusted: Array
+
+    @property
+    def least(self) -> float:
+        """Smallest adjusted p-value; one where there is none."""
+        return float(self.adjusted.min(initial=1.0))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Columns of the table."""
+        value, p, model, shift = (
+            [list(column) for column in zip(*self.rows, strict=True)]
+            if self.rows
+            else [[], [], [], []]
+        )
+        return {
+            "value": np.array(value, dtype=float),
+            "p_value": np.array(p, dtype=float),
+            "p_adjusted": self.adjusted,
+            "model": model,
+            "shift": np.array(shift, dtype=float),
+        }
+
+    @classmethod
+    def of(cls, fit: _FittedRows, X: Comparisons) -> _Changes:
+        """Changes of the judges, one by one and together, on arrival rows."""
+        n, names = len(X.models) + 2, X.judges.tolist()
+        asked = [((judge, CHANGES[k]), [m], n + k)
+                 for k in (0, 1) for m, judge in enumerate(names)]  # fmt: skip
+        if len(names) > 1:
+            asked.append(((TOGETHER, CHANGES[0]), list(range(len(names))), n))
+        return cls._tested(fit, X, asked)
+
+    @classmethod
+    def of_curves(cls, fit: _FittedRows, X: Comparisons) -> _Changes:
+        """Curvature of each judge's scale."""
+        at = len(X.models) + 4
+        asked = [((judge,), [m], at) for m, judge in enumerate(X.judges.tolist())]
+        return cls._tested(fit, X, asked)
+
+    @classmethod
+    def _tested(
+        cls,
+        fit: _FittedRows,
+        X: Comparisons,
+        asked: list[tuple[tuple[Any, ...], list[int], int]],
+    ) -> _Changes:
+        answers = fit.changes(X, [(judges, at) for _, judges, at in asked])
+        names: list[tuple[Any, ...]] = []
+        rows = []
+        for (name, _, _), found in zip(asked, answers, strict=True):
+            if found is not None:
+                value, p, shift = found
+                # A sensitivity changes by a factor.
+                value += name[1:] == CHANGES[:1]
+                names.append(name)
+                rows.append((value, p, *_most_moved(X, shift)))
+        alone = np.array([row[1] for row in rows], dtype=float)
+        return cls(names, rows, holm_adjust(alone))
+
+
+def _change_table(found: _Changes) -> pd.DataFrame:
+    """Changes by judge and kind."""
+    index = pd.MultiIndex.from_tuples(found.names or [("", "")])[: len(found.names)]
+    table = pd.DataFrame(found.columns, index)
     return table.rename_axis(["judge", "change"])
+
+
+def _curve_table(found: _Changes) -> pd.DataFrame:
+    """Curvature by judge."""
+    index = pd.Index([name for (name,) in found.names], name="judge")
+    return pd.DataFrame(found.columns, index)
 
 
 def _most_moved(X: Comparisons, shift: Array) -> tuple[Any, float]:
@@ -237,20 +354,6 @@ def _most_moved(X: Comparisons, shift: Array) -> tuple[Any, float]:
         return None, np.nan
     most = int(np.argmax(np.abs(shift)))
     return X.models[X.is_new][most], float(shift[most])
-
-
-def _curvature(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
-    """Curvature of each judge's scale."""
-    at, rows = len(X.models) + 4, {}
-    for m, judge in enumerate(X.judges.tolist()):
-        found = fit.change(X, [m], at)
-        if found is not None:
-            value, p, shift = found
-            rows[judge] = [value, p, *_most_moved(X, shift)]
-    columns = ["value", "p_value", "model", "shift"]
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
-    table.insert(2, "p_adjusted", holm_adjust(table["p_value"].to_numpy(float)))
-    return table.rename_axis("judge")
 
 
 def _disagreement(fit: _FittedRows, X: Comparisons, i: int) -> list[float]:

@@ -15,6 +15,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
+from skanchor.diagnostics._lazy import made_when_read
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
 from skanchor.diagnostics._sums import FitSums
@@ -47,6 +48,7 @@ def diagnose(
     largest: Array,
     check: ItemCheck,
     arrivals: ArrivalCheck,
+    **found: Any,
 ) -> Diagnostics:
     """Collect the diagnostics of one fitted chain.
 
@@ -70,39 +72,51 @@ def diagnose(
         Of the item effects, on the historical rows.
     arrivals : ArrivalCheck
         Of what judges make of the new models.
+    **found
+        What is known of other attributes of the diagnostics.
 
     Returns
     -------
     Diagnostics
     """
     X = sample.X
-    judges = check.judges.join(_by_judge(sample, sums, system)).astype(float)
+    index = pd.Index(X.judges, name="judge")
+    tested = check.judges if index.equals(check.judges.index) else (
+        check.judges.reindex(index)
+    )  # fmt: skip
+    judges = pd.DataFrame(
+        np.hstack([tested.to_numpy(float), _by_judge(sample, sums, system)]),
+        index,
+        [*tested.columns, *_OF_JUDGES],
+    )
     scores, errors, df = result.moments
     old = scores[~X.is_new]
     outside = np.maximum(0.0, np.maximum(scores - old.max(), old.min() - scores))
     with np.errstate(divide="ignore", invalid="ignore"):
-        models = pd.DataFrame(
-            {
-                "residual_share": _residual_share(X, sums, system),
-                "largest_influence": (largest / errors) ** 2,
-                "correction_z": (scores - plug_in) / errors,
-                "outside_scores": outside / np.ptp(old),
-                "self_judged": _self_judged(X, sums),
-                "df": df,
-            },
-            index=pd.Index(X.models, name="model"),
-        )[X.is_new]
-    models[largest[X.is_new] == 0] = np.nan
+        values = {
+            "residual_share": _residual_share(X, sums, system),
+            "largest_influence": (largest / errors) ** 2,
+            "correction_z": (scores - plug_in) / errors,
+            "outside_scores": outside / np.ptp(old),
+            "self_judged": _self_judged(X, sums),
+            "df": df,
+        }
+    by_model = np.column_stack(list(values.values()))[X.is_new]
+    by_model[largest[X.is_new] == 0] = np.nan
+    new = pd.Index(X.models[X.is_new], name="model")
+    models = pd.DataFrame(by_model, new, list(values))
     return Diagnostics(
         judges,
         models,
-        _deviations(X, system),
+        made_when_read(_deviations, X[:0], system),
         check.p_value,
         arrivals,
         scale_z=_scale_z(X, system),
         grouped=sample.groups is not None,
+        with_items=X.deviations is not None and X.item_covariance is not None,
         # Of a kept history the rows, and so its ties, are gone.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
+        **found,
     )
 
 
@@ -123,31 +137,30 @@ def _scale_z(X: Comparisons, system: RieszSystem) -> float:
     return error**-0.5 if error > 0 else np.nan
 
 
-def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> pd.DataFrame:
-    """How well each judge tells models apart, and whether arrivals are like history."""
+def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
+    """How well each judge tells models apart, and whether arrivals are like history.
+
+    Of shape (n_judges, 6), columns as in ``_OF_JUDGES``.
+    """
     X = sample.X
-    inverse_diagonal = np.sum(system.solver.root**2, axis=1)
     slopes, n_models = system.layout.at["sensitivity"], len(X.models)
+    inverse_diagonal = np.sum(system.solver.root[slopes] ** 2, axis=1)
     assert X.sensitivities is not None
     eta = X.logits()
     used = sample.counts & np.isfinite(eta)
-    shown: dict[Any, dict[str, float]] = {}
-    for m, (judge, block) in enumerate(
-        zip(X.judges.tolist(), system.projections, strict=True)
-    ):
+    found = np.full((len(X.judges), len(_OF_JUDGES)), np.nan)
+    for m, block in enumerate(system.projections):
         # A pseudo-inverse gives zero where there is no information at all.
-        error = np.sqrt(inverse_diagonal[slopes][m]) or np.inf
-        shown[judge] = {
-            "sensitivity_error": error,
-            "sensitivity_z": X.sensitivities[m] / error if error > 0 else np.nan,
-        }
+        error = np.sqrt(inverse_diagonal[m]) or np.inf
+        found[m, 0] = error
+        found[m, 1] = X.sensitivities[m] / error if error > 0 else np.nan
         if block is None:
             continue
         raw = sums.sources[m].gram[n_models, n_models]
-        shown[judge]["residual_share"] = _share(block, n_models, raw)
-        shown[judge] |= _overlap(X, sums, m, used[X.by_judge(m).rows])
-    table = pd.DataFrame.from_dict(shown, "index", columns=_OF_JUDGES)
-    return table.rename_axis("judge")
+        found[m, 2] = _share(block, n_models, raw)
+        own = _overlap(X, sums, m, used[X.by_judge(m).rows])
+        found[m, 3:] = [own.get(name, np.nan) for name in _OF_JUDGES[3:]]
+    return found
 
 
 def _overlap(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ KEPT_ROWS = 500
 """Historical rows of a judge that stand for all of them where rows are not kept."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class HistoricalFeatures:
     """Features of a judge's historical rows.
 
@@ -72,6 +73,12 @@ class HistoricalFeatures:
         chosen = np.linspace(0, n - 1, KEPT_ROWS).astype(np.intp)
         return replace(self, contrasts=self.contrasts[chosen])
 
+    @cached_property
+    def _solver(self) -> SymmetricSolver:
+        """Inverse of the covariance of the contrasts."""
+        known = self.contrasts
+        return SymmetricSolver.factorise(known.T @ known / len(known))
+
     def overlap(
         self, X: Comparisons, m: int, used: NDArray[np.bool_]
     ) -> dict[str, float]:
@@ -104,15 +111,14 @@ class HistoricalFeatures:
         # Historical pairs have no direction, so that they enter in both orders.
         known, turned = self.contrasts, cut.pairs[late].contrast
         shift = np.where(first, turned, -turned).mean(axis=0)
-        solver = SymmetricSolver.factorise(known.T @ known / len(known))
-        tilt = known @ solver.solve(shift)
+        tilt = known @ self._solver.solve(shift)
         tilt = np.concatenate([tilt, -tilt])
         ratio = np.exp(tilt - tilt.max())
-        mean = ratio.mean()
+        mean = float(ratio.sum()) / len(ratio)
         return {
             "outside_features": float(outside),
-            "effective_share": float(mean**2 / np.mean(ratio**2)),
-            "largest_ratio": float(1.0 / mean),
+            "effective_share": mean**2 * len(ratio) / float(ratio @ ratio),
+            "largest_ratio": 1.0 / mean,
         }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
+from skanchor.diagnostics._lazy import WithTables, with_lazy_tables
 from skanchor.diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
-from skanchor.plain_state import PlainState
 from skanchor.warning_log import warn
 
 __all__ = ["KINDS", "Diagnostics"]
@@ -71,8 +72,9 @@ EFFECTIVE_SHARE = 0.1
 """Effective share of the historical rows after weighting them like arrivals."""
 
 
+@with_lazy_tables("deviations")
 @dataclass(frozen=True, eq=False)
-class Diagnostics(PlainState):
+class Diagnostics(WithTables):
     """What to look at before trusting an interval.
 
     Attributes
@@ -132,6 +134,8 @@ class Diagnostics(PlainState):
         per unit of the column, ``standard_error``, ``z``. Empty without one.
     grouped : bool
         Whether rows depend on each other by group.
+    with_items : bool
+        Whether the intervals take item effects into account.
     allows_curves : bool
         Whether the correction allows for curved scales of the judges.
     coverage : float or None
@@ -153,6 +157,7 @@ class Diagnostics(PlainState):
     ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     style: pd.DataFrame = field(default_factory=pd.DataFrame)
     grouped: bool = False
+    with_items: bool = False
     allows_curves: bool = False
     coverage: float | None = None
     covered: float | None = None
@@ -202,7 +207,7 @@ class Diagnostics(PlainState):
         ]
 
     def _about_item_effects(self) -> Iterator[str]:
-        if self.item_p < OVERLOOKED and self.deviations.empty:
+        if self.item_p < OVERLOOKED and not self.with_items:
             yield (
                 "Judges deviate from models in ways that score and features do not "
                 f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
@@ -220,7 +225,7 @@ class Diagnostics(PlainState):
             )
 
     def _about_judges(self) -> Iterator[str]:
-        for judge, z in self.judges["sensitivity_z"].items():
+        for judge, z in _column(self.judges, "sensitivity_z"):
             if z < SENSITIVITY_Z:
                 yield (
                     f"Judge {judge!r} tells models apart weakly: its sensitivity is "
@@ -228,6 +233,9 @@ class Diagnostics(PlainState):
                 )
 
     def _about_thin_models(self) -> Iterator[str]:
+        noise = np.asarray(self.historical.get("score_noise", []), dtype=float)
+        if not (noise > SCORE_NOISE).any():
+            return
         for model, row in self.historical.iterrows():
             if SCORE_NOISE < row["score_noise"] < np.inf:
                 yield (
@@ -240,7 +248,7 @@ class Diagnostics(PlainState):
 
     def _about_information(self) -> Iterator[str]:
         for table, what in ((self.judges, "Judge"), (self.models, "New model")):
-            for name, share in table["residual_share"].items():
+            for name, share in _column(table, "residual_share"):
                 if share < RESIDUAL_SHARE:
                     yield (
                         f"{what} {name!r}: the features tell models apart so well that "
@@ -248,8 +256,9 @@ class Diagnostics(PlainState):
                         "from; use fewer features or a simpler bias."
                     )
 
-        shares = self.historical.get("residual_share", pd.Series(dtype=float))
-        for name, share in shares.items():
+        if "residual_share" not in self.historical:
+            return
+        for name, share in _column(self.historical, "residual_share"):
             if share < RESIDUAL_SHARE:
                 yield (
                     f"Historical model {name!r}: its style tells it apart so well that "
@@ -258,14 +267,14 @@ class Diagnostics(PlainState):
                 )
 
     def _about_overlap(self) -> Iterator[str]:
-        for judge, share in self.judges["outside_features"].items():
+        for judge, share in _column(self.judges, "outside_features"):
             if share > OUTSIDE:
                 yield (
                     f"Judge {judge!r}: a feature of the new models lies outside the "
                     f"range of its historical rows in {share:.0%} of the rows; its "
                     "bias is extrapolated there."
                 )
-        for judge, share in self.judges["effective_share"].items():
+        for judge, share in _column(self.judges, "effective_share"):
             if share < EFFECTIVE_SHARE:
                 yield (
                     f"Judge {judge!r}: the features of the new models are rare among "
@@ -273,7 +282,7 @@ class Diagnostics(PlainState):
                 )
 
     def _about_influence(self) -> Iterator[str]:
-        for model, share in self.models["largest_influence"].items():
+        for model, share in _column(self.models, "largest_influence"):
             if share > LARGEST_INFLUENCE:
                 yield (
                     f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
@@ -281,7 +290,7 @@ class Diagnostics(PlainState):
                 )
 
     def _about_corrections(self) -> Iterator[str]:
-        for model, z in self.models["correction_z"].items():
+        for model, z in _column(self.models, "correction_z"):
             if abs(z) > CORRECTION:
                 yield (
                     f"The correction moves new model {model!r} by {z:+.1f} standard "
@@ -289,7 +298,7 @@ class Diagnostics(PlainState):
                 )
 
     def _about_outliers(self) -> Iterator[str]:
-        for model, distance in self.models["outside_scores"].items():
+        for model, distance in _column(self.models, "outside_scores"):
             if distance > BEYOND:
                 yield (
                     f"New model {model!r} lies far beyond the historical scores "
@@ -298,7 +307,7 @@ class Diagnostics(PlainState):
                 )
 
     def _about_self_judgement(self) -> Iterator[str]:
-        for model, share in self.models["self_judged"].items():
+        for model, share in _column(self.models, "self_judged"):
             if share > 0:
                 yield (
                     f"New model {model!r} gave {share:.0%} of the verdicts on itself: "
@@ -307,6 +316,8 @@ class Diagnostics(PlainState):
                 )
 
     def _about_changes(self) -> Iterator[str]:
+        if not self.arrivals.least[0] < CHANGED:
+            return
         table = self.arrivals.changes
         table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
         table = table.reset_index()
@@ -330,6 +341,8 @@ class Diagnostics(PlainState):
             )
 
     def _about_curvature(self) -> Iterator[str]:
+        if not self.arrivals.least[1] < CHANGED:
+            return
         for judge, row in self._curved().iterrows():
             how = "less" if row["value"] > 0 else "more"
             moved = (
@@ -354,6 +367,8 @@ class Diagnostics(PlainState):
         return table[told & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
+        if self.ties.empty:
+            return
         apart = apart_from_people(self.ties)
         if len(apart):
             people = float(self.ties["level"][PEOPLE])
@@ -369,6 +384,8 @@ class Diagnostics(PlainState):
 
     def disagreements(self) -> list[str]:
         """Say about which new models the judges disagree, and what was done."""
+        if not self.arrivals.least[2] < DISAGREE:
+            return []
         table = self.arrivals.models
         new = table.index.isin(self.models.index)
         most = (table["chi2"] / table["df"])[~new].max()
@@ -389,8 +406,14 @@ class Diagnostics(PlainState):
         said = self.messages()
         if said:
             advice = []
-            if len(self._curved()):
+            if self.arrivals.least[1] < CHANGED and len(self._curved()):
                 advice.append(Advice(Remedy.ALLOW_CURVES))
-            if len(apart_from_people(self.ties)):
+            if not self.ties.empty and len(apart_from_people(self.ties)):
                 advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
             warn(DiagnosticWarning(" ".join(said), advice=advice))
+
+
+def _column(table: pd.DataFrame, name: str) -> Iterator[tuple[Any, float]]:
+    """Labels and values of a column, faster than pandas goes through them."""
+    values = table[name].to_numpy().tolist()
+    return zip(table.index, values, strict=True)

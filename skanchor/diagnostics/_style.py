@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from skanchor.bias.protocol import span_names
 from skanchor.sample import Sample
 
 __all__ = ["style_shares", "style_table"]
+
+_COLUMNS = ["coefficient", "standard_error", "z"]
 
 
 def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
@@ -36,10 +39,9 @@ def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
         ``standard_error`` (of independent votes), ``z``. Empty where the bias has no
         linear span, or people have none.
     """
-    names = ["coefficient", "standard_error", "z"]
     people, layout = system.people, system.layout
     if people.coef is None or people.inner is None or not hasattr(bias, "span"):
-        return pd.DataFrame(columns=names, dtype=float)
+        return _no_style().copy()
     # Their own error, and that of the scores which they are told apart from.
     own = SymmetricSolver.factorise(people.inner).inverse().diagonal()
     by_item = people.coef[:, : layout.n_items]
@@ -48,7 +50,13 @@ def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.column_stack([bias.coef_, error, bias.coef_ / error])
     columns = span_names(bias, sample.X.feature_names, len(values))
-    return pd.DataFrame(values, pd.Index(columns, name="column"), names)
+    return pd.DataFrame(values, pd.Index(columns, name="column"), _COLUMNS)
+
+
+@cache
+def _no_style() -> pd.DataFrame:
+    """Table of no columns, which pandas takes long to make."""
+    return pd.DataFrame(columns=_COLUMNS, dtype=float)
 
 
 def style_shares(sample: Sample, system: RieszSystem) -> Array:

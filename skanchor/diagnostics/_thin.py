@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons
+from skanchor.comparisons import Comparisons, align
 from skanchor.diagnostics._sums import FitSums
 
 __all__ = ["historical_table"]
@@ -33,18 +33,14 @@ def historical_table(
     DataFrame
         By historical model, ``votes``, ``human_error`` and ``score_noise``.
     """
-    index = pd.Index(X.models, name="model")
-    error = btl.standard_errors_.reindex(index)
+    old = ~X.is_new
+    index = pd.Index(X.models[old], name="model")
+    known = np.sqrt(np.diag(btl.covariance_))
+    error = np.asarray(align(known, btl.models_, X.models))
     # Noise in a regressor makes its slope, the sensitivity, too small by this share.
     spread = sums.spread_of_scores
     exact = calibrated and spread > 0
-    noise = sums.verdicts * error**2 / spread if exact else np.nan
-    table = pd.DataFrame(
-        {
-            "votes": np.asarray(sums.n_human, dtype=float),
-            "human_error": error,
-            "score_noise": noise,
-        },
-        index=index,
-    )
-    return table[~X.is_new]
+    noise = sums.verdicts * error**2 / spread if exact else np.full(len(error), np.nan)
+    table = np.column_stack([np.asarray(sums.n_human, dtype=float), error, noise])
+    columns = ["votes", "human_error", "score_noise"]
+    return pd.DataFrame(table[old], index, columns)

@@ -11,6 +11,7 @@ from skanchor.items._covariance import (
     ItemCovariance,
     estimate_item_covariance,
     fit_item_covariance,
+    judges_of_arrivals,
 )
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor.items._fit import fit_deviations
@@ -25,4 +26,5 @@ __all__ = [
     "estimate_item_covariance",
     "fit_deviations",
     "fit_item_covariance",
+    "judges_of_arrivals",
 ]

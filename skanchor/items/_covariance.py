@@ -86,10 +86,22 @@ class ItemCovariance:
         ItemCovariance
             With ``inflation`` and ``df``.
         """
+        return self.for_judges(judges_of_arrivals(X))
+
+    def for_judges(self, seen: NDArray[np.bool_]) -> ItemCovariance:
+        """As :meth:`for_arrivals`, of arrivals that these judges see.
+
+        Parameters
+        ----------
+        seen : ndarray of shape (n_judges,)
+            As :func:`judges_of_arrivals` tells them.
+
+        Returns
+        -------
+        ItemCovariance
+        """
         if self.slopes is None or self.shrinkage is None:
             return self
-        arrivals = X.involves_new & X.is_usable & ~X.is_human
-        seen = np.isin(np.arange(len(self.slopes)), X.judge[arrivals])
         sign = _signs(self.slopes)
         factor, df = inflation(
             self.covariance * np.outer(sign, sign),
@@ -99,6 +111,22 @@ class ItemCovariance:
             self.free,
         )
         return replace(self, inflation=factor, df=df)
+
+
+def judges_of_arrivals(X: Comparisons) -> NDArray[np.bool_]:
+    """Judges that see a new model.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows in their roles.
+
+    Returns
+    -------
+    ndarray of shape (n_judges,)
+    """
+    arrivals = X.involves_new & X.is_usable & ~X.is_human
+    return np.isin(np.arange(len(X.judges)), X.judge[arrivals])
 
 
 def estimate_item_covariance(

@@ -1,0 +1,198 @@
+"""What the folds of a history have learned and summed, side by side in arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._typing import Array
+from skanchor.bias import LinearBias
+from skanchor.btl import BTLRegressor
+from skanchor.comparisons import Comparisons
+from skanchor.judges import JudgeCalibrator
+from skanchor.riesz import KeptSums, WeightLearner
+
+__all__ = ["Fold", "FoldStack"]
+
+
+class Fold(Protocol):
+    """A fit of historical rows, and the sums that stand for them."""
+
+    @property
+    def btl(self) -> BTLRegressor:
+        """Fitted."""
+
+    @property
+    def calibrator(self) -> JudgeCalibrator:
+        """Fitted."""
+
+    @property
+    def X(self) -> Comparisons:  # noqa: N802
+        """No rows, and what was learned."""
+
+    @property
+    def learners(self) -> list[WeightLearner]:
+        """Of the Riesz weights, by judge."""
+
+    @property
+    def sums(self) -> KeptSums:
+        """Over training rows and rows held out."""
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStack:
+    """What the folds of a history have learned and summed, side by side.
+
+    The first axis of all arrays is the folds, of which the first is the fit of all
+    rows. Local columns are the items, delta, display order and features; a last row
+    and column of zeros stands for items that the history does not know.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_folds, n_models)
+        Plug-in.
+    slopes : ndarray of shape (n_folds, n_judges)
+        Sensitivities.
+    positions : ndarray of shape (n_folds, n_judges) or None
+        Position effects.
+    deviations : ndarray of shape (n_folds, n_judges, n_models) or None
+        Item effects.
+    coef : ndarray of shape (n_folds, n_judges, n_features)
+        Of the biases.
+    shows : ndarray of shape (n_judges,)
+        Judges to whose rows the display order counts.
+    people : ndarray of shape (n_folds, n_models + 1, n_models + 1)
+        Information of the votes.
+    grams : ndarray of shape (n_folds, n_judges, n_columns + 1, n_columns + 1)
+        Information of the judges' rows.
+    curvature : ndarray of shape (n_folds, n_judges)
+        Summed curvature of these.
+    ridges : ndarray of shape (n_folds, n_judges, n_features)
+        Ridge of the Riesz weights beside it.
+    score : ndarray of shape (n_folds, n_judges, n_columns + 1)
+        Residuals of the rows held out.
+    outer : ndarray of shape (n_folds, n_judges, n_columns + 1, n_columns + 1) or None
+        Their squares; None where there are groups.
+    people_score : ndarray of shape (n_folds, n_models + 1)
+        As ``score``, of the votes.
+    people_outer : ndarray of shape (n_folds, n_models + 1, n_models + 1) or None
+        As ``outer``, of the votes.
+    sums : list of KeptSums
+        Where groups have theirs.
+    """
+
+    scores: Array
+    slopes: Array
+    positions: Array | None
+    deviations: Array | None
+    coef: Array
+    shows: NDArray[np.bool_]
+    people: Array
+    grams: Array
+    curvature: Array
+    ridges: Array
+    score: Array
+    outer: Array | None
+    people_score: Array
+    people_outer: Array | None
+    sums: list[KeptSums]
+
+    @classmethod
+    def of(cls, folds: Sequence[Fold]) -> Self | None:
+        """Stack folds; None where they are not of a kind."""
+        first = folds[0].X
+        n_judges, n_features = len(first.judges), first.features_left.shape[1]
+        if not n_judges or not all(_is_plain(fold, n_features) for fold in folds):
+            return None
+        judges = range(n_judges)
+        known = [fold.calibrator.has_position_effect_ for fold in folds]
+        shows = known[0].to_numpy(bool)
+        if any((one.to_numpy(bool) != shows).any() for one in known):
+            return None
+
+        def stacked(name: str) -> Array | None:
+            values = [getattr(fold.X, name) for fold in folds]
+            return None if values[0] is None else np.array(values, dtype=float)
+
+        def of_judges(name: str, part: str) -> Array:
+            values = [
+                [getattr(getattr(fold.sums, name)[m], part) for m in judges]
+                for fold in folds
+            ]
+            return _padded(values, np.ndim(values[0][0]))
+
+        def of_people(name: str, part: str) -> Array:
+            values = [getattr(getattr(fold.sums, name)[PEOPLE], part) for fold in folds]
+            return _padded(values, np.ndim(values[0]))
+
+        learned = [
+            stacked(name)
+            for name in ("scores", "sensitivities", "position_effects", "deviations")
+        ]
+        if any(not np.isfinite(one).all() for one in learned if one is not None):
+            return None
+        scores, slopes, positions, deviations = learned
+        assert scores is not None and slopes is not None
+        coef, ridges = np.zeros((2, len(folds), n_judges, n_features))
+        for k, fold in enumerate(folds if n_features else ()):
+            for m, judge in enumerate(first.judges.tolist()):
+                bias: Any = fold.calibrator.biases_[judge]
+                coef[k, m] = bias.coef_
+                if fold.learners[m].ridge is not None:
+                    ridges[k, m] = fold.learners[m].ridge
+        grouped = folds[0].sums.residuals[0].outer is None
+        return cls(
+            scores,
+            slopes,
+            positions,
+            deviations,
+            coef,
+            shows if shows.any() else np.ones_like(shows),
+            of_people("information_of", "gram"),
+            of_judges("information_of", "gram"),
+            np.array(
+                [[f.sums.information_of[m].curvature for m in judges] for f in folds]
+            ),
+            ridges,
+            of_judges("residuals", "score"),
+            None if grouped else of_judges("residuals", "outer"),
+            of_people("residuals", "score"),
+            None if grouped else of_people("residuals", "outer"),
+            [fold.sums for fold in folds],
+        )
+
+    def __getitem__(self, part: slice) -> Self:
+        """Some of the folds."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return type(self)(**{
+            name: one if one is None or name == "shows" else one[part]
+            for name, one in values.items()
+        })  # fmt: skip
+
+
+def _is_plain(fold: Fold, n_features: int) -> bool:
+    """Whether a fold has a linear learner of the features, and rows, of every judge."""
+    names = fold.X.judges.tolist()
+    if fold.btl.bias_ is not None or fold.calibrator.judges_.tolist() != names:
+        return False
+    if not set(fold.sums.information_of) == {PEOPLE, *range(len(names))}:
+        return False
+    learners = [own.learner for own in fold.learners]
+    if not n_features:
+        return all(learner is None for learner in learners)
+    learners += [fold.calibrator.biases_.get(judge) for judge in names]
+    return all(
+        type(one) is LinearBias and getattr(one, "feature_map_", one) is None
+        for one in learners
+    )
+
+
+def _padded(values: Sequence[Any], n_own: int) -> Array:
+    """Stacked arrays, the last ``n_own`` axes of each with one more entry of zeros."""
+    found = np.array(values, dtype=float)
+    return np.pad(found, [(0, 0)] * (found.ndim - n_own) + [(0, 1)] * n_own)

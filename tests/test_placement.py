@@ -1,0 +1,169 @@
+"""Arrivals placed in all folds at once are placed as fold by fold."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from pandas.testing import assert_frame_equal
+from sklearn.preprocessing import SplineTransformer
+
+from skanchor import (
+    AnchorHistory,
+    AnchorPipeline,
+    ArrivalScorer,
+    JudgeCalibrator,
+    RieszDebiaser,
+)
+from skanchor.bias import LinearBias
+from skanchor.history import KeptHistory
+from skanchor.placement import FoldStack
+from skanchor.simulation import simulate_battles
+
+SETTINGS = {
+    "random": {"item_effects": "random"},
+    "repeats": {"item_effects": None, "n_repeats": 2},
+    "ridge": {
+        "item_effects": "random",
+        "calibrator": JudgeCalibrator(LinearBias(alpha=0.05), position_effect=False),
+        "debiaser": RieszDebiaser("calibrator", ridge=0.01),
+    },
+    "two-step": {"historical_fit": "two-step", "item_effects": "random"},
+}
+
+
+def battles(features=True, seed=0):
+    """Rows of two new models, of which one has votes and both meet each other."""
+    data = simulate_battles(
+        2000, 150, n_models=6, n_new_models=2, item_sd=0.3, random_state=seed
+    )
+    X, y = data.X.copy(), np.asarray(data.y)
+    rng = np.random.default_rng(seed)
+    X["shown_first"] = rng.choice(["model_a", "model_b"], len(X))
+    new = sorted(set(X["model_a"][X["model_a"].str.startswith("new")]))
+    own = np.flatnonzero(X["model_a"] == new[0])
+    X.loc[own[:15], "judge"] = "human"
+    X.loc[own[15:40], "model_b"] = new[1]
+    if not features:
+        X = X.drop(columns=[name for name in X if name[:1] == "x"])
+    late = X[["model_a", "model_b"]].isin(new).any(axis=1).to_numpy()
+    return X, y, late
+
+
+def history_of(X, y, late, groups=None, weight=None, **settings):
+    anchor = AnchorPipeline(cv=3, random_state=0, **settings)
+    parts = (None if one is None else one[~late] for one in (weight, groups))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return AnchorHistory(anchor).fit(X[~late], y[~late], *parts)
+
+
+def both_ways(history, *rows, monkeypatch):
+    """The result of all folds at once, and of one after the other."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with monkeypatch.context() as patch:
+            patch.setattr(KeptHistory, "_place", _never)
+            at_once = history.place(*rows)
+        with monkeypatch.context() as patch:
+            vars(history.kept_.history).pop("_stack", None)
+            patch.setattr(FoldStack, "of", classmethod(lambda cls, folds: None))
+            one_by_one = history.place(*rows)
+    vars(history.kept_.history).pop("_stack", None)
+    return at_once, one_by_one
+
+
+def _never(*args):
+    raise AssertionError("a fold was looked at by itself")
+
+
+def assert_same(one, other):
+    for name in ("estimates", "covariances", "parts", "plug_in", "influence"):
+        values = getattr(one, name), getattr(other, name)
+        assert_allclose(*values, rtol=0, atol=1e-11, err_msg=name)
+    assert one.unbounded.tolist() == other.unbounded.tolist()
+    assert_allclose(
+        one.diagnostics.models, other.diagnostics.models, rtol=1e-7, atol=1e-9
+    )
+    assert one.diagnostics.messages() == other.diagnostics.messages()
+
+
+@pytest.mark.parametrize("features", [True, False])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_all_folds_at_once_are_one_by_one(name, features, monkeypatch):
+    X, y, late = battles(features)
+    history = history_of(X, y, late, **SETTINGS[name])
+    assert_same(*both_ways(history, X[late], y[late], monkeypatch=monkeypatch))
+
+
+def test_weights_and_groups(monkeypatch):
+    X, y, late = battles(seed=1)
+    rng = np.random.default_rng(0)
+    weight = rng.exponential(size=len(X))
+    groups = rng.integers(0, len(X) // 3, len(X))
+    history = history_of(X, y, late, groups, weight, item_effects="random")
+    rows = X[late], y[late], weight[late], groups[late]
+    assert_same(*both_ways(history, *rows, monkeypatch=monkeypatch))
+
+
+def looked_at(history, monkeypatch, *rows):
+    """The result, and how many folds were placed by themselves."""
+    found, inner = [], KeptHistory._place
+
+    def counted(self, *args):
+        found.append(args)
+        return inner(self, *args)
+
+    with monkeypatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(KeptHistory, "_place", counted)
+        return history.place(*rows), len(found)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"calibrator": JudgeCalibrator(LinearBias(feature_map=SplineTransformer(4)))},
+        {"arrival": ArrivalScorer(equation="unweighted"), "item_effects": None},
+    ],
+)
+def test_what_is_of_another_kind_is_placed_fold_by_fold(settings, monkeypatch):
+    X, y, late = battles()
+    history = history_of(X, y, late, **settings)
+    result, n_folds = looked_at(history, monkeypatch, X[late], y[late])
+    assert n_folds == 3
+    assert np.isfinite(result.standard_errors).all()
+
+
+def test_a_model_that_wins_throughout_is_at_its_bound(monkeypatch):
+    X, y, late = battles()
+    history = history_of(X, y, late, item_effects="random")
+    rows = X[late & (X["model_a"] == "new-model-1").to_numpy()]
+    rows = rows[~rows["model_b"].str.startswith("new")]
+    result, n_folds = looked_at(history, monkeypatch, rows, np.ones(len(rows)))
+    assert n_folds == 3
+    assert result.unbounded[result.is_new].all()
+
+
+def test_votes_need_no_features(monkeypatch):
+    X, y, late = battles()
+    history = history_of(X, y, late, item_effects="random")
+    rows = X[late].reset_index(drop=True)
+    complete = history.place(rows, y[late])
+    rows.loc[rows["judge"] == "human", "x1_a"] = np.nan
+    some, other = both_ways(history, rows, y[late], monkeypatch=monkeypatch)
+    assert_same(some, other)
+    assert_allclose(some.estimates, complete.estimates, rtol=0, atol=1e-12)
+
+
+def test_tables_are_made_when_read_and_survive_pickling():
+    X, y, late = battles()
+    history = history_of(X, y, late, item_effects="random")
+    found = history.place(X[late], y[late]).diagnostics
+    assert not isinstance(vars(found)["deviations"], pd.DataFrame)
+    again = pickle.loads(pickle.dumps(found))
+    assert_frame_equal(again.deviations, found.deviations)
+    assert_frame_equal(again.arrivals.changes, found.arrivals.changes)
+    assert found.deviations is found.deviations
