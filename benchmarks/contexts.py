@@ -1,4 +1,4 @@
-"""Scores by context and under a mix: pooled, and by separate tables.
+"""Scores by context and under a mix: pooled, by separate tables, with shared judges.
 
 ``python benchmarks/contexts.py [--draws 80]`` draws the default simulation in three
 contexts with human shares .6, .3 and .1, a third of the judge rows each; the score of a
@@ -24,10 +24,11 @@ from skanchor.simulation import simulate_battles
 HUMAN, SD, NEW, TRUTH = (0.6, 0.3, 0.1), 0.3, "new-model", 0.5
 HEADER = ("fit", "target", "usable", "bias", "rmse", "coverage", "width")
 TARGETS = ("1", "2", "3", "mix")
+FITS = ("pooled", "separate", "shared judges")
 
 
 def draw(seed: int) -> list[list[tuple[float, ...]]]:
-    """Errors and limits of both fits, by target; NaN where there is no fit."""
+    """Errors and limits of all fits, by target; NaN where there is no fit."""
     data = simulate_battles(random_state=seed)
     X, rng = data.X, np.random.default_rng([seed, 23])
     human = (X["judge"] == "human").to_numpy()
@@ -55,9 +56,11 @@ def draw(seed: int) -> list[list[tuple[float, ...]]]:
             separate.append(found.under(dict.fromkeys(range(3), 1 / 3)))
         except (BattlesError, ValueError) as error:
             print(seed, error, flush=True)
+        mixed = anchor.set_params(context="kind").fit(X.assign(kind=kind), y).result_
+    shared = [*(mixed.by_context[g] for g in range(3)), mixed]
     return [
         [errors(result, truth) for result, truth in zip(results, truths, strict=True)]
-        for results in (pooled, separate)
+        for results in (pooled, separate, shared)
     ]
 
 
@@ -78,7 +81,7 @@ def main() -> None:
     seeds = range(options.seed, options.seed + options.draws)
     found = np.array(Parallel(options.jobs)(delayed(draw)(seed) for seed in seeds))
     rows = []
-    for fit, of_fit in zip(("pooled", "separate"), found.swapaxes(0, 1), strict=True):
+    for fit, of_fit in zip(FITS, found.swapaxes(0, 1), strict=True):
         for target, values in zip(TARGETS, of_fit.swapaxes(0, 1), strict=True):
             usable = ~np.isnan(values[:, 0])
             error, low, high = values[usable].T

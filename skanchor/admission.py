@@ -89,11 +89,14 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             f"There is no new model: every model has human rows{unjudged}.",
             advice=[Advice(Remedy.CHOOSE_NEW_MODELS), Advice(Remedy.SPLIT_BY_SOURCE)],
         )
-    n_historical = len(X.models) - int(X.is_new.sum())
-    if n_historical < 2:
+    items = X.rows.items
+    counts = np.bincount(items.context[~X.is_new], minlength=X.rows.n_contexts)
+    for code in np.flatnonzero(counts < 2)[:1].tolist():
+        what = "Historical models with human rows"
+        if len(items.contexts):
+            what = f"Historical models with rows in context {items.contexts[code]!r}"
         raise BattlesError(
-            f"Historical models with human rows: {n_historical}; at least two are "
-            "needed for a scale."
+            f"{what}: {counts[code]}; at least two are needed for a scale."
         )
 
 

@@ -250,8 +250,18 @@ class RieszSystem:
         return np.asarray(np.einsum("ij,ik,kj->j", columns, known.gram, columns))
 
     def item_covariance(self) -> Array:
-        """Variance that the item effects leave in the targets, W_u' R W_u."""
-        return np.asarray(self._tail.T @ self._tail)
+        """Variance that the item effects leave in the targets, W_u' R W_u.
+
+        ``-R W_u`` is the exposure of the targets to the deviations: with it follows
+        what these leave where items of one owner deviate alike.
+        """
+        tail, owners = self._tail, self.layout.owners
+        if owners is not None and len(tail):
+            by_owner = np.zeros((int(owners.max()) + 1, len(owners)))
+            by_owner[owners, np.arange(len(owners))] = 1.0
+            by_judge = tail.reshape(self.layout.n_judges, len(owners), -1)
+            tail = (by_owner @ by_judge).reshape(-1, tail.shape[1])
+        return np.asarray(tail.T @ tail)
 
     def expected_covariance(self) -> Array:
         """Sampling variance of the targets if outcomes are independent votes.
@@ -263,7 +273,7 @@ class RieszSystem:
         """
         whole = self.weights.T @ self.information @ self.weights
         human = self.weights.T @ self.human_information @ self.weights
-        judge = whole - self.item_covariance() - human
+        judge = whole - self._tail.T @ self._tail - human
         asked = self.people.asked
         if asked is not None and self.people.inner is not None:
             human = human + asked.T @ self.people.inner @ asked
