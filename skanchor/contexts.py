@@ -20,7 +20,7 @@ from skanchor.results import Mixture, RankingResult, check_mix
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["ContextResults", "context_mix", "rank_contexts"]
+__all__ = ["ContextResults", "context_mix", "rank_contexts", "refuse_contexts"]
 
 
 def context_mix(
@@ -78,6 +78,24 @@ def context_mix(
     if not stages.fits_jointly(X):
         _check_votes(sample)
     return shares
+
+
+def refuse_contexts(estimator: Any, what: str) -> None:
+    """Refuse a method with contexts where these are not known of.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The method, or a scikit-learn pipeline that ends in it.
+    what : str
+        What does not know contexts.
+    """
+    for name, value in estimator.get_params().items():
+        if name.rpartition("__")[2] == "context" and value is not None:
+            raise ValueError(
+                f"{what} does not know contexts, and {name}={value!r} asks for them: "
+                f"leave {name} at None, and give the rows of one context at a time."
+            )
 
 
 def _check_votes(sample: Sample) -> None:

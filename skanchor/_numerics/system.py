@@ -252,16 +252,22 @@ class RieszSystem:
     def item_covariance(self) -> Array:
         """Variance that the item effects leave in the targets, W_u' R W_u.
 
-        ``-R W_u`` is the exposure of the targets to the deviations: with it follows
-        what these leave where items of one owner deviate alike.
+        Where items have owners, that of deviations which are alike for all items of
+        an owner, but for each target no less than that of deviations by item: nothing
+        tells which they are, and the former add up in a mean over items.
         """
         tail, owners = self._tail, self.layout.owners
-        if owners is not None and len(tail):
-            by_owner = np.zeros((int(owners.max()) + 1, len(owners)))
-            by_owner[owners, np.arange(len(owners))] = 1.0
-            by_judge = tail.reshape(self.layout.n_judges, len(owners), -1)
-            tail = (by_owner @ by_judge).reshape(-1, tail.shape[1])
-        return np.asarray(tail.T @ tail)
+        by_item = tail.T @ tail
+        if owners is None or not len(tail):
+            return np.asarray(by_item)
+        # -R W_u is the exposure of the targets to the deviations.
+        owned = np.equal.outer(np.unique(owners), owners).astype(np.float64)
+        by_judge = tail.reshape(self.layout.n_judges, len(owners), -1)
+        alike = np.einsum("mot,mou->tu", owned @ by_judge, owned @ by_judge)
+        least, most = alike.diagonal(), by_item.diagonal()
+        ratio = np.divide(most, least, out=np.ones(len(least)), where=least > 0)
+        scale = np.sqrt(np.maximum(ratio, 1.0))
+        return np.asarray(scale[:, None] * alike * scale)
 
     def expected_covariance(self) -> Array:
         """Sampling variance of the targets if outcomes are independent votes.

@@ -157,12 +157,9 @@ class Inputs:
         if self.style is not None:
             lines.append(_STYLES[self.style])
         if self.mix:
-            told = ", ".join(
-                f"{share:.3g} {name}" for name, share in self.mix[:_LISTED]
-            )
-            more = f" and {len(self.mix) - _LISTED} more" * (len(self.mix) > _LISTED)
+            told = [f"{share:.3g} {name}" for name, share in self.mix]
             lines.append(
-                f"Contexts: {self.context}; scores are of the mix {told}{more}."
+                f"Contexts: {self.context}; the scores mix {_shortened(told)}."
             )
         return "\n".join(lines)
 
