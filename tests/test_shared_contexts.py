@@ -291,7 +291,7 @@ def test_deviations_of_judges_add_up_over_contexts(table):
     assert own[np.ix_(new, new)].mean() < 0.6 * np.diag(own)[new].mean()
 
 
-# --------------------------------------------------------------------------- what is seen
+# ------------------------------------------------------------------------- what is seen
 def test_predictions_know_contexts(table, fitted):
     X, _ = table
     row = X[X["judge"] == "human"].iloc[:1]
@@ -331,7 +331,7 @@ def test_a_curved_scale_goes_with_contexts(table):
     assert (found.standard_errors > straight.standard_errors).all()
 
 
-# ------------------------------------------------------------------------ gaps and faults
+# ---------------------------------------------------------------------- gaps and faults
 def without(table, drop):
     X, y = table
     return X[~drop], np.asarray(y)[~drop.to_numpy()]
