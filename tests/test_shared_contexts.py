@@ -323,6 +323,15 @@ def test_reports_are_of_the_mix(fitted):
     )
 
 
+def test_deviations_are_drawn_by_context(table):
+    pytest.importorskip("matplotlib").use("Agg")
+    from skanchor.plotting import ItemDeviationDisplay
+
+    found = anchor(item_effects=0.02 * np.eye(3)).fit(*table)
+    drawn = ItemDeviationDisplay.from_estimator(found)
+    assert set(map(str, drawn.models)) == set(map(str, found.result_.cells.models))
+
+
 def test_a_curved_scale_goes_with_contexts(table):
     curved = anchor(debiaser=RieszDebiaser("calibrator", judge_scale="curved"))
     straight = anchor().fit(*table).result_
