@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._typing import Array, Splitter
 from skanchor.admission import (
+    check_contexts,
     check_ranking,
     check_weights_and_groups,
     leave_out_judges,
@@ -380,6 +381,7 @@ class AnchorPipeline(RankingEstimator):
             bounded = leave_out_one_sided(everyone, btl)
         else:
             bounded = leave_out_separated(everyone, btl)
+        check_contexts(everyone.X, bounded.X)
         return everyone, leave_out_little_history(leave_out_judges(bounded))
 
     def stages(self) -> Stages:

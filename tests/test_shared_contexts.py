@@ -397,6 +397,17 @@ def test_a_context_needs_two_historical_models(table):
         anchor().fit(X, y)
 
 
+def test_a_context_whose_models_have_no_limit_is_refused(table):
+    X, y = table
+    y = np.asarray(y, dtype=float).copy()
+    inside = (X["kind"] == "math").to_numpy() & ~shown(X, NEW).to_numpy()
+    # Who comes first by name wins.
+    first = (X["model_a"] < X["model_b"]).to_numpy()
+    y[inside] = first[inside]
+    with pytest.raises(BattlesError, match="common scale"):
+        anchor().fit(X, y)
+
+
 @pytest.mark.parametrize(
     ("mix", "error", "match"),
     [
