@@ -90,12 +90,12 @@ def refuse_contexts(estimator: Any, what: str) -> None:
     what : str
         What does not know contexts.
     """
-    for name, value in estimator.get_params().items():
-        if name.rpartition("__")[2] == "context" and value is not None:
-            raise ValueError(
-                f"{what} does not know contexts, and {name}={value!r} asks for them: "
-                f"leave {name} at None, and give the rows of one context at a time."
-            )
+    method = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if getattr(method, "context", None) is not None:
+        raise ValueError(
+            f"{what} does not know contexts, and context={method.context!r} asks for "
+            "them: leave it at None, and give the rows of one context at a time."
+        )
 
 
 def _check_votes(sample: Sample) -> None:
