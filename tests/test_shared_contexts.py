@@ -12,7 +12,12 @@ from scipy.special import expit
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.comparisons import InContext
 from skanchor.evaluation import leave_one_model_out
-from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    SkanchorWarning,
+)
 from skanchor.reports import leaderboard_text, render, result_json, summarize
 from skanchor.results import ContextResult
 from skanchor.simulation import simulate_battles
@@ -212,6 +217,16 @@ def test_against_a_dense_likelihood_by_hand(to_the_end):
     assert np.abs(covariance).max() > 0.01
 
 
+def test_folds_divide_every_judge_evenly_in_every_context(table, fitted):
+    X, _ = table
+    fold = np.empty(len(X), dtype=int)
+    for number, (_, test) in enumerate(fitted.fold_plan_[0]):
+        fold[test] = number
+    counts = pd.crosstab([X["judge"], X["kind"], shown(X, NEW)], fold)
+    assert len(counts) == 3 * (4 + 3)
+    assert (counts.max(axis=1) - counts.min(axis=1)).max() <= 1
+
+
 # -------------------------------------------------------------------- mixes of contexts
 def test_a_mix_is_a_linear_map_of_the_scores_by_context(fitted):
     result, cells = fitted.result_, fitted.result_.cells
@@ -406,6 +421,17 @@ def test_a_context_whose_models_have_no_limit_is_refused(table):
     y[inside] = first[inside]
     with pytest.raises(BattlesError, match="common scale"):
         anchor().fit(X, y)
+
+
+def test_votes_that_fall_apart_in_a_context(table):
+    X, y = table
+    halves = X[["model_a", "model_b"]].isin(["model-01", "model-02"]).sum(axis=1) == 1
+    human = X["judge"] == "human"
+    X, y = without(table, halves & human & (X["kind"] == "code"))
+    with pytest.raises(DisconnectedError, match="4 separate groups of models in 3 con"):
+        anchor(historical_fit="two-step").fit(X, y)
+    # Verdicts join them.
+    assert np.isfinite(anchor().fit(X, y).result_.all_standard_errors).all()
 
 
 @pytest.mark.parametrize(
