@@ -28,6 +28,7 @@ from skanchor.warning_log import WarningLog, warn
 __all__ = [
     "ROWS_PER_PARAMETER",
     "admit_to_ranking",
+    "check_contexts",
     "check_ranking",
     "check_weights_and_groups",
     "leave_out_judges",
@@ -89,11 +90,14 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             f"There is no new model: every model has human rows{unjudged}.",
             advice=[Advice(Remedy.CHOOSE_NEW_MODELS), Advice(Remedy.SPLIT_BY_SOURCE)],
         )
-    n_historical = len(X.models) - int(X.is_new.sum())
-    if n_historical < 2:
+    items = X.rows.items
+    counts = np.bincount(items.context[~X.is_new], minlength=X.rows.n_contexts)
+    for code in np.flatnonzero(counts < 2)[:1].tolist():
+        what = "Historical models with human rows"
+        if len(items.contexts):
+            what = f"Historical models with rows in context {items.contexts[code]!r}"
         raise BattlesError(
-            f"Historical models with human rows: {n_historical}; at least two are "
-            "needed for a scale."
+            f"{what}: {counts[code]}; at least two are needed for a scale."
         )
 
 
@@ -213,6 +217,26 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     advice = Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})
     _warn_of_lost_rows(sample, kept, lost, "have no limit", [advice])
     return sample.with_battles(kept)
+
+
+def check_contexts(everyone: Comparisons, bounded: Comparisons) -> None:
+    """Refuse contexts in which too few models have a score with limits.
+
+    Parameters
+    ----------
+    everyone : Comparisons
+        All rows in their roles.
+    bounded : Comparisons
+        The rows without models whose scores have no limit.
+    """
+    kept = bounded.models[~bounded.is_new]
+    for context in everyone.rows.items.contexts.tolist():
+        if sum(label.context == context for label in kept) < 2:
+            raise BattlesError(
+                "Too few scores of historical models have limits on both sides in "
+                f"context {context!r}: no two of them lie on a common scale.",
+                advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+            )
 
 
 def _warn_of_lost_rows(

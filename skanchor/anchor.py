@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._typing import Array, Splitter
 from skanchor.admission import (
+    check_contexts,
     check_ranking,
     check_weights_and_groups,
     leave_out_judges,
@@ -31,14 +32,17 @@ from skanchor.chain import Chain, Stages, fit_stages
 from skanchor.comparisons import (
     Comparisons,
     decide_roles,
+    has_contexts,
+    read_contexts,
     usable_features,
     warn_of_contradicting_judges,
 )
+from skanchor.contexts import context_mix
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
 from skanchor.folds import make_plans
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
-from skanchor.results import AnchorResult
+from skanchor.results import AnchorResult, ContextResult
 from skanchor.riesz import TARGETS, RieszDebiaser
 from skanchor.sample import WEIGHTS, Sample
 from skanchor.ties import TIES
@@ -127,6 +131,15 @@ class AnchorPipeline(RankingEstimator):
         scores are on the half-win scale: those that a fit to people's votes with ties
         counted so would give. With ``"drop"`` rows of ties count for nothing, and
         scores, on a wider scale, are log-odds of a decided vote.
+    context : str, optional
+        Column that tells the kind of each row's prompt. Every model then has a score in
+        every context, while judges are calibrated once for all of them. None: a model
+        has one score, right for the mix of prompts that its rows have.
+    context_effects : {"free"}, default="free"
+        How scores of a model in several contexts are related: not at all.
+    context_mix : dict of label to float, optional
+        Share of each context in the scores that are reported, one in sum; None gives
+        all contexts the same share. ``result_.under(mix)`` has those of any other mix.
 
     Attributes
     ----------
@@ -149,7 +162,11 @@ class AnchorPipeline(RankingEstimator):
         Result by treatment; two of them with ``item_effects="auto"``. The one that is
         not reported is computed when it is first asked for.
     result_ : AnchorResult
-        The one reported: all of the above, frozen, with ``diagnostics``.
+        The one reported: all of the above, frozen, with ``diagnostics``. With contexts
+        a :class:`skanchor.results.ContextResult`, which has ``by_context``,
+        ``under(mix)`` and, of all models in contexts, ``cells``.
+    contexts_ : ndarray of shape (n_contexts,)
+        Labels of the contexts; none without ``context``.
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
     human_bias_ : learner or None
@@ -159,7 +176,9 @@ class AnchorPipeline(RankingEstimator):
         joint scores, but the errors of votes alone.
     comparisons_ : Comparisons
         The rows that were admitted, with all that this chain learned of them: plug-in
-        scores, sensitivities, biases and, where they are reported, item effects.
+        scores, sensitivities, biases and, where they are reported, item effects. With
+        contexts its models are :class:`skanchor.comparisons.InContext`, as they are in
+        the estimators and the tables of ``diagnostics``.
     sample_ : Sample
         The same rows with outcomes, weights and groups.
     treatments_ : Treatments
@@ -236,6 +255,9 @@ class AnchorPipeline(RankingEstimator):
         "verbose": ["verbose"],
         "weights": [StrOptions(set(WEIGHTS))],
         "ties": [StrOptions(set(TIES))],
+        "context": [str, None],
+        "context_effects": [StrOptions({"free"})],
+        "context_mix": [dict, None],
     }
 
     def __init__(
@@ -257,6 +279,9 @@ class AnchorPipeline(RankingEstimator):
         unseen: str = "warn",
         weights: str = "importance",
         ties: str = "half",
+        context: str | None = None,
+        context_effects: str = "free",
+        context_mix: Mapping[Any, float] | None = None,
     ):
         self.btl = btl
         self.calibrator = calibrator
@@ -275,8 +300,18 @@ class AnchorPipeline(RankingEstimator):
         self.unseen = unseen
         self.weights = weights
         self.ties = ties
+        self.context = context
+        self.context_effects = context_effects
+        self.context_mix = context_mix
 
     # ----------------------------------------------------------------------------- fit
+    def _admitted(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Sample:
+        sample = super()._admitted(X, y, sample_weight, groups)
+        if self.context is None or has_contexts(sample.X):
+            return sample
+        contexts = read_contexts(self.context, X, len(sample))
+        return sample.in_contexts(contexts, self.context)
+
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._inference = inference = self.prepare(sample)
         admitted, treatments = inference.admitted, inference.treatments
@@ -289,7 +324,7 @@ class AnchorPipeline(RankingEstimator):
         self._keep(full.chain)
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
-        scores = self.result_.all_scores.reindex(admitted.X.models)
+        scores = self._cells.all_scores.reindex(admitted.X.models)
         self._judge_table = judge_table(
             admitted, scores.to_numpy(np.float64), self.calibrator_
         )
@@ -309,6 +344,7 @@ class AnchorPipeline(RankingEstimator):
         """
         stages = self.stages()
         everyone, admitted = self._admit(sample, stages.btl)
+        mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
         plugged = fit_stages(stages, admitted)
         check = self._check_items(admitted, plugged)
@@ -316,7 +352,7 @@ class AnchorPipeline(RankingEstimator):
         treatments = choose_treatments(self.item_effects, admitted.X, check)
         return Inference(
             stages, everyone, admitted, plugged, check, treatments, plans,
-            self.n_jobs, self.verbose,
+            self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
     @staticmethod
@@ -345,6 +381,7 @@ class AnchorPipeline(RankingEstimator):
             bounded = leave_out_one_sided(everyone, btl)
         else:
             bounded = leave_out_separated(everyone, btl)
+        check_contexts(everyone.X, bounded.X)
         return everyone, leave_out_little_history(leave_out_judges(bounded))
 
     def stages(self) -> Stages:
@@ -391,7 +428,8 @@ class AnchorPipeline(RankingEstimator):
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
         self.comparisons_ = chain.X
         self.models_, self.judges_ = self.result_.models, chain.X.judges
-        self.new_models_ = chain.X.models[chain.X.is_new]
+        self.new_models_ = self.models_[self.result_.is_new]
+        self.contexts_ = chain.X.rows.items.contexts
         self.features_ = np.array(chain.X.feature_names, dtype=object)
 
     # ------------------------------------------------------------------------- results
@@ -429,6 +467,12 @@ class AnchorPipeline(RankingEstimator):
     def influence_(self) -> Array:
         """Influence of each row on each score, in logits."""
         return self._result().influence
+
+    @property
+    def _cells(self) -> AnchorResult:
+        """Result by the models of the rows: with contexts, of models in contexts."""
+        result = self._result()
+        return result.cells if isinstance(result, ContextResult) else result
 
     def _result(self) -> AnchorResult:
         result = super()._result()
@@ -501,10 +545,16 @@ class AnchorPipeline(RankingEstimator):
         return float(coverage)
 
     # ---------------------------------------------------------------- scikit-learn side
+    def _encode(self, X: Any) -> Comparisons:
+        encoded = super()._encode(X)
+        if self.context is None or has_contexts(encoded):
+            return encoded
+        return encoded.in_contexts(read_contexts(self.context, X, len(encoded)))
+
     def _annotate(self, X: Comparisons) -> Comparisons:
         for stage in (self.btl_, self.calibrator_, self.arrival_):
             X = stage.transform(X)
-        known = self.result_.all_scores
+        known = self._cells.all_scores
         if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
             # What scores include of style, each row has by itself.
             known = known.sub(
@@ -515,7 +565,7 @@ class AnchorPipeline(RankingEstimator):
         slopes = X.sensitivities
         if self.btl_.alpha and slopes is not None:
             slopes = slopes * self._shrinkage()
-        new = tuple(self.new_models_.tolist())
+        new = self.comparisons_.new_models
         X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
         if self.comparisons_.deviations is None:
             return X
@@ -531,7 +581,8 @@ class AnchorPipeline(RankingEstimator):
         A ridge shrinks the former, and the correction takes it out again. Verdicts know
         scores only times sensitivities.
         """
-        corrected = self.result_.all_scores[self.models_[~self.result_.is_new]]
+        result = self._cells
+        corrected = result.all_scores[~result.is_new]
         shrunken = self.btl_.scores_.reindex(corrected.index)
         known = np.isfinite(shrunken) & np.isfinite(corrected)
         before, after = (

@@ -24,7 +24,7 @@ from skanchor.diagnostics import (
 )
 from skanchor.engine import CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
-from skanchor.results import AnchorResult
+from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 from skanchor.treatments import Treatments
 from skanchor.warning_log import WarningLog, warn
@@ -53,6 +53,8 @@ class Inference:
         Folds of each repeat.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
+    mix : mapping of label to float or None
+        Share of each context in what is reported; None without contexts.
     """
 
     stages: Stages
@@ -64,6 +66,7 @@ class Inference:
     fold_plan: list[FoldPlan]
     n_jobs: int | None
     verbose: int
+    mix: Mapping[Any, float] | None = None
 
     def fit(self, treatment: str) -> FullFit:
         """Fit all rows under a treatment."""
@@ -78,9 +81,9 @@ class Inference:
         else:
             result = self._cross_fit(full)
         board = self.board()
-        if board is None:
-            return result
-        return result.extended(self.everyone.X, *board)
+        if board is not None:
+            result = result.extended(self.everyone.X, *board)
+        return result if self.mix is None else ContextResult.of(result, self.mix)
 
     def board(self) -> tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]] | None:
         """What puts models that were left out on the board again.
@@ -129,7 +132,7 @@ class Inference:
             np.zeros(n_models, dtype=bool),
             *count_rows(X, full.sample.weight),
             rows=RowInfluence(full.sample, []),
-            parts=np.full((1, 4, n_models), np.nan),
+            part_covariances=np.full((1, 4, n_models, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,
             fold_plan=self.fold_plan,
@@ -186,7 +189,7 @@ def assemble(
         None if items is None else stacked("item_part") * square,
         np.inf if items is None else items.df,
         rows=found.influence,
-        parts=stacked("parts") * scale**2,
+        part_covariances=stacked("part_covariances") * square,
         lower_bound=debiaser.system_.lower_bound(chain.scores),
         plug_in=plug_in,
         fold_plan=fold_plan,

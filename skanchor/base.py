@@ -125,7 +125,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         try:
             self._validate_params()
             with WarningLog() as log:
-                sample = Sample.admit(X, y, sample_weight, groups)
+                sample = self._admitted(X, y, sample_weight, groups)
                 if counts_rows(self):
                     sample = sample.expanded()
                 elif self._has_errors:
@@ -141,6 +141,10 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
             raise
         log.issue()
         return self
+
+    def _admitted(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Sample:
+        """Validate and encode what a user gives to ``fit``."""
+        return Sample.admit(X, y, sample_weight, groups)
 
     def fit_sample(
         self, sample: Sample, start: Any = None, seed_offset: int = 0

@@ -207,7 +207,8 @@ class BTLRegressor(ComparisonEstimator):
             return
         counts = counts.among(present)
         self.models_ = X.models[present]
-        self.connectivity_ = describe_connectivity(counts.wins, self.models_)
+        n_scales = len(np.unique(X.rows.items.context[present]))
+        self.connectivity_ = describe_connectivity(counts.wins, self.models_, n_scales)
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
         ordered = None
         if self.position_effect:

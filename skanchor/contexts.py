@@ -12,17 +12,101 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor._typing import Array
-from skanchor.comparisons import decide_roles
+from skanchor.chain import Stages
+from skanchor.comparisons import decide_roles, has_contexts, read_contexts
 from skanchor.comparisons.labels import positions
-from skanchor.exceptions import BattlesError, located
-from skanchor.results import RankingResult
+from skanchor.exceptions import Advice, BattlesError, Remedy, located
+from skanchor.results import Mixture, RankingResult, check_mix
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
-__all__ = ["ContextResults", "rank_contexts"]
+__all__ = ["ContextResults", "context_mix", "rank_contexts", "refuse_contexts"]
 
-ROUNDING = 1e-6
-"""How far the shares of a mix may be from one in sum."""
+
+def context_mix(
+    sample: Sample, context: str | None, mix: Any, stages: Stages
+) -> dict[Any, float] | None:
+    """Shares of the contexts in what a fit with shared judges reports.
+
+    Parameters
+    ----------
+    sample : Sample
+        All rows in their roles.
+    context : str or None
+        Column of the contexts.
+    mix : mapping of label to float or None
+        As a user gave it; None is an equal share of each context.
+    stages : Stages
+        Unfitted.
+
+    Returns
+    -------
+    dict of label to float, or None
+        None where there are no contexts.
+
+    Raises
+    ------
+    BattlesError
+        If a context of the mix lacks a model, or the settings do not go with contexts.
+    """
+    X = sample.X
+    if context is None:
+        if mix is not None:
+            raise ValueError(
+                "context_mix has shares of contexts: name their column by context."
+            )
+        return None
+    if not has_contexts(X):
+        raise BattlesError(
+            f"These rows were encoded without their contexts (column {context!r}): "
+            "give the table itself."
+        )
+    if stages.btl.bias is not None:
+        raise ValueError(
+            "human_bias does not go with context: fit the contexts one by one with "
+            "rank_contexts, or leave one of the two out."
+        )
+    names = X.rows.items.contexts.tolist()
+    if mix is None:
+        mix = dict.fromkeys(names, 1.0 / len(names))
+    shares = check_mix(mix, names)
+    try:
+        Mixture.of(X.models, shares)
+    except BattlesError as error:
+        error.advice += (Advice(Remedy.CHOOSE_MIX),)
+        raise
+    if not stages.fits_jointly(X):
+        _check_votes(sample)
+    return shares
+
+
+def refuse_contexts(estimator: Any, what: str) -> None:
+    """Refuse a method with contexts where these are not known of.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The method, or a scikit-learn pipeline that ends in it.
+    what : str
+        What does not know contexts.
+    """
+    method = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if getattr(method, "context", None) is not None:
+        raise ValueError(
+            f"{what} does not know contexts, and context={method.context!r} asks for "
+            "them: leave it at None, and give the rows of one context at a time."
+        )
+
+
+def _check_votes(sample: Sample) -> None:
+    """Refuse historical models that votes alone do not place in a context."""
+    X = sample.X
+    votes = X.rows.appearances(sample.counts & X.is_human)
+    lost = X.models[~X.is_new & (votes == 0)].tolist()
+    if lost:
+        raise BattlesError(
+            f"No human votes place {lost[:5]}.", advice=Advice(Remedy.FIT_JOINTLY)
+        )
 
 
 class ContextResults(Mapping[Any, RankingResult]):
@@ -81,7 +165,7 @@ class ContextResults(Mapping[Any, RankingResult]):
         errors of any dependence, the covariance of their mean is at most the mean of
         their covariances.
         """
-        shares = self._shares(mix)
+        shares = check_mix(mix, list(self))
         names = list(shares)
         parts = [self._results[name] for name in names]
         models = parts[0].models
@@ -106,28 +190,6 @@ class ContextResults(Mapping[Any, RankingResult]):
             min(part.item_df for part in parts),
             first.result.inputs,
         )
-
-    def _shares(self, mix: Mapping[Any, float]) -> dict[Any, float]:
-        """Positive shares of a mix; refuse what is none."""
-        if not isinstance(mix, Mapping):
-            raise TypeError(
-                f"A mix is a dict of context to share, not {type(mix).__name__}."
-            )
-        strangers = [name for name in mix if name not in self._results]
-        if strangers:
-            raise BattlesError(
-                f"The mix names contexts {strangers[:5]}, which the table has not; it "
-                f"has {list(self)[:10]}."
-            )
-        values = np.array([float(value) for value in mix.values()])
-        if not np.isfinite(values).all() or (values < 0).any():
-            raise ValueError(f"Shares must be finite and not negative: {dict(mix)}.")
-        if not abs(values.sum() - 1.0) <= ROUNDING:
-            raise ValueError(
-                f"The shares of a mix must sum to one, here they sum to "
-                f"{values.sum():.6g}; divide each by that."
-            )
-        return {name: float(share) for name, share in mix.items() if share > 0}
 
 
 class _Aligned:
@@ -219,7 +281,7 @@ def rank_contexts(
         sample = Sample.admit(X, y, sample_weight, groups)
         roles = decide_roles(sample.X, sample.weight, estimator.new_models)
     log.issue()
-    labels = _labels(contexts, X, len(sample))
+    labels = read_contexts(contexts, X, len(sample))
     new = roles.models[roles.is_new]
     results = {}
     for context in pd.unique(labels).tolist():
@@ -241,27 +303,6 @@ def rank_contexts(
         style = result.inputs.style
         results[context] = replace(result, inputs=replace(sample.inputs, style=style))
     return ContextResults(results, share_groups=_spans(sample.groups, labels))
-
-
-def _labels(contexts: Any, X: Any, n_rows: int) -> NDArray[Any]:
-    """Context of each row; refuse rows without one."""
-    if isinstance(contexts, str):
-        if contexts not in getattr(X, "columns", ()):
-            raise BattlesError(f"The table has no column {contexts!r} of contexts.")
-        contexts = X[contexts]
-    labels = np.asarray(contexts, dtype=object)
-    if labels.shape != (n_rows,):
-        raise BattlesError(
-            f"contexts must have one label for each of {n_rows} rows, not the shape "
-            f"{labels.shape}."
-        )
-    lost = pd.isna(labels)
-    if lost.any():
-        raise BattlesError(
-            f"{lost.sum()} rows have no context, the first is row "
-            f"{int(np.argmax(lost))}. Drop them, or give them one."
-        )
-    return labels
 
 
 def _spans(groups: NDArray[np.intp] | None, labels: NDArray[Any]) -> bool:

@@ -143,10 +143,15 @@ class Repeat:
     estimate: Array
     covariance: Array
     item_part: Array
-    parts: Array
+    part_covariances: Array
     largest: Array
     undetermined: NDArray[np.bool_]
     instability: Warning | None
+
+    @property
+    def parts(self) -> Array:
+        """Human, judge, cross and item parts of the variances, (4, n_models)."""
+        return np.diagonal(self.part_covariances, axis1=1, axis2=2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -313,7 +318,7 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
         np.where(unstable, chain.targets, plug_in + step),
         sums.sampling + item_part,
         item_part,
-        np.vstack([sums.parts, np.diag(item_part)]),
+        np.concatenate([sums.outer, item_part[None]]),
         sums.largest,
         undetermined | unstable,
         _instability(X, chain, folds, unstable) if unstable.any() else None,

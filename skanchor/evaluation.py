@@ -16,6 +16,7 @@ from sklearn.utils import _safe_indexing
 
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import decide_roles, label_list
+from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -171,6 +172,7 @@ def models_left_out(
     row : dict
         Its row of the table.
     """
+    refuse_contexts(estimator, "leave_one_model_out")
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
         counted = counts_rows(estimator) if weights is None else weights == "frequency"

@@ -125,6 +125,10 @@ class Remedy(Enum):
         "Add comparisons between the groups, drop one, or set disconnected='warn'."
     )
     VOTE_BETWEEN_GROUPS = "Add human votes between the groups, or drop one."
+    CHOOSE_MIX = (
+        "What is reported is the mean over all contexts, unless context_mix gives the "
+        "share of each."
+    )
     FIT_JOINTLY = "historical_fit='joint' can place them by judge rows."
     FIT_IN_TWO_STEPS = (
         "Drop judges that contradict people, or let votes alone decide the scores with "

@@ -236,6 +236,23 @@ class Sample:
         """The same sample, its battles with other columns or in other roles."""
         return replace(self, X=X)
 
+    def in_contexts(self, contexts: NDArray[Any], name: str) -> Sample:
+        """The same sample, its models those of a context each.
+
+        Parameters
+        ----------
+        contexts : ndarray of shape (n_rows,)
+            Context of each row.
+        name : str
+            Column that holds them.
+
+        Returns
+        -------
+        Sample
+        """
+        inputs = self.inputs.with_context(name)
+        return replace(self, X=self.X.in_contexts(contexts), inputs=inputs)
+
     def without_features(self) -> Sample:
         """The same sample for a method that uses no features of responses."""
         return replace(

@@ -78,7 +78,7 @@ class Treatments:
         found = estimate_item_covariance(
             sample, calibrator, conservative=name == "conservative"
         )
-        _warn_of(found, int((~sample.X.is_new).sum()))
+        _warn_of(found, len(np.unique(sample.X.rows.items.model[~sample.X.is_new])))
         return found
 
 
@@ -122,7 +122,7 @@ def choose_treatments(
         return Treatments(("given",), "given", "as asked", p, given)
     if item_effects != "auto":
         return Treatments((item_effects,), item_effects, "as asked", p)
-    n_historical = int((~X.is_new).sum())
+    n_historical = len(np.unique(X.rows.items.model[~X.is_new]))
     if n_historical < MIN_HISTORICAL:
         warn(
             SkanchorWarning(

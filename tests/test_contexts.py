@@ -1,8 +1,5 @@
 """Rankings by context, and scores under a mix of them."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -151,11 +148,3 @@ def test_rows_without_a_context_are_refused(table):
         rank_contexts(anchor(), X, y, kind)
     with pytest.raises(BattlesError, match="one label for each of"):
         rank_contexts(anchor(), X, y, kind[:5])
-
-
-def test_the_page_runs():
-    page = (Path(__file__).parents[1] / "docs" / "contexts.md").read_text("utf-8")
-    code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.S))
-    names: dict = {}
-    exec(code, names)
-    assert 0 < names["mixed"].standard_errors["new-model"] < 0.5

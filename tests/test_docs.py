@@ -8,7 +8,9 @@ import pytest
 DOCS = Path(__file__).parents[1] / "docs"
 
 
-@pytest.mark.parametrize("page", ["cost.md", "history.md", "plots.md", "style.md"])
+@pytest.mark.parametrize(
+    "page", ["contexts.md", "cost.md", "history.md", "plots.md", "style.md"]
+)
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (DOCS / page).read_text("utf-8")

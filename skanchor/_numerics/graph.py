@@ -33,17 +33,20 @@ class Connectivity:
         one group means that the likelihood has a finite maximum. Largest first.
     never_won, never_lost : tuple of labels
         Models with no win (ties count for both sides) and with no loss.
+    n_scales : int
+        Scales that there are meant to be: one, or one by context.
     """
 
     components: tuple[tuple[Any, ...], ...]
     strong_components: tuple[tuple[Any, ...], ...]
     never_won: tuple[Any, ...]
     never_lost: tuple[Any, ...]
+    n_scales: int = 1
 
     @property
     def is_connected(self) -> bool:
-        """Whether all models lie on one scale."""
-        return len(self.components) <= 1
+        """Whether all models lie on one scale, in each context if there are some."""
+        return len(self.components) <= self.n_scales
 
     @property
     def is_strongly_connected(self) -> bool:
@@ -75,7 +78,9 @@ class Connectivity:
         return f"no chain of wins leads from {apart} to another model and back"
 
 
-def describe_connectivity(wins: Array, labels: NDArray[Any]) -> Connectivity:
+def describe_connectivity(
+    wins: Array, labels: NDArray[Any], n_scales: int = 1
+) -> Connectivity:
     """Describe the graph of ``wins[i, j]``, the (half) wins of i over j."""
     graph = csr_array((wins > 0).astype(np.int8))
     groups = []
@@ -89,6 +94,7 @@ def describe_connectivity(wins: Array, labels: NDArray[Any]) -> Connectivity:
         groups[1],
         tuple(labels[wins.sum(axis=1) == 0].tolist()),
         tuple(labels[wins.sum(axis=0) == 0].tolist()),
+        n_scales,
     )
 
 

@@ -72,6 +72,9 @@ class Parameters:
         Whether each judge deviates from each item.
     human_width : int
         Bias coefficients of people, after those of the judges.
+    owners : ndarray of shape (n_items,) or None
+        What deviations of items may be common to, as those of a model in several
+        contexts; None where each item is by itself.
     """
 
     items: Array
@@ -80,6 +83,7 @@ class Parameters:
     widths: tuple[int, ...] = ()
     has_deviations: bool = False
     human_width: int = 0
+    owners: NDArray[np.intp] | None = None
 
     @property
     def n_items(self) -> int:

@@ -349,8 +349,24 @@ class RieszSystem:
         return np.asarray(np.einsum("ij,ik,kj->j", columns, known.gram, columns))
 
     def item_covariance(self) -> Array:
-        """Variance that the item effects leave in the targets, W_u' R W_u."""
-        return np.asarray(self._tail.T @ self._tail)
+        """Variance that the item effects leave in the targets, W_u' R W_u.
+
+        Where items have owners, that of deviations which are alike for all items of
+        an owner, but for each target no less than that of deviations by item: nothing
+        tells which they are, and the former add up in a mean over items.
+        """
+        tail, owners = self._tail, self.layout.owners
+        by_item = tail.T @ tail
+        if owners is None or not len(tail):
+            return np.asarray(by_item)
+        # -R W_u is the exposure of the targets to the deviations.
+        owned = np.equal.outer(np.unique(owners), owners).astype(np.float64)
+        by_judge = tail.reshape(self.layout.n_judges, len(owners), -1)
+        alike = np.einsum("mot,mou->tu", owned @ by_judge, owned @ by_judge)
+        least, most = alike.diagonal(), by_item.diagonal()
+        ratio = np.divide(most, least, out=np.ones(len(least)), where=least > 0)
+        scale = np.sqrt(np.maximum(ratio, 1.0))
+        return np.asarray(scale[:, None] * alike * scale)
 
     def expected_covariance(self) -> Array:
         """Sampling variance of the targets if outcomes are independent votes.
@@ -362,7 +378,7 @@ class RieszSystem:
         """
         whole = self.weights.T @ self.information @ self.weights
         human = self.weights.T @ self.human_information @ self.weights
-        judge = whole - self.item_covariance() - human
+        judge = whole - self._tail.T @ self._tail - human
         asked = self.people.asked
         if asked is not None and self.people.inner is not None:
             human = human + asked.T @ self.people.inner @ asked

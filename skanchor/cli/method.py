@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.command import BadInputError
+from skanchor.cli.contexts import contexts_of
 from skanchor.cli.streams import is_watched
 from skanchor.cli.table import groups_of, load_battles, weights_of
 
@@ -171,7 +172,10 @@ def load_task(options: argparse.Namespace) -> Task:
     meaning, weight = weights_of(X, options, counted)
 
     pipeline = pipeline_of(options, meaning)
+    context, mix = contexts_of(X, options)
     pipeline.set_params(
+        context=context,
+        context_mix=mix,
         new_models=[] if options.no_new else options.new,
         n_jobs=options.jobs,
         verbose=int(is_watched()),

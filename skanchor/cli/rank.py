@@ -6,6 +6,7 @@ import argparse
 
 from skanchor.cli.board import board_forms
 from skanchor.cli.command import BadInputError, Command
+from skanchor.cli.contexts import add_contexts, check_contexts
 from skanchor.cli.history import add_fingerprints, place
 from skanchor.cli.layout import add_layout, check_layout
 from skanchor.cli.method import add_method, check_method, fit_method
@@ -19,6 +20,7 @@ __all__ = ["RANK"]
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
+    add_contexts(parser)
     parser.add_argument(
         "--history",
         metavar="HISTORY",
@@ -39,12 +41,15 @@ def _rank(options: argparse.Namespace) -> None:
     if options.history is not None:
         if options.report is not None:
             raise BadInputError("--report does not go with --history")
+        if options.context is not None or options.mix:
+            raise BadInputError("--context does not go with --history")
         place(options)
         return
     if options.fingerprints is not None:
         raise BadInputError("--fingerprints goes with --history")
     check_table(options)
     check_method(options)
+    check_contexts(options)
     check_layout(options)
     check_output(options, inputs=options.battles)
     if options.report is not None:
@@ -70,6 +75,10 @@ RANK = Command(
         (
             "columns of other names, new models named, all results as JSON",
             "skanchor rank t.csv --columns left=model_a,right=model_b --new owl --json",
+        ),
+        (
+            "kinds of prompts, and the scores of a mix of them",
+            "skanchor rank t.csv --context category --mix coding=0.7,chat=0.3",
         ),
         (
             "from a pipe, with a report beside the table",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor.cli.command import BadInputError, Command
+from skanchor.cli.contexts import add_contexts, check_contexts
 from skanchor.cli.layout import add_layout, check_layout, layout_of
 from skanchor.cli.method import add_method, check_method, fit_method
 from skanchor.cli.output import add_file, add_force, check_file, goes_to_file
@@ -86,6 +87,7 @@ def _check_jinja() -> None:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_table(parser)
     add_method(parser)
+    add_contexts(parser)
     add_layout(parser)
     add_file(
         parser,
@@ -98,6 +100,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
+    check_contexts(options)
     check_layout(options)
     if goes_to_file(options):
         check_report(options, "output")

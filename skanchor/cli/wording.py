@@ -49,6 +49,8 @@ ADVICE = {
     Remedy.GIVE_GROUPS: None,
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
     Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",
+    Remedy.CHOOSE_MIX: "What is reported is the mean over all contexts, unless --mix "
+    "gives the share of each.",
     Remedy.FIT_JOINTLY: "--historical-fit joint can place them by judge rows.",
     Remedy.FIT_IN_TWO_STEPS: "Drop judges that contradict people (--drop-judges), or "
     "let votes alone decide the scores with --historical-fit two-step.",

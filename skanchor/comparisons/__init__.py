@@ -1,6 +1,13 @@
 """Battles tables: read at the door, encoded once, and then gaining columns."""
 
 from skanchor.comparisons.agreement import warn_of_contradicting_judges
+from skanchor.comparisons.contexts import (
+    InContext,
+    Items,
+    has_contexts,
+    read_contexts,
+    with_contexts,
+)
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.grouping import join_groups
 from skanchor.comparisons.inputs import Inputs
@@ -18,7 +25,9 @@ __all__ = [
     "Comparisons",
     "EncodedRows",
     "FeaturePairs",
+    "InContext",
     "Inputs",
+    "Items",
     "JudgeRows",
     "Outcomes",
     "align",
@@ -26,10 +35,13 @@ __all__ = [
     "constant",
     "count_rows",
     "decide_roles",
+    "has_contexts",
     "is_constant",
     "join_groups",
     "label_list",
+    "read_contexts",
     "split_battles",
     "usable_features",
     "warn_of_contradicting_judges",
+    "with_contexts",
 ]

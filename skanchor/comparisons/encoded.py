@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
+from skanchor.comparisons.contexts import with_contexts
 from skanchor.comparisons.door import read_rows
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import align, is_in, label_list, same_labels
@@ -382,6 +383,24 @@ class Comparisons:
         if names == self.feature_names:
             return self
         return replace(self, rows=self.rows.with_features(names))
+
+    def in_contexts(self, contexts: NDArray[Any]) -> Comparisons:
+        """Return the rows of a table, their models those of a context each.
+
+        Parameters
+        ----------
+        contexts : ndarray of shape (n_rows,)
+            Context of each row.
+
+        Returns
+        -------
+        Comparisons
+            Whose ``models`` are :class:`skanchor.comparisons.InContext`.
+        """
+        models, left, right = with_contexts(
+            self.models, self.left, self.right, contexts
+        )
+        return self.with_rows(models=models, left=left, right=right)
 
     def without_order(self, judges: NDArray[Any]) -> Comparisons:
         """Return the rows, the display order of these judges' rows unknown."""

@@ -26,7 +26,8 @@ _STYLES = {
 class Inputs:
     """What of a table a fit has read.
 
-    ``str`` says it in three lines, and one more each for weights, ties and style.
+    ``str`` says it in three lines, and one more each for weights, ties, style and
+    contexts.
 
     Attributes
     ----------
@@ -47,6 +48,10 @@ class Inputs:
     style : {"style_controlled", "style_included"} or None
         What scores say where people have a bias of their own; None where they have
         none.
+    context : str or None
+        Column of the contexts; None without contexts.
+    mix : tuple of (label, float)
+        Share of each context in what scores say; empty without contexts.
     """
 
     features: tuple[str, ...] = ()
@@ -58,6 +63,8 @@ class Inputs:
     n_ties: int = 0
     n_both_bad: int = 0
     style: str | None = None
+    context: str | None = None
+    mix: tuple[tuple[Any, float], ...] = ()
 
     @classmethod
     def of(
@@ -94,6 +101,21 @@ class Inputs:
             if column not in used and column not in _READ
         )
         return cls(features, ignored, name, weight)
+
+    def with_context(self, name: str) -> Inputs:
+        """What was read where a column holds contexts.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+
+        Returns
+        -------
+        Inputs
+        """
+        ignored = tuple(column for column in self.ignored if column != name)
+        return replace(self, ignored=ignored, context=name)
 
     def without_features(self) -> Inputs:
         """What a method has read that uses no features: their columns are ignored.
@@ -134,6 +156,11 @@ class Inputs:
             lines.append(f"Ties: {self.n_ties} rows{bad}, {fate[self.ties]}.")
         if self.style is not None:
             lines.append(_STYLES[self.style])
+        if self.mix:
+            told = [f"{share:.3g} {name}" for name, share in self.mix]
+            lines.append(
+                f"Contexts: {self.context}; the scores mix {_shortened(told)}."
+            )
         return "\n".join(lines)
 
 

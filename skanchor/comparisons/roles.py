@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
+from skanchor.comparisons.contexts import Items
 from skanchor.comparisons.encoded import Comparisons
 from skanchor.comparisons.labels import is_in, label_list
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
@@ -47,12 +48,18 @@ def decide_roles(
             "No battle between two different models has positive weight."
         )
     human = active & X.is_human
-    counts = X.rows.appearances(active)
-    human_counts = X.rows.appearances(human)
-    present = X.models[counts > 0]
-    without_votes = X.models[(counts > 0) & (human_counts == 0)]
-    if new_models is None:
-        new_models = X.new_models
+    # A model has one role, whatever context it is in.
+    items = X.rows.items
+    shown = X.rows.appearances(active) > 0
+    voted = X.rows.appearances(human) > 0
+    seen, known = (
+        np.bincount(items.model[which], minlength=len(items.models)) > 0
+        for which in (shown, voted)
+    )
+    present = items.models[seen]
+    without_votes = items.models[seen & ~known]
+    if new_models is None and X.new_models is not None:
+        new_models = Items.of(_labels(X.new_models)).models.tolist()
     if new_models is None:
         new = tuple(without_votes)
     else:
@@ -76,7 +83,18 @@ def decide_roles(
     judges = X.judges[
         np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0
     ]
-    return X.relabel(present, judges).with_columns(new_models=new)
+    free = is_in(items.models, new)[items.model]
+    labels = X.models[shown]
+    found = X.relabel(labels, judges)
+    if len(items.contexts):
+        new = tuple(X.models[shown & free].tolist())
+    return found.with_columns(new_models=new)
+
+
+def _labels(names: Sequence[Any]) -> NDArray[Any]:
+    labels = np.empty(len(names), dtype=object)
+    labels[:] = list(names)
+    return labels
 
 
 def count_rows(

@@ -13,7 +13,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.linalg import zero_sum_basis
+from skanchor._numerics.parameters import selectors
 from skanchor._typing import Array
+from skanchor.comparisons.contexts import Items
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import constant, is_in, positions
 from skanchor.comparisons.pairs import FeaturePairs
@@ -81,6 +84,33 @@ class EncodedRows:
     def is_new(self) -> NDArray[np.bool_]:
         """Models with free scores, aligned with ``models``."""
         return is_in(self.models, self.new_models or ())
+
+    @cached_property
+    def items(self) -> Items:
+        """Contexts and models that ``models`` stand for."""
+        return Items.of(self.models)
+
+    @cached_property
+    def n_contexts(self) -> int:
+        """Number of contexts, each with a zero of its own; one where there are none."""
+        return max(len(self.items.contexts), 1)
+
+    @cached_property
+    def selectors(self) -> Array:
+        """Scores of all models from the free ones, as a matrix.
+
+        The free ones are those of the new models, then coordinates of the historical
+        scores, which sum to zero; where there are contexts, within each of them.
+        """
+        context = self.items.context[~self.is_new]
+        sizes = np.bincount(context, minlength=self.n_contexts)
+        basis = np.zeros((len(context), int(np.maximum(sizes - 1, 0).sum())))
+        start = 0
+        for code, size in enumerate(sizes.tolist()):
+            if size:
+                basis[context == code, start : start + size - 1] = zero_sum_basis(size)
+                start += size - 1
+        return selectors(self.is_new, basis)
 
     @cached_property
     def involves_new(self) -> NDArray[np.bool_]:
@@ -160,7 +190,7 @@ class EncodedRows:
 
     @cached_property
     def sources(self) -> NDArray[np.intp]:
-        """Source of each row: its judge, and which new models it involves.
+        """Source of each row: its judge, context, and which new models it involves.
 
         Codes from zero; rows that no stage can use have code -1.
         """
@@ -169,6 +199,8 @@ class EncodedRows:
         width = int(position.max()) + 1
         low, high = np.minimum(left, right), np.maximum(left, right)
         label = ((self.judge + 2) * width + low) * width + high
+        if self.n_contexts > 1:
+            label = label * self.n_contexts + self.items.context[self.left]
         label = np.where(self.is_usable, label, -1)
         size = int(label.max(initial=0)) + 2
         if size <= 4 * len(label):
@@ -180,8 +212,8 @@ class EncodedRows:
         return np.asarray(codes - int(values[0] == -1))
 
     @cached_property
-    def source_keys(self) -> list[tuple[Any, frozenset[Any]]]:
-        """Judge (or ``"human"``) and new models of each source."""
+    def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
+        """Judge (or ``"human"``), new models and context of each source."""
         keys = []
         judges = [*self.judges.tolist(), None, "human"]
         new = np.append(self.is_new, False)
@@ -189,7 +221,8 @@ class EncodedRows:
         for row in rows[values >= 0].tolist():
             sides = [side for side in (self.left[row], self.right[row]) if new[side]]
             labels = frozenset(self.models[sides].tolist())
-            keys.append((judges[self.judge[row]], labels))
+            context = getattr(self.models[self.left[row]], "context", None)
+            keys.append((judges[self.judge[row]], labels, context))
         return keys
 
     @cached_property

@@ -90,14 +90,14 @@ def diagnose(
         [*tested.columns, *_OF_JUDGES],
     )
     scores, errors, df = result.moments
-    old = scores[~X.is_new]
-    outside = np.maximum(0.0, np.maximum(scores - old.max(), old.min() - scores))
+    low, high = _historical_range(X, scores)
+    outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = {
             "residual_share": _residual_share(X, sums, system),
             "largest_influence": (largest / errors) ** 2,
             "correction_z": (scores - plug_in) / errors,
-            "outside_scores": outside / np.ptp(old),
+            "outside_scores": outside / (high - low),
             "self_judged": _self_judged(X, sums),
             "df": df,
         }
@@ -118,6 +118,16 @@ def diagnose(
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         **found,
     )
+
+
+def _historical_range(X: Comparisons, scores: Array) -> tuple[Array, Array]:
+    """Lowest and highest historical score beside each model, in its context."""
+    context = X.rows.items.context
+    low, high = np.empty((2, len(scores)))
+    for code in np.unique(context):
+        old = scores[(context == code) & ~X.is_new]
+        low[context == code], high[context == code] = old.min(), old.max()
+    return low, high
 
 
 def _scale_z(X: Comparisons, system: RieszSystem) -> float:
@@ -197,9 +207,10 @@ def _share(block: Projection, at: int, raw: float) -> float:
 def _self_judged(X: Comparisons, sums: FitSums) -> Array:
     """Share of each model's verdicts that come from a judge of the same name."""
     at = {judge: m for m, judge in enumerate(X.judges.tolist())}
+    items = X.rows.items
     own = [
         at.get(model, -1) if isinstance(model, str) else -1
-        for model in X.models.tolist()
+        for model in items.models[items.model].tolist()
     ]
     total, itself = np.zeros(len(own)), np.zeros(len(own))
     for m in range(len(at)):

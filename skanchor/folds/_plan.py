@@ -125,8 +125,13 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     kept = np.bincount(bins, inside, size + 1)[1:]
     empty = (whole > 0) & (kept == 0)
     if empty.any():
+        # What a judge has said in one context, it has said in others.
+        told = [(who, sides) for who, sides, _ in keys]
+        elsewhere = {told[i] for i in np.flatnonzero(kept > 0).tolist()}
+        empty &= [each not in elsewhere for each in told]
+    if empty.any():
         new = sample.X.models[sample.X.is_new].tolist()
-        involved = np.array([[model in sides for model in new] for _, sides in keys])
+        involved = np.array([[model in sides for model in new] for _, sides, _ in keys])
         involved = involved.reshape(size, len(new)).astype(bool)
         placed = involved[kept > 0].any(axis=0)
         empty &= ~involved.any(axis=1) | (involved & ~placed).any(axis=1)
@@ -140,9 +145,10 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     return np.asarray(inside * np.append(0.0, omega).take(bins))
 
 
-def _describe_source(judge: Any, new_models: frozenset[Any]) -> str:
+def _describe_source(judge: Any, new_models: frozenset[Any], context: Any) -> str:
     who = "human" if judge == "human" else f"judge {judge!r}"
     if not new_models:
-        return f"{who} rows between historical models"
+        where = "" if context is None else f" in {context!r}"
+        return f"{who} rows between historical models{where}"
     sides = sorted(new_models, key=str)
     return f"{who} rows with new model {', '.join(map(repr, sides))}"

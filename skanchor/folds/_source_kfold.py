@@ -22,9 +22,9 @@ class SourceKFold(BaseCrossValidator):
     """K folds that divide every source evenly.
 
     A source is a judge (or the humans) together with the new models that a row
-    involves. Within a source the rows are shuffled, and each pair of models is spread
-    over the folds, so that no fold takes a pair's votes away from training more than it
-    must.
+    involves, and its context where there are contexts. Within a source the rows are
+    shuffled, and each pair of models is spread over the folds, so that no fold takes a
+    pair's votes away from training more than it must.
 
     Parameters
     ----------

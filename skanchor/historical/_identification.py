@@ -54,6 +54,9 @@ class Placement:
     pairs : list of ndarrays of shape (3, n_rows)
         Of each judge, and last of people: left and right model of their rows, and the
         outcome.
+    context : ndarray of shape (n_models,)
+        Context of each model: those of different ones need no common scale. None where
+        there is one for all.
     """
 
     models: NDArray[Any]
@@ -64,6 +67,7 @@ class Placement:
     information: Array
     selectors: Array
     pairs: list[tuple[NDArray[np.intp], NDArray[np.intp], Array]]
+    context: NDArray[np.intp] | None = None
 
     @classmethod
     def of(
@@ -99,6 +103,7 @@ class Placement:
             information,
             model.items[:, n_new:],
             pairs,
+            X.rows.items.context,
         )
 
     def check(self, shrunk: bool = False) -> None:
@@ -116,10 +121,8 @@ class Placement:
             return
         groups, calibrated = self.closure
         names = self.models[loose].tolist()[:5]
-        parts = [
-            self.models[self.old & (groups == g)] for g in np.unique(groups[self.old])
-        ]
-        if len(parts) == 1:
+        parts = [self.models[self.old & part] for part in self._apart(groups)]
+        if not parts:
             self._check_range()
             raise BattlesError(
                 f"The features tell models {names} apart so well that the rows do not "
@@ -163,6 +166,16 @@ class Placement:
         moved = np.abs(self.selectors @ (inverse[:n_scores, None] * null))
         most = moved.max(axis=0, initial=0.0)
         return np.asarray(self.old & (moved > LOADED * most).any(axis=1))
+
+    def _apart(self, groups: NDArray[np.intp]) -> list[NDArray[np.bool_]]:
+        """Groups of the historical models of contexts that have more than one."""
+        found = []
+        context = np.zeros_like(groups) if self.context is None else self.context
+        for code in np.unique(context):
+            inside = context == code
+            own = np.unique(groups[self.old & inside])
+            found += [inside & (groups == g) for g in own if len(own) > 1]
+        return found
 
     @cached_property
     def closure(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -218,8 +231,8 @@ class Placement:
                 "verdicts agree on: the votes put no limit on the scale of the scores.",
                 advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
             )
-        groups = _components(left, right, len(self.models))[self.old]
-        placed_by_judges = len(np.unique(groups)) > 1
+        groups = _components(left, right, len(self.models))
+        placed_by_judges = len(self._apart(groups)) > 0
         if placed_by_judges and (self.sensitivities <= 0).all():
             raise BattlesError(
                 "Human votes contradict the order in which the judges place the "

@@ -158,7 +158,7 @@ def estimate_item_covariance(
         memory of this machine holds the information of, or rows too few for an
         estimate.
     """
-    _check_models(int((~sample.X.is_new).sum()))
+    _check_models(_count_historical(sample.X))
     noise = dispersions(sample, deviating=True)
     noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
     weighed = sample.weighted(sample.weight / noise[sample.X.judge])
@@ -187,8 +187,8 @@ def fit_item_covariance(
     BattlesError
         As :func:`estimate_item_covariance` does.
     """
-    n_historical = int((~model.X.is_new).sum())
-    _check_models(n_historical)
+    n_historical, n_models = int((~model.X.is_new).sum()), _count_historical(model.X)
+    _check_models(n_models)
     _check_memory(model)
     known = _HistoricalRows(model)
     identity = np.eye(known.model.n_judges)
@@ -227,7 +227,7 @@ def fit_item_covariance(
         if settled and change <= 0.1 * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
-    n_free = (n_historical - 2.0) * known.free_share(covariance, found)
+    n_free = (n_models - 2.0) * known.free_share(covariance, found)
     return ItemCovariance(
         covariance,
         shrinkage,
@@ -235,6 +235,11 @@ def fit_item_covariance(
         slopes=found.slopes,
         converged=converged,
     ).for_arrivals(known.model.X)
+
+
+def _count_historical(X: Comparisons) -> int:
+    """Historical models, each once: they may deviate alike in all contexts."""
+    return len(np.unique(X.rows.items.model[~X.is_new]))
 
 
 def _check_models(n_historical: int) -> None:

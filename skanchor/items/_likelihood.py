@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.linalg import Columns, SymmetricSolver, zero_sum_basis
+from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import Curvature, SolverResult, Tolerance, minimise
-from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
+from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
@@ -53,8 +53,7 @@ class ItemLikelihood:
         X, weight = sample.X, sample.weight
         self.X, self.y, self.weight = _merge_alike(sample)
         self.n_items, self.n_judges = len(X.models), len(X.judges)
-        basis = zero_sum_basis(self.n_items - int(X.is_new.sum()))
-        self.items = selectors(X.is_new, basis)
+        self.items = X.rows.selectors
         self.human_bias = human_bias
         self.spans: dict[int, Array | None] = {}
         self.rests: dict[int, Array] = {}

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skanchor.anchor import AnchorPipeline
 from skanchor.comparisons import Comparisons
 from skanchor.comparisons.labels import is_in
+from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.folds import make_plans
 from skanchor.io.archive import ArchiveKind
@@ -178,6 +179,7 @@ class AnchorHistory(BaseEstimator):
 
     def _anchor(self) -> AnchorPipeline:
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
+        refuse_contexts(anchor, "AnchorHistory")
         if anchor.new_models is not None:
             raise ValueError(
                 "new_models of the anchor must be None: a history has no new models, "

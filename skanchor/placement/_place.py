@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
-from skanchor._numerics.parameters import PEOPLE, selectors
+from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import StackedSystems, project_spans
 from skanchor._numerics.sums import Information
 from skanchor._typing import Array
@@ -226,7 +226,7 @@ def place_folds(
 
 def _items(X: Comparisons) -> Array:
     """Selector of each item's score among the free ones."""
-    return selectors(X.is_new, zero_sum_basis(int((~X.is_new).sum())))
+    return X.rows.selectors
 
 
 def _influence(

@@ -17,7 +17,7 @@ from skanchor.plotting._canvas import (
     name_axis,
     shorten,
 )
-from skanchor.results import AnchorResult
+from skanchor.results import AnchorResult, ContextResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,6 +99,9 @@ class ItemDeviationDisplay:
         -------
         ItemDeviationDisplay
         """
+        if isinstance(result, ContextResult):
+            # Judges deviate from models in contexts.
+            result = result.cells
         diagnostics = getattr(check_result(result), "diagnostics", None)
         if diagnostics is None or diagnostics.deviations.empty:
             raise ValueError(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from skanchor.reports.summary import summarize
-from skanchor.results import Scale
+from skanchor.results import ContextResult, Scale
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,8 @@ def result_json(
         ``schema_version``; ``level``; ``scale``; ``models``, the rows of the
         leaderboard; ``may_be_best``, the models of the set that holds the best one,
         each with its ``probability`` of being it, which promises no level;
-        ``new_models``, with contrasts and parts of the variance;
+        ``new_models``, with contrasts and parts of the variance; ``contexts``, the
+        leaderboard of each;
         ``summary``, what the run was: as the page ``docs/json.md`` says. Infinite
         numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones null.
     """
@@ -78,6 +79,7 @@ def result_json(
             "models": _records(board, "model"),
             "may_be_best": _records(facts.best.to_frame("probability"), "model"),
             "new_models": _new_models(result, level, board, scale),
+            "contexts": _contexts(result, level, layout),
             "summary": facts.to_dict(words),
         }
     )
@@ -102,6 +104,18 @@ def _new_models(
             "contrasts": _records(contrasts.loc[model], "opponent"),
         }
         for model in board.index[board["is_new"]].tolist()
+    ]
+
+
+def _contexts(
+    result: AnchorResult, level: float, layout: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Leaderboard of each context, where there are contexts."""
+    if not isinstance(result, ContextResult):
+        return []
+    return [
+        {"context": name, "models": _records(one.leaderboard(level, **layout), "model")}
+        for name, one in result.by_context.items()
     ]
 
 

@@ -55,8 +55,10 @@ class AnchorResult(RankingResult):
     influence : ndarray of shape (n_rows, n_models)
         Influence of each row on each score, in logits; the mean over repeats. Without
         rows in a result that is kept beside the one reported.
+    part_covariances : ndarray of shape (n_repeats, 4, n_models, n_models)
+        Human, judge, cross (= 2 C_HJ) and item parts of the covariance.
     parts : ndarray of shape (n_repeats, 4, n_models)
-        Human, judge, cross (= 2 C_HJ) and item parts of the variance.
+        Those of the variance.
     lower_bound : ndarray of shape (n_models,)
         Variance that only more human votes can lower, B_l.
     plug_in : ndarray of shape (n_repeats, n_models)
@@ -68,7 +70,7 @@ class AnchorResult(RankingResult):
     """
 
     rows: InfluenceSource
-    parts: Array
+    part_covariances: Array
     lower_bound: Array
     plug_in: Array
     fold_plan: list[FoldPlan]
@@ -99,16 +101,21 @@ class AnchorResult(RankingResult):
         """
         place = np.flatnonzero(np.isin(X.models, self.models))
         size = len(X.models)
-        scores = human_scores.reindex(X.models).to_numpy(dtype=np.float64)
-        scores = scores - np.nanmean(scores[place])
+        scores = human_scores.reindex(X.models).to_numpy(np.float64, copy=True)
+        context = X.rows.items.context
+        for code in np.unique(context):
+            inside = context == code
+            kept = np.intersect1d(place, np.flatnonzero(inside))
+            scores[inside] -= np.nanmean(scores[kept])
 
         def padded(values: Any, fill: Any = 0.0) -> Array:
             result = np.full((*values.shape[:-1], size), fill)
             result[..., place] = values
             return result
 
-        def square(values: Array) -> Array:
-            return padded(np.swapaxes(padded(np.swapaxes(values, 1, 2)), 1, 2))
+        def square(values: Array, fill: float = 0.0) -> Array:
+            turned = np.swapaxes(padded(values, fill), -1, -2)
+            return np.swapaxes(padded(turned, fill), -1, -2)
 
         outside = np.ones(size, dtype=bool)
         outside[place] = False
@@ -127,10 +134,15 @@ class AnchorResult(RankingResult):
             if self.item_covariances is None
             else square(self.item_covariances),
             rows=PaddedInfluence(self.rows, place, size),
-            parts=padded(self.parts, np.nan),
+            part_covariances=square(self.part_covariances, np.nan),
             lower_bound=padded(self.lower_bound, np.nan),
             plug_in=plug_in,
         )
+
+    @property
+    def parts(self) -> Array:
+        """Human, judge, cross and item parts of each variance."""
+        return np.diagonal(self.part_covariances, axis1=-2, axis2=-1)
 
     @cached_property
     def influence(self) -> Array:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.information import JudgeBlock, judge_block
-from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
+from skanchor._numerics.linalg import Columns, covariance_factor
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
+from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import Information, ResidualSums
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
@@ -391,13 +391,13 @@ def riesz_problem(
             "These comparisons carry no scores; transform them with fitted "
             "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
         )
-    n_items, n_judges = len(X.models), len(X.judges)
-    basis = zero_sum_basis(n_items - int(X.is_new.sum()))
+    n_judges = len(X.judges)
     layout = Parameters(
-        selectors(X.is_new, basis),
+        X.rows.selectors,
         n_judges,
         positions=(X.position_effects is not None,) * n_judges,
         has_deviations=X.item_covariance is not None,
+        owners=X.rows.items.model if X.rows.n_contexts > 1 else None,
     )
     factor = None
     if X.item_covariance is not None:

@@ -598,3 +598,48 @@ def test_text_columns(run, battles, tmp_path):
     for given, cause in [("text a", "takes pairs"), ("x,y", "no pair of columns")]:
         code, _, err = run("rank", path, *flags, given)
         assert code == 2 and cause in err[0]
+
+
+# ------------------------------------------------------------------------- contexts
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory):
+    X, y = load_demo(return_X_y=True)
+    path = tmp_path_factory.mktemp("kinds") / "battles.csv"
+    number = np.arange(len(X)) % 2 + 1
+    X.assign(kind=number, winner=np.asarray(y)).to_csv(path, index=False)
+    return str(path)
+
+
+def test_a_mix_of_contexts(run, kinds):
+    flags = ["--context", "kind", "--mix", "1=0.25,2=0.75", "--item-effects", "none"]
+    code, out, _ = run("rank", kinds, *FAST, *flags, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["summary"]["inputs"]["mix"] == [[1, 0.25], [2, 0.75]]
+    assert [one["context"] for one in found["contexts"]] == [1, 2]
+    scores = [
+        {row["model"]: row["score"] for row in board["models"]}
+        for board in (found, *found["contexts"])
+    ]
+    for model, score in scores[0].items():
+        assert score == pytest.approx(0.25 * scores[1][model] + 0.75 * scores[2][model])
+    _, text, _ = run("rank", kinds, *FAST, *flags)
+    assert "Contexts: kind; the scores mix 0.25 1, 0.75 2." in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--mix", "1=1"], "--mix goes with --context"),
+        (["--context", "kind", "--mix", "1=0.5,2=0.4"], "must sum to one, not to 0.9"),
+        (["--context", "kind", "--mix", "1=much"], "takes KIND=SHARE"),
+        (["--context", "kind", "--mix", "1=0.5,1=0.5"], "has 1 twice"),
+        (["--context", "kind", "--mix", "poetry=1"], "names poetry; column kind holds"),
+        (["--context", "topic"], "there is no column topic"),
+        (["--context", "kind", "--style", "controlled"], "does not go with context"),
+    ],
+)
+def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):
+    code, _, err = run("rank", kinds, *FAST, *flags)
+    assert code == 2
+    assert len(err) == 1 and said in err[0]

@@ -199,6 +199,12 @@ CASES = {
     ),
     Remedy.USE_COUNTS: (lambda: FRAME.assign(count=1 + FRAME.index % 3), ""),
     Remedy.GIVE_GROUPS: (lambda: FRAME, "--groups topic"),
+    Remedy.CHOOSE_MIX: (
+        lambda: FRAME.assign(kind=np.where(meets(NEW), "new", "old")).assign(
+            kind=lambda frame: frame["kind"].mask(frame.index % 3 == 0, "new")
+        ),
+        "--context kind",
+    ),
     Remedy.JOIN_GROUPS: (islands, TWO_STEP),
     Remedy.FIT_JOINTLY: (islands, TWO_STEP),
     Remedy.FIT_IN_TWO_STEPS: (lambda: one_behind(HUMAN), ""),

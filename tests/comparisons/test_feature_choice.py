@@ -146,6 +146,8 @@ def test_the_result_knows_what_was_used(anchor):
         "weights": None,
         "counted": False,
         "style": None,
+        "context": None,
+        "mix": [],
         "ties": "half",
         "n_ties": 769,
         "n_both_bad": 0,

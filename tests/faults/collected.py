@@ -3,6 +3,7 @@
 from faults import (
     arrivals,
     command_line,
+    contexts,
     features,
     human_rows,
     inference,
@@ -29,6 +30,7 @@ KINDS = (
     tables,
     weights,
     plans,
+    contexts,
     life_cycle,
     learners,
     tools,

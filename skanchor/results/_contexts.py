@@ -1,0 +1,268 @@
+"""Scores under a mix of contexts, from those of every model in every context."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._typing import Array
+from skanchor.comparisons import Items
+from skanchor.exceptions import BattlesError
+from skanchor.results._anchor import AnchorResult, InfluenceSource
+from skanchor.results._ranking import RankingResult
+
+__all__ = ["ContextResult", "Mixture", "check_mix"]
+
+ROUNDING = 1e-6
+"""How far the shares of a mix may be from one in sum."""
+
+
+def check_mix(mix: Mapping[Any, float], contexts: list[Any]) -> dict[Any, float]:
+    """Positive shares of a mix; refuse what is none.
+
+    Parameters
+    ----------
+    mix : mapping of label to float
+        Share of each context.
+    contexts : list of labels
+        Contexts that there are.
+
+    Returns
+    -------
+    dict of label to float
+    """
+    if not isinstance(mix, Mapping):
+        raise TypeError(
+            f"A mix is a dict of context to share, not {type(mix).__name__}."
+        )
+    strangers = [name for name in mix if name not in contexts]
+    if strangers:
+        raise BattlesError(
+            f"The mix names contexts {strangers[:5]}, which the table has not; it "
+            f"has {contexts[:10]}."
+        )
+    values = np.array([float(value) for value in mix.values()])
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(f"Shares must be finite and not negative: {dict(mix)}.")
+    if not abs(values.sum() - 1.0) <= ROUNDING:
+        raise ValueError(
+            f"The shares of a mix must sum to one, here they sum to "
+            f"{values.sum():.6g}; divide each by that."
+        )
+    return {name: float(share) for name, share in mix.items() if share > 0}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mixture:
+    """Where the models of a mix stand among the models in contexts.
+
+    Attributes
+    ----------
+    models : ndarray of shape (n_models,)
+        Labels of the models.
+    shares : ndarray of shape (n_contexts,)
+        Share of each context of the mix.
+    places : list of ndarrays of shape (n_models,)
+        By context of the mix, the place of each model there.
+    common : ndarray of shape (n_models,) or None
+        Models over which scores are centred anew, where a context leaves that of a
+        historical model undetermined: contexts are centred without it.
+    """
+
+    models: NDArray[Any]
+    shares: Array
+    places: list[NDArray[np.intp]]
+    common: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, labels: NDArray[Any], shares: Mapping[Any, float]) -> Self:
+        """Find the models of a mix.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (n_items,)
+            Models in contexts.
+        shares : mapping of label to float
+            Share of each context of the mix.
+
+        Returns
+        -------
+        Mixture
+
+        Raises
+        ------
+        BattlesError
+            If a context of the mix lacks a model: nothing tells its score there.
+        """
+        items = Items.of(labels)
+        size = len(items.models)
+        at = np.full((len(items.contexts), size), -1)
+        at[items.context, items.model] = np.arange(len(labels))
+        codes = [items.contexts.tolist().index(name) for name in shares]
+        shown = (at[codes] >= 0).any(axis=0)
+        for name, code in zip(shares, codes, strict=True):
+            lost = sorted(items.models[shown & (at[code] < 0)].tolist(), key=str)
+            if lost:
+                raise BattlesError(
+                    f"Context {name!r} has no row that places models {lost[:5]}: "
+                    "nothing tells their scores there. Leave the context out of the "
+                    "mix, add rows, or leave these models out."
+                )
+        chosen = np.flatnonzero(shown)
+        chosen = chosen[np.argsort(items.models[chosen], kind="stable")]
+        return cls(
+            items.models[chosen],
+            np.array(list(shares.values())),
+            [at[code, chosen] for code in codes],
+        )
+
+    def any(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which models have a flag in some context of the mix."""
+        return np.asarray(np.any([flags[at] for at in self.places], axis=0))
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Plain sums over the contexts of the mix, by model in the last axis."""
+        return np.asarray(np.sum([values[..., at] for at in self.places], axis=0))
+
+    def mean(self, values: Array) -> Array:
+        """Means by the shares of what the last axis has by model in context."""
+        total: Array = sum(
+            share * values[..., at]
+            for share, at in zip(self.shares, self.places, strict=True)
+        )
+        if self.common is not None:
+            total = total - total[..., self.common].mean(axis=-1, keepdims=True)
+        return total
+
+    def covariance(self, values: Array) -> Array:
+        """Covariances of these means, by the last two axes."""
+        turned = np.swapaxes(self.mean(values), -1, -2)
+        return np.swapaxes(self.mean(turned), -1, -2)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class MixedInfluence:
+    """Influence on the scores of a mix."""
+
+    inner: InfluenceSource
+    mixture: Mixture
+
+    def values(self) -> Array:
+        """Influence of each row on each score, of shape (n_rows, n_models)."""
+        return self.mixture.mean(self.inner.values())
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ContextResult(AnchorResult):
+    """Scores under a mix of contexts, and what they are a mean of.
+
+    Attributes
+    ----------
+    cells : AnchorResult
+        Scores of every model in every context: its ``models`` are
+        :class:`skanchor.comparisons.InContext`. The diagnostics are its own.
+    mix : dict of label to float
+        Share of each context in this result.
+
+    Notes
+    -----
+    Everything else is that of :class:`AnchorResult`, for the scores of the mix: sums
+    over contexts of share times score, which are linear in the scores by context.
+    """
+
+    cells: AnchorResult
+    mix: Mapping[Any, float]
+
+    @classmethod
+    def of(cls, cells: AnchorResult, mix: Mapping[Any, float]) -> ContextResult:
+        """Mix the scores of contexts.
+
+        Parameters
+        ----------
+        cells : AnchorResult
+            Of models in contexts.
+        mix : mapping of label to float
+            Share of each context.
+
+        Returns
+        -------
+        ContextResult
+        """
+        shares = check_mix(mix, Items.of(cells.models).contexts.tolist())
+        mixture, known = _mixed(cells, shares)
+        root = np.sign(np.mean(cells.plug_in, axis=0)) * np.sqrt(cells.lower_bound)
+        return cls(
+            **known,
+            rows=MixedInfluence(cells.rows, mixture),
+            part_covariances=mixture.covariance(cells.part_covariances),
+            # The square of what moves with the scale of the scores.
+            lower_bound=mixture.mean(root) ** 2,
+            plug_in=mixture.mean(cells.plug_in),
+            fold_plan=cells.fold_plan,
+            diagnostics=cells.diagnostics,
+            cells=cells,
+            mix=shares,
+        )
+
+    @property
+    def contexts(self) -> list[Any]:
+        """Labels of all contexts."""
+        return list(Items.of(self.cells.models).contexts.tolist())
+
+    @cached_property
+    def by_context(self) -> dict[Any, RankingResult]:
+        """Result of each context."""
+        return {name: self.under({name: 1.0}) for name in self.contexts}
+
+    def under(self, mix: Mapping[Any, float]) -> RankingResult:
+        """Scores under another mix of contexts.
+
+        Parameters
+        ----------
+        mix : mapping of label to float
+            Share of each context, not negative, one in sum. Contexts that are not
+            named have none.
+
+        Returns
+        -------
+        RankingResult
+            Of the mean of the contexts' scores by these shares, centred over the
+            historical models.
+
+        Raises
+        ------
+        BattlesError
+            If a context of the mix lacks a model: nothing tells its score there.
+        """
+        return RankingResult(**_mixed(self.cells, check_mix(mix, self.contexts))[1])
+
+
+def _mixed(
+    cells: RankingResult, shares: Mapping[Any, float]
+) -> tuple[Mixture, dict[str, Any]]:
+    """Where the models of a mix are, and the fields of its result."""
+    mixture = Mixture.of(cells.models, shares)
+    is_new = cells.is_new[mixture.places[0]]
+    unbounded = mixture.any(cells.unbounded)
+    if (unbounded & ~is_new).any() and not (unbounded | is_new).all():
+        mixture = replace(mixture, common=~(unbounded | is_new))
+    items = cells.item_covariances
+    known = {
+        "models": mixture.models,
+        "is_new": is_new,
+        "estimates": mixture.mean(cells.estimates),
+        "covariances": mixture.covariance(cells.covariances),
+        "unbounded": unbounded,
+        "n_human": mixture.sum(cells.n_human),
+        "n_judge": mixture.sum(cells.n_judge),
+        "item_covariances": None if items is None else mixture.covariance(items),
+        "item_df": cells.item_df,
+        "inputs": replace(cells.inputs, mix=tuple(shares.items())),
+    }
+    assert set(known) == {field.name for field in fields(RankingResult)}
+    return mixture, known

@@ -1,0 +1,475 @@
+"""Scores of their own in every context, with judges that all contexts share."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor.comparisons import InContext
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    SkanchorWarning,
+)
+from skanchor.reports import leaderboard_text, render, result_json, summarize
+from skanchor.results import ContextResult
+from skanchor.simulation import simulate_battles
+
+NEW = "new-model"
+KINDS = ["chat", "code", "math"]
+
+
+def simulated(seed=3, features=True, **options):
+    sizes = {"n_models": 4, "n_historical": 3000, "n_new": 450}
+    sizes |= {"rho": 0.5 if features else 0.0} | options
+    data = simulate_battles(random_state=seed, **sizes)
+    X = data.X if features else data.X.drop(columns=[c for c in data.X if c[:1] == "x"])
+    kind = np.random.default_rng(seed).choice(KINDS, size=len(X), p=[0.5, 0.3, 0.2])
+    return X.assign(kind=kind), data.y
+
+
+def anchor(**options):
+    known = {"cv": 3, "item_effects": None, "random_state": 0, "context": "kind"}
+    return AnchorPipeline(**known | options)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulated()
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return anchor().fit(*table)
+
+
+# ------------------------------------------------------------------------- exact laws
+@pytest.mark.parametrize("item_effects", [None, np.diag([0.02, 0.03, 0.04])])
+def test_one_context_is_the_fit_without_contexts(table, item_effects):
+    X, y = table
+    plain = anchor(context=None, item_effects=item_effects)
+    plain.fit(X.drop(columns="kind"), y)
+    one = anchor(item_effects=item_effects).fit(X.assign(kind="all"), y)
+    assert one.models_.tolist() == plain.models_.tolist()
+    a, b = plain.result_, one.result_
+    for name in ("estimates", "covariances", "parts", "lower_bound", "influence"):
+        assert_allclose(getattr(b, name), getattr(a, name), rtol=0, atol=1e-12)
+    pd.testing.assert_frame_equal(one.leaderboard(), plain.leaderboard())
+    assert_allclose(
+        one.predict_proba(X.assign(kind="all")),
+        plain.predict_proba(X.drop(columns="kind")),
+        atol=1e-12,
+    )
+
+
+def test_names_of_contexts_and_the_order_of_rows_change_nothing(table, fitted):
+    X, y = table
+    order = np.random.default_rng(0).permutation(len(X))
+    place = np.argsort(order)
+    plan = [(place[train], place[test]) for train, test in fitted.fold_plan_[0]]
+    names = {"chat": "z", "code": "y", "math": "x"}
+    moved = X.assign(kind=X["kind"].map(names)).iloc[order]
+    again = anchor(cv=plan).fit(moved, np.asarray(y)[order])
+    assert_allclose(again.result_.estimates, fitted.result_.estimates, atol=1e-9)
+    assert_allclose(again.result_.covariances, fitted.result_.covariances, atol=1e-9)
+    for kind, result in fitted.result_.by_context.items():
+        other = again.result_.by_context[names[kind]]
+        assert_allclose(other.estimates, result.estimates, atol=1e-9)
+
+
+def apart(X, y, plan, kind):
+    """Rows of one context, and what of a plan they are."""
+    rows = np.flatnonzero((X["kind"] == kind).to_numpy())
+    own = [tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in plan]
+    return X.iloc[rows], np.asarray(y)[rows], own
+
+
+@pytest.fixture
+def to_the_end(monkeypatch):
+    """Joint fits of folds go on until nothing moves, as a reference does."""
+    monkeypatch.setattr("skanchor.historical._history.NEAR", 1e-24)
+
+
+@pytest.mark.parametrize("historical_fit", ["two-step", "joint"])
+def test_with_judges_of_their_own_contexts_are_tables_of_their_own(
+    historical_fit, to_the_end
+):
+    X, y = simulated(features=False)
+    people = X["judge"] == "human"
+    X["judge"] = X["judge"].where(people, X["judge"] + "@" + X["kind"])
+    whole = anchor(historical_fit=historical_fit).fit(X, y)
+    for kind in KINDS:
+        part = apart(X, y, whole.fold_plan_[0], kind)
+        alone = anchor(context=None, cv=part[2], historical_fit=historical_fit)
+        alone.fit(part[0].drop(columns="kind"), part[1])
+        found = whole.result_.by_context[kind]
+        assert_allclose(found.estimates, alone.result_.estimates, atol=1e-9)
+        assert_allclose(found.covariances, alone.result_.covariances, atol=1e-9)
+    # Nothing that was estimated is common to two contexts.
+    context = np.array([label.context for label in whole.result_.cells.models])
+    cross = context[:, None] != context
+    assert_allclose(whole.result_.cells.covariances[0][cross], 0.0, atol=1e-12)
+
+
+# ------------------------------------------------------------ an independent reference
+def newton(gradient_and_information, start):
+    """Root of a gradient, by many steps of Fisher scoring."""
+    values = start.copy()
+    for _ in range(60):
+        slope, information = gradient_and_information(values)
+        values = values + np.linalg.lstsq(information, slope, rcond=None)[0]
+    return values
+
+
+def by_hand(X, y, plan):
+    """Scores of all models in all contexts, and their covariance, row by row."""
+    old = sorted((set(X["model_a"]) | set(X["model_b"])) - {NEW})
+    kinds = sorted(set(X["kind"]))
+    judges = sorted(set(X["judge"]) - {"human"})
+    K, C, M = len(old), len(kinds), len(judges)
+    n_scores = C + C * (K - 1)
+    # Another basis of the scores of zero sum than the package has.
+    basis = np.vstack([np.eye(K - 1), -np.ones(K - 1)])
+    select = {}
+    for g, kind in enumerate(kinds):
+        select[kind, NEW] = np.eye(n_scores)[g]
+        for i, model in enumerate(old):
+            select[kind, model] = np.zeros(n_scores)
+            start = C + g * (K - 1)
+            select[kind, model][start : start + K - 1] = basis[i]
+    z = np.array(
+        [
+            select[kind, a] - select[kind, b]
+            for kind, a, b in zip(X["kind"], X["model_a"], X["model_b"], strict=True)
+        ]
+    )
+    judge = X["judge"].map({name: m for m, name in enumerate(judges)}).fillna(-1)
+    judge = judge.to_numpy().astype(int)
+    fresh = ((X["model_a"] == NEW) | (X["model_b"] == NEW)).to_numpy()
+    source = X["judge"] + X["kind"] + fresh.astype(str)
+    n_all = source.map(source.value_counts()).to_numpy()
+
+    def columns(values):
+        """Logits and their gradients."""
+        slope = np.append(values[n_scores:], 1.0)[judge]
+        delta = z @ values[:n_scores]
+        own = (judge[:, None] == np.arange(M)) * delta[:, None]
+        return slope * delta, np.hstack([slope[:, None] * z, own])
+
+    free_old = np.r_[C:n_scores, n_scores : n_scores + M]
+    targets = np.array([select[k, m] for k in kinds for m in sorted([*old, NEW])])
+    L = np.zeros((n_scores + M, len(targets)))
+    L[:n_scores] = targets.T
+    total, influence = 0.0, np.zeros((len(X), len(targets)))
+    for train, test in plan:
+        inside = np.isin(np.arange(len(X)), train)
+        kept = source[inside].value_counts()
+        omega = np.where(inside, n_all / source.map(kept).to_numpy(), 0.0)
+
+        def part(rows, free, values, omega=omega):
+            def at(moving):
+                full = values.copy()
+                full[free] = moving
+                eta, xi = columns(full)
+                p = expit(eta)
+                w, xi = omega * rows, xi[:, free]
+                information = (xi * (w * p * (1 - p))[:, None]).T @ xi
+                return xi.T @ (w * (y - p)), information
+
+            found = values.copy()
+            found[free] = newton(at, values[free])
+            return found
+
+        start = np.r_[
+            np.zeros(C), np.tile(np.linspace(0.5, -0.5, K)[:-1], C), [1.0] * M
+        ]
+        # Votes first: the likelihood of all is not convex.
+        votes = part(~fresh & (judge < 0), np.arange(C, n_scores), start)
+        values = part(~fresh, free_old, votes)
+        values = part(fresh, np.arange(C), values)
+        eta, xi = columns(values)
+        p = expit(eta)
+        J = (xi * (omega * p * (1 - p))[:, None]).T @ xi
+        weights = np.linalg.solve(J, L)
+        total = total + targets @ values[:n_scores] / len(plan)
+        influence[test] = ((y - p)[:, None] * (xi @ weights))[test]
+    labels = [InContext(k, m) for k in kinds for m in sorted([*old, NEW])]
+    return labels, total + influence.sum(axis=0), influence.T @ influence
+
+
+def test_against_a_dense_likelihood_by_hand(to_the_end):
+    X, y = simulated(seed=7, features=False, n_historical=2400)
+    y = np.asarray(y, dtype=float)
+    calibrator = JudgeCalibrator(position_effect=False)
+    found = anchor(calibrator=calibrator, cv=4).fit(X, y)
+    labels, scores, covariance = by_hand(X, y, found.fold_plan_[0])
+    cells = found.result_.cells
+    assert cells.models.tolist() == labels
+    assert_allclose(cells.estimates[0], scores, atol=1e-9)
+    assert_allclose(cells.covariances[0], covariance, atol=1e-9)
+    assert np.abs(covariance).max() > 0.01
+
+
+def test_folds_divide_every_judge_evenly_in_every_context(table, fitted):
+    X, _ = table
+    fold = np.empty(len(X), dtype=int)
+    for number, (_, test) in enumerate(fitted.fold_plan_[0]):
+        fold[test] = number
+    counts = pd.crosstab([X["judge"], X["kind"], shown(X, NEW)], fold)
+    assert len(counts) == 3 * (4 + 3)
+    assert (counts.max(axis=1) - counts.min(axis=1)).max() <= 1
+
+
+# -------------------------------------------------------------------- mixes of contexts
+def test_a_mix_is_a_linear_map_of_the_scores_by_context(fitted):
+    result, cells = fitted.result_, fitted.result_.cells
+    assert isinstance(result, ContextResult) and result.contexts == KINDS
+    assert fitted.contexts_.tolist() == KINDS
+    mix = {"chat": 0.5, "math": 0.3, "code": 0.2}
+    whole = result.under(mix)
+    A = np.array(
+        [
+            [mix[label.context] * (label.model == model) for label in cells.models]
+            for model in whole.models
+        ]
+    )
+    assert_allclose(whole.estimates[0], A @ cells.estimates[0])
+    assert_allclose(whole.covariances[0], A @ cells.covariances[0] @ A.T)
+    for kind, one in result.by_context.items():
+        assert abs(one.all_scores[~one.is_new].sum()) < 1e-9
+        pd.testing.assert_frame_equal(
+            one.conf_int(), result.under({kind: 1}).conf_int()
+        )
+    # What is reported is the equal mix.
+    equal = result.under(dict.fromkeys(KINDS, 1 / 3))
+    assert_allclose(equal.covariances, result.covariances)
+    assert_allclose(fitted.scores_, equal.scores)
+    assert_allclose(
+        result.influence.sum(axis=0) + result.plug_in[0], equal.estimates[0]
+    )
+    assert_allclose(np.sum(result.influence**2, axis=0), np.diag(equal.covariances[0]))
+    variance = fitted.variance_.loc[NEW]
+    parts = variance[["human", "judge", "cross", "items"]].sum()
+    assert_allclose(parts, fitted.standard_errors_[NEW] ** 2)
+    assert 0 < variance["lower_bound"] < parts
+    assert whole.n_human.sum() == 2 * (fitted.sample_.X.is_human).sum()
+
+
+def test_a_mix_can_be_asked_for(table, fitted):
+    asked = anchor(context_mix={"chat": 0.25, "code": 0.75}).fit(*table)
+    want = fitted.result_.under({"chat": 0.25, "code": 0.75})
+    assert_allclose(asked.result_.covariances, want.covariances)
+    assert asked.result_.mix == {"chat": 0.25, "code": 0.75}
+    assert "kind; the scores mix 0.25 chat, 0.75 code" in str(asked.result_)
+    assert "kind" not in asked.result_.inputs.ignored
+
+
+def test_judges_shared_by_contexts_shorten_the_interval_of_a_small_one(table, fitted):
+    X, y = table
+    rows = (X["kind"] == "math").to_numpy()
+    alone = anchor(context=None).fit(X[rows].drop(columns="kind"), np.asarray(y)[rows])
+    shared = fitted.result_.by_context["math"]
+    assert shared.standard_errors[NEW] < 0.9 * alone.standard_errors_[NEW]
+
+
+def test_deviations_of_judges_add_up_over_contexts(table):
+    X, y = table
+    covariance = 0.02 + np.diag([0.02, 0.03, 0.04])
+    found = anchor(item_effects=covariance).fit(X, y)
+    known, debiaser = found.comparisons_, found.debiaser_
+    a = debiaser.weights(known)
+    p = expit(known.logits())
+    items = known.rows.items
+    exposure = np.zeros((3, 5, len(known.models)))
+    by_item = np.zeros((3, len(known.models), len(known.models)))
+    for m in range(3):
+        rows = known.judge == m
+        seen = (p * (1 - p))[rows, None] * a[rows]
+        for side, sign in ((known.left, 1.0), (known.right, -1.0)):
+            np.add.at(exposure[m], items.model[side[rows]], sign * seen)
+            np.add.at(by_item[m], side[rows], sign * seen)
+    alike = np.einsum("mit,mn,niu->tu", exposure, covariance, exposure)
+    own = np.einsum("mit,mn,niu->tu", by_item, covariance, by_item)
+    scale = np.sqrt(np.maximum(np.diag(own) / np.diag(alike), 1.0))
+    told = debiaser.system_.item_covariance()
+    assert_allclose(told, alike * np.outer(scale, scale), rtol=1e-6, atol=1e-9)
+    # A mean over contexts does not average out what a judge makes of a model.
+    new = known.is_new
+    assert told[np.ix_(new, new)].mean() > 0.9 * np.diag(told)[new].mean()
+    assert own[np.ix_(new, new)].mean() < 0.6 * np.diag(own)[new].mean()
+
+
+# ------------------------------------------------------------------------- what is seen
+def test_predictions_know_contexts(table, fitted):
+    X, _ = table
+    row = X[X["judge"] == "human"].iloc[:1]
+    chances = [fitted.win_probability(row.assign(kind=kind))[0] for kind in KINDS]
+    sides = row[["model_a", "model_b"]].to_numpy()[0]
+    for kind, chance in zip(KINDS, chances, strict=True):
+        a, b = fitted.result_.by_context[kind].all_scores[list(sides)]
+        assert_allclose(chance, expit(a - b))
+    with pytest.warns(DataWarning, match="without a score"):
+        assert fitted.win_probability(row.assign(kind="poetry"))[0] == 0.5
+    with pytest.raises(BattlesError, match="no column 'kind'"):
+        fitted.predict(row.drop(columns="kind"))
+    again = fitted.predict_proba(fitted.comparisons_)
+    assert_allclose(again, fitted.predict_proba(X))
+
+
+def test_reports_are_of_the_mix(fitted):
+    record = json.loads(json.dumps(result_json(fitted)))
+    assert [row["model"] for row in record["new_models"]] == [NEW]
+    assert len(record["models"]) == 5
+    assert dict(record["summary"]["inputs"]["mix"]).keys() == set(KINDS)
+    text = render(leaderboard_text(fitted.leaderboard(), summary=summarize(fitted)))
+    assert "Contexts: kind; the scores mix 0.333 chat" in text
+    labels = fitted.result_.diagnostics.models.index
+    assert list(map(str, labels)) == [f"{NEW} in {kind}" for kind in KINDS]
+    copy = pickle.loads(pickle.dumps(fitted.result_))
+    assert_allclose(
+        copy.under({"code": 1.0}).scores, fitted.result_.cells.scores.iloc[1]
+    )
+
+
+def test_deviations_are_drawn_by_context(table):
+    pytest.importorskip("matplotlib").use("Agg")
+    from skanchor.plotting import ItemDeviationDisplay
+
+    found = anchor(item_effects=0.02 * np.eye(3)).fit(*table)
+    drawn = ItemDeviationDisplay.from_estimator(found)
+    assert set(map(str, drawn.models)) == set(map(str, found.result_.cells.models))
+
+
+def test_a_curved_scale_goes_with_contexts(table):
+    curved = anchor(debiaser=RieszDebiaser("calibrator", judge_scale="curved"))
+    straight = anchor().fit(*table).result_
+    found = curved.fit(*table).result_
+    assert np.isfinite(found.standard_errors).all()
+    assert (found.standard_errors > straight.standard_errors).all()
+
+
+# ---------------------------------------------------------------------- gaps and faults
+def without(table, drop):
+    X, y = table
+    return X[~drop], np.asarray(y)[~drop.to_numpy()]
+
+
+def shown(X, model):
+    return (X[["model_a", "model_b"]] == model).any(axis=1)
+
+
+def test_a_context_without_votes_is_placed_by_judges(table):
+    X, y = without(table, (table[0]["judge"] == "human") & (table[0]["kind"] == "math"))
+    found = anchor().fit(X, y).result_
+    math = found.by_context["math"]
+    assert np.isfinite(math.all_standard_errors).all()
+    assert math.n_human.sum() == 0
+    with pytest.raises(BattlesError, match=r"No human votes place .* in 'math'.*joint"):
+        anchor(historical_fit="two-step").fit(X, y)
+
+
+def test_a_context_without_arrivals_has_no_new_score(table):
+    X, y = without(table, shown(table[0], NEW) & (table[0]["kind"] == "math"))
+    with pytest.raises(
+        BattlesError, match=r"'math' has no row that places .*context_mix"
+    ):
+        anchor().fit(X, y)
+    found = anchor(context_mix={"chat": 0.5, "code": 0.5}).fit(X, y).result_
+    assert np.isfinite(found.standard_errors[NEW])
+    assert not found.by_context["math"].is_new.any()
+    with pytest.raises(BattlesError, match=rf"'math' has no row that places .*{NEW}"):
+        found.under({"chat": 0.5, "math": 0.5})
+
+
+def test_a_model_that_never_wins_in_a_context_has_no_score_in_a_mix(table):
+    X, y = table
+    y = np.asarray(y, dtype=float).copy()
+    inside = (X["kind"] == "code").to_numpy() & ~shown(X, NEW).to_numpy()
+    y[inside & (X["model_a"] == "model-01").to_numpy()] = 0.0
+    y[inside & (X["model_b"] == "model-01").to_numpy()] = 1.0
+    with pytest.warns(DataWarning, match=r"'model-01' in 'code'.*left out"):
+        found = anchor().fit(X, y).result_
+    assert found.all_standard_errors.index[found.unbounded].tolist() == ["model-01"]
+    old = ~found.is_new & ~found.unbounded
+    assert abs(found.all_scores[old].sum()) < 1e-9
+    assert np.isfinite(found.by_context["chat"].all_standard_errors).all()
+    assert np.isfinite(found.variance.loc[NEW]).all()
+
+
+def test_a_context_needs_two_historical_models(table):
+    X, _ = table
+    drop = (X["kind"] == "math") & (shown(X, "model-01") | shown(X, "model-02"))
+    drop |= (X["kind"] == "math") & shown(X, "model-03")
+    X, y = without(table, drop)
+    with pytest.raises(BattlesError, match=r"in context 'math': [01]; at least two"):
+        anchor().fit(X, y)
+
+
+def test_a_context_whose_models_have_no_limit_is_refused(table):
+    X, y = table
+    y = np.asarray(y, dtype=float).copy()
+    inside = (X["kind"] == "math").to_numpy() & ~shown(X, NEW).to_numpy()
+    # Who comes first by name wins.
+    first = (X["model_a"] < X["model_b"]).to_numpy()
+    y[inside] = first[inside]
+    with pytest.raises(BattlesError, match="common scale"):
+        anchor().fit(X, y)
+
+
+def test_votes_that_fall_apart_in_a_context(table):
+    X, y = table
+    halves = X[["model_a", "model_b"]].isin(["model-01", "model-02"]).sum(axis=1) == 1
+    human = X["judge"] == "human"
+    X, y = without(table, halves & human & (X["kind"] == "code"))
+    with pytest.raises(DisconnectedError, match="4 separate groups of models in 3 con"):
+        anchor(historical_fit="two-step").fit(X, y)
+    # Verdicts join them.
+    assert np.isfinite(anchor().fit(X, y).result_.all_standard_errors).all()
+
+
+@pytest.mark.parametrize(
+    ("mix", "error", "match"),
+    [
+        ({"chat": 0.5, "code": 0.4}, ValueError, r"sum to one, here they sum to 0\.9"),
+        ({"chat": 1.5, "code": -0.5}, ValueError, "not negative"),
+        ({"poetry": 1.0}, BattlesError, r"\['poetry'\], which the table has not"),
+    ],
+)
+def test_a_mix_that_is_none_is_refused(table, fitted, mix, error, match):
+    with pytest.raises(error, match=match):
+        fitted.result_.under(mix)
+    with pytest.raises(error, match=match):
+        anchor(context_mix=mix).fit(*table)
+
+
+def test_what_does_not_go_with_contexts_is_refused_by_name(table):
+    X, y = table
+    with pytest.raises(ValueError, match="name their column by context"):
+        anchor(context=None, context_mix={"chat": 1.0}).fit(X, y)
+    with pytest.raises(ValueError, match="human_bias does not go with context"):
+        anchor(human_bias="linear").fit(X, y)
+    with pytest.raises(ValueError, match="context_effects"):
+        anchor(context_effects="random").fit(X, y)
+    with pytest.raises(ValueError, match="leave_one_model_out does not know contexts"):
+        leave_one_model_out(anchor(), X, y)
+    with pytest.raises(ValueError, match="AnchorHistory does not know contexts"):
+        AnchorHistory(anchor()).fit(X, y)
+    with pytest.raises(BattlesError, match="no column 'topic'"):
+        anchor(context="topic").fit(X, y)
+    with pytest.raises(
+        BattlesError, match="1 rows have no context, the first is row 7"
+    ):
+        anchor().fit(X.assign(kind=X["kind"].mask(X.index == X.index[7])), y)
+
+
+def test_few_models_in_many_contexts_are_few_models(table):
+    with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
+        found = anchor(item_effects="auto").fit(*table)
+    assert found.item_effects_ == "none"
