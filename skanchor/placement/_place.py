@@ -190,7 +190,7 @@ def place_folds(
     grams, coef = found
     assert stages.debiaser is not None
     systems = StackedSystems.solve(
-        _items(X),
+        X.rows.selectors,
         stack.slopes,
         None if items is None else covariance_factor(items.covariance),
         sums.people,
@@ -222,11 +222,6 @@ def place_folds(
         total = (known[k] + late).settled()
         folds.append(FoldFit(*part, determined, total, own))
     return folds
-
-
-def _items(X: Comparisons) -> Array:
-    """Selector of each item's score among the free ones."""
-    return X.rows.selectors
 
 
 def _influence(
