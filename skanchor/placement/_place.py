@@ -18,7 +18,6 @@ from skanchor._numerics.stacked import StackedSystems, project_spans
 from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages
-from skanchor.comparisons import Comparisons
 from skanchor.engine import FoldFit
 from skanchor.items import ItemCovariance
 from skanchor.placement._fits import Fits, Rows, fit_at_once
