@@ -36,6 +36,7 @@ from skanchor.comparisons import (
 )
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
 from skanchor.folds import make_plans
+from skanchor.inference import relative_spread
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult
@@ -533,8 +534,4 @@ class AnchorPipeline(RankingEstimator):
         """
         corrected = self.result_.all_scores[self.models_[~self.result_.is_new]]
         shrunken = self.btl_.scores_.reindex(corrected.index)
-        known = np.isfinite(shrunken) & np.isfinite(corrected)
-        before, after = (
-            each[known] - each[known].mean() for each in (shrunken, corrected)
-        )
-        return float(before @ after / (after @ after)) if after.any() else 1.0
+        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())
