@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
@@ -254,6 +254,13 @@ def probit(seed: int) -> Case:
     return case.redraw(norm.cdf(case.logits * PROBIT), ~case.human)
 
 
+def ridge(seed: int, alpha: float) -> Case:
+    """A ridge on the human scores."""
+    case = Case.drawn(seed)
+    case.settings["btl"] = BTLRegressor(alpha=alpha)
+    return case
+
+
 def lapses(seed: int, new_score: float = 1.5) -> Case:
     """One verdict of ten is a toss of a coin."""
     case = Case.drawn(seed, new_score=new_score)
@@ -324,6 +331,8 @@ DESIGNS: dict[str, tuple[Callable[[int], Case], str]] = {
     "judge of half the models": (half_seen, ""),
     "new models with each other": (each_other, ""),
     "weakest opponent": (partial(one_opponent, weakest=True), ""),
+    "ridge of 0.001": (partial(ridge, alpha=0.001), "The ridge"),
+    "ridge of 0.01": (partial(ridge, alpha=0.01), "The ridge"),
     "counts to 50": (partial(counts, votes=4000, verdicts=16_000, n_new=3000), ""),
 }
 

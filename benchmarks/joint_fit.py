@@ -40,7 +40,7 @@ from skanchor.simulation import simulate_battles
 Rule = Callable[[NDArray, NDArray], NDArray]
 
 NEW, SIDES = "new-model", ["model_a", "model_b"]
-TRUTH, FAR = 0.5, 3.0
+FAR = 3.0
 VOTES = (25, 50, 100, 200, 500, 1000, 2400)
 HEADER = ("design", "fit", "draws", "usable", "bias", "rmse", "coverage", "width",
           "median width", "scale z", "below", "even", "even width", "even below",
@@ -64,9 +64,9 @@ def table(
     data = simulate_battles(
         n_historical=5600 + n_drawn, n_human=n_drawn, random_state=seed, **settings
     )
-    X, y = data.X, np.asarray(data.y)
+    X, y, score = data.X, np.asarray(data.y), data.truth.new_scores[NEW]
     if rule is None:
-        return X, y, TRUTH
+        return X, y, score
     places = data.truth.scores.rank(ascending=False).astype(int) - 1
     human = (X["judge"] == "human").to_numpy()
     left, right = (X[side].map(places).to_numpy() for side in SIDES)
@@ -74,7 +74,7 @@ def table(
     stands[np.flatnonzero(stands)[n_human:]] = False
     rows = ~human | stands
     seen = X.loc[stands, SIDES].stack().unique()
-    return X[rows], y[rows], TRUTH - data.truth.scores[seen].mean()
+    return X[rows], y[rows], score - data.truth.scores[seen].mean()
 
 
 def fitted(
@@ -149,6 +149,7 @@ def main() -> None:
     parser.add_argument("battles", nargs="?", help="table of the design arena")
     parser.add_argument("--votes", type=int, nargs="+")
     parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--score", type=float, default=0.5, help="of the new model")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--jobs", type=int)
@@ -165,7 +166,10 @@ def main() -> None:
         settings = {"item_effects": "random"}
         for cell in cells.values():
             cell |= {"item_sd": 0.3, "item_corr": 0.6, "rho": 0.0}
-    if options.design == "arena":
+    if options.design != "arena":
+        for cell in cells.values():
+            cell |= {"new_score": options.score}
+    else:
         task = draw_of_table
         battles = read_battles(options.battles)
         battles = battles[~battles["winner"].astype(str).str.startswith("tie")]
