@@ -323,9 +323,15 @@ class Diagnostics:
                     "these rows out where other judges see it."
                 )
 
+    @property
+    def _determined(self) -> pd.Index:
+        """New models of finite error: what judges make of others is anything."""
+        return self.models.index[self.models["largest_influence"] > 0]
+
     def _about_changes(self) -> Iterator[str]:
         table = self.arrivals.changes
-        table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
+        told = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
+        table = table[told].sort_values("p_value")
         table = table.reset_index()
         # What all share need not be said of each, nor the other way round.
         shared = table["judge"] == TOGETHER
@@ -367,7 +373,7 @@ class Diagnostics:
         table = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
         clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
-        told = (table["p_adjusted"] < CHANGED) & clear
+        told = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
         return table[told & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
@@ -388,9 +394,10 @@ class Diagnostics:
         """Say about which new models the judges disagree, and what was done."""
         table = self.arrivals.models
         new = table.index.isin(self.models.index)
+        known = table.index.isin(self._determined)
         most = (table["chi2"] / table["df"])[~new].max()
         said = []
-        for model, row in table[new & (table["p_value"] < DISAGREE)].iterrows():
+        for model, row in table[known & (table["p_value"] < DISAGREE)].iterrows():
             above = row["chi2"] / row["df"] > most
             than = "about any old model" if above else "chance allows"
             said.append(
