@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._numerics.parameters import PEOPLE
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import Inputs, count_rows
 from skanchor.diagnostics import (
@@ -218,8 +219,16 @@ def assemble(
     return replace(
         result,
         diagnostics=diagnostics,
-        scale_z=diagnostics.scale_z if scaled else np.inf,
+        scale_z=_scale_z(diagnostics.scale_z, sums) if scaled else np.inf,
     )
+
+
+def _scale_z(scale_z: float, sums: FitSums) -> float:
+    """The scale over its standard error, with the noise that people's votes show.
+
+    Weights, ties and groups make it another than that of independent votes.
+    """
+    return scale_z / float(sums.noise[PEOPLE]) ** 0.5
 
 
 def _ridge_share(chain: Chain, result: AnchorResult) -> float:
