@@ -19,6 +19,7 @@ import argparse
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
@@ -55,10 +56,12 @@ class Case:
     settings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def drawn(cls, seed: int, votes: int = 1000, **settings: Any) -> Case:
+    def drawn(
+        cls, seed: int, votes: int = 1000, verdicts: int = JUDGE_ROWS, **settings: Any
+    ) -> Case:
         settings = {"rho": 0.0, "new_score": 1.0} | settings
         data = simulate_battles(
-            n_historical=JUDGE_ROWS + votes,
+            n_historical=verdicts + votes,
             n_human=votes,
             random_state=seed,
             **settings,
@@ -154,9 +157,9 @@ def judges_disagree(seed: int) -> Case:
     return case.redraw(expit(case.logits + case.slope * off), case.side != 0)
 
 
-def counts(seed: int) -> Case:
+def counts(seed: int, **settings: Any) -> Case:
     """A table of wins."""
-    case = Case.drawn(seed)
+    case = Case.drawn(seed, **settings)
     table = case.X.assign(y=case.y).groupby([*KEYS, "y"], as_index=False).size()
     case.X, case.y = table[KEYS], table["y"].to_numpy()
     case.fit["sample_weight"] = table["size"].to_numpy()
@@ -173,13 +176,53 @@ def warm(seed: int) -> Case:
     return case.redraw(expit(case.gaps), case.human & (case.side != 0))
 
 
-def one_opponent(seed: int) -> Case:
+def one_opponent(seed: int, weakest: bool = False) -> Case:
     """The new model meets only one of the old ones."""
     case = Case.drawn(seed)
-    opponent = case.rng.choice(case.scores.index.drop("new-model").to_numpy(object))
+    known = case.scores.drop("new-model")
+    opponent = case.rng.choice(known.index.to_numpy(object))
+    if weakest:
+        opponent = known.idxmin()
     case.X.loc[case.side > 0, "model_b"] = opponent
     case.X.loc[case.side < 0, "model_a"] = opponent
     return case.redraw(expit(case.slope * case.differences()), case.side != 0)
+
+
+def one_pair(seed: int) -> Case:
+    """All votes are on the second best and the second worst; judges see all."""
+    case = Case.drawn(seed, 300)
+    pair = case.scores.drop("new-model").sort_values().index[[1, -2]]
+    swap = case.rng.integers(2, size=300)
+    case.X.loc[case.human, "model_a"] = pair[swap]
+    case.X.loc[case.human, "model_b"] = pair[1 - swap]
+    case.redraw(expit(case.differences()), case.human)
+    # Zero is the mean of the models with votes.
+    case.new_scores = case.new_scores - case.scores[pair].mean()
+    return case
+
+
+def half_seen(seed: int) -> Case:
+    """A judge has verdicts on five of the old models only."""
+    case = Case.drawn(seed)
+    unseen = case.scores.index.drop("new-model")[5:]
+    its = (case.X["judge"] == case.sensitivities.index[0]).to_numpy()
+    meets = case.X[["model_a", "model_b"]].isin(unseen).any(axis=1).to_numpy()
+    return case.keep(~(its & meets & (case.side == 0)))
+
+
+def each_other(seed: int) -> Case:
+    """Nine in ten rows of two new models are comparisons with each other."""
+    case = Case.drawn(seed, n_new_models=2, new_score=[0.5, 1.0], n_new=250)
+    rows = np.flatnonzero(case.side != 0)
+    rows = case.rng.choice(rows, int(0.9 * len(rows)), replace=False)
+    names = case.new_scores.index.to_numpy(object)
+    swap = case.rng.integers(2, size=len(rows))
+    case.X.loc[rows, "model_a"], case.X.loc[rows, "model_b"] = (
+        names[swap],
+        names[1 - swap],
+    )
+    chosen = np.isin(np.arange(len(case.X)), rows)
+    return case.redraw(expit(case.slope * case.differences()), chosen)
 
 
 def ties(seed: int) -> Case:
@@ -211,27 +254,34 @@ def probit(seed: int) -> Case:
     return case.redraw(norm.cdf(case.logits * PROBIT), ~case.human)
 
 
-def lapses(seed: int) -> Case:
+def ridge(seed: int, alpha: float) -> Case:
+    """A ridge on the human scores."""
+    case = Case.drawn(seed)
+    case.settings["btl"] = BTLRegressor(alpha=alpha)
+    return case
+
+
+def lapses(seed: int, new_score: float = 1.5) -> Case:
     """One verdict of ten is a toss of a coin."""
-    case = Case.drawn(seed, new_score=1.5)
+    case = Case.drawn(seed, new_score=new_score)
     return case.redraw(0.05 + 0.9 * expit(case.logits), ~case.human)
 
 
-def curved_scale(seed: int) -> Case:
+def curved_scale(seed: int, new_score: float = 1.5) -> Case:
     """Judges see an S-shaped function of the scores."""
-    case = Case.drawn(seed, new_score=1.5)
+    case = Case.drawn(seed, new_score=new_score)
     seen = 2.0 * np.tanh(case.scores / 2.0)
     first, second = (case.X[f"model_{side}"].map(seen) for side in "ab")
     gap = (first - second).to_numpy(float)
     return case.redraw(expit(case.slope * gap), ~case.human)
 
 
-def heavy_tails(seed: int) -> Case:
-    """Item effects of three degrees of freedom, of standard deviation 0.3."""
+def heavy_tails(seed: int, sd: float = 0.3) -> Case:
+    """Item effects of three degrees of freedom, of this standard deviation."""
     case = Case.drawn(seed)
     names = case.scores.index
     effects = {
-        judge: pd.Series(0.3 * case.rng.standard_t(3, len(names)) / np.sqrt(3.0), names)
+        judge: pd.Series(sd * case.rng.standard_t(3, len(names)) / np.sqrt(3.0), names)
         for judge in case.sensitivities.index
     }
     u = np.zeros(len(case.X))
@@ -246,6 +296,8 @@ def plain(**settings: Any) -> Callable[[int], Case]:
     """A design that the simulation knows."""
     return lambda seed: Case.drawn(seed, **settings)
 
+
+CURVED = "tells models that are far apart"
 
 DESIGNS: dict[str, tuple[Callable[[int], Case], str]] = {
     # What draws it, and words of the warning that it calls for.
@@ -268,9 +320,20 @@ DESIGNS: dict[str, tuple[Callable[[int], Case], str]] = {
     "score 3": (plain(new_score=3.0), "far beyond the historical scores"),
     "score 5": (plain(new_score=5.0), "far beyond the historical scores"),
     "probit judges": (probit, ""),
-    "lapsing judges": (lapses, "tells models that are far apart"),
-    "curved scale": (curved_scale, "tells models that are far apart"),
+    "lapsing judges": (lapses, CURVED),
+    "curved scale": (curved_scale, CURVED),
     "heavy-tailed item effects": (heavy_tails, ""),
+    "lapsing judges, score 2.5": (partial(lapses, new_score=2.5), CURVED),
+    "curved scale, score 2.5": (partial(curved_scale, new_score=2.5), CURVED),
+    "heavy tails, sd 0.6": (partial(heavy_tails, sd=0.6), ""),
+    "thirty votes a model, one judge": (plain(votes=180, n_models=12, n_judges=1), ""),
+    "votes on one pair": (one_pair, ""),
+    "judge of half the models": (half_seen, ""),
+    "new models with each other": (each_other, ""),
+    "weakest opponent": (partial(one_opponent, weakest=True), ""),
+    "ridge of 0.001": (partial(ridge, alpha=0.001), "The ridge"),
+    "ridge of 0.01": (partial(ridge, alpha=0.01), "The ridge"),
+    "counts to 50": (partial(counts, votes=4000, verdicts=16_000, n_new=3000), ""),
 }
 
 

@@ -2,7 +2,8 @@
 
 ``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
 ``few`` those of one judge and few models, ``check`` the test behind ``"auto"``;
-``flexible`` the learners of the bias where features tell the models apart;
+``votes`` what few votes make of the covariance; ``flexible`` the learners of the bias
+where features tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
 ``--subset`` models. All print one line per setting.
@@ -54,6 +55,8 @@ CELLS: list[Cell] = [
     (60, 10, 0.3, 0.6),
     (60, 20, 0.1, 0.0),
 ]
+PARTS = ("cells", "few", "check", "votes", "flexible")
+
 LARGE = 600
 """Models times judges from which a cell gets a fifth of the replications."""
 
@@ -155,6 +158,53 @@ def run_check(cells: list[Cell], replications: int, jobs: int) -> None:
         print(
             f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}"
             f"  {replications:5d}  {np.mean(found):8.3f}",
+            flush=True,
+        )
+
+
+def learned(seed: int, votes: int) -> dict[str, float]:
+    """The covariance found of one draw, and the interval with it and with the true one.
+
+    Twenty models, three judges of 4,000 verdicts each, item sd .13 of which a third of
+    the variance is common: a table like arena's.
+    """
+    true = 0.13**2 * (2.0 * np.eye(3) + 1.0) / 3.0
+    data = simulate_battles(
+        n_models=20, n_historical=12_000 + votes, n_human=votes, n_new=600, rho=0.0,
+        item_sd=0.13, item_corr=1.0 / 3.0, random_state=seed,
+    )  # fmt: skip
+    X, row = data.X[["model_a", "model_b", "judge"]], {}
+    for name, how in (("learned", "random"), ("given", true)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            anchor = AnchorPipeline(item_effects=how, cv=3, random_state=0)
+            anchor.fit(X, data.y)
+        low, high = anchor.conf_int().iloc[0]
+        row[f"{name} width"] = high - low
+        row[f"{name} covers"] = low <= data.truth.new_scores.iloc[0] <= high
+        if name == "learned":
+            found = np.asarray(anchor.item_covariance_)
+            row["variance"] = np.diag(found).mean()
+            row["common"] = found[~np.eye(3, dtype=bool)].mean()
+    return row
+
+
+def run_votes(replications: int, jobs: int) -> None:
+    print("votes  sd  own part  common part   learned: coverage, mean and median width")
+    print("(true: .13, .106, .075)                                 given: the same")
+    for votes in (250, 500, 1000, 2400, 10_000):
+        rows = Parallel(jobs)(delayed(learned)(s, votes) for s in range(replications))
+        table = pd.DataFrame(rows).astype(float)
+        mean = table.mean()
+        own, common = mean["variance"] - mean["common"], mean["common"]
+        print(
+            f"{votes:6d} {mean['variance'] ** 0.5:.3f} {own**0.5:.3f}"
+            f" {max(common, 0.0) ** 0.5:.3f} ",
+            *(
+                f"  {name} {mean[f'{name} covers']:.3f}, {mean[f'{name} width']:.2f},"
+                f" {table[f'{name} width'].median():.2f}"
+                for name in ("learned", "given")
+            ),
             flush=True,
         )
 
@@ -267,7 +317,7 @@ def subsets(table: pd.DataFrame, size: int | None) -> list[pd.DataFrame]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["cells", "few", "check", "flexible", "table"])
+    parser.add_argument("what", choices=[*PARTS, "table"])
     parser.add_argument("path", nargs="?")
     parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument(
@@ -291,6 +341,8 @@ def main() -> None:
         run_few(options.replications, options.jobs)
     elif options.what == "check":
         run_check(cells, options.replications, options.jobs)
+    elif options.what == "votes":
+        run_votes(options.replications, options.jobs)
     elif options.what == "flexible":
         run_flexible(options.replications, options.jobs)
     elif options.path is None:

@@ -4,9 +4,10 @@
 default simulation with 5,600 historical judge rows and 500 of the new model;
 ``apart`` lets people vote only within two halves of five models, among three models,
 or within five pairs, which only the joint fit can place; ``items`` has judges deviate
-from models, with ``item_effects="random"``. A fit is usable where all its errors are
-finite and its score lies within three logits of the truth. ``--jobs`` draws in
-parallel.
+from models, with ``item_effects="random"``. ``--defaults`` takes `AnchorPipeline` as it
+comes instead. A fit is usable where its error is finite and its score lies within three
+logits of the truth; "even" is the coverage of symmetric intervals, "below" the share
+that lie below the truth. ``--jobs`` draws in parallel.
 
 ``python benchmarks/joint_fit.py arena BATTLES [--votes 500]`` draws votes of a battles
 table, leaves out ten models in turn, and takes the fit of all votes as the truth.
@@ -24,6 +25,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from report import write_rows
+from scipy.stats import t
 
 from skanchor import (
     AnchorPipeline,
@@ -38,10 +40,11 @@ from skanchor.simulation import simulate_battles
 Rule = Callable[[NDArray, NDArray], NDArray]
 
 NEW, SIDES = "new-model", ["model_a", "model_b"]
-TRUTH, FAR = 0.5, 3.0
+FAR = 3.0
 VOTES = (25, 50, 100, 200, 500, 1000, 2400)
 HEADER = ("design", "fit", "draws", "usable", "bias", "rmse", "coverage", "width",
-          "median width", "scale z")  # fmt: skip
+          "median width", "scale z", "below", "even", "even width", "even below",
+          "z < 3", "coverage there", "even there")  # fmt: skip
 APART: dict[str, tuple[int, Rule]] = {
     # Votes, and which pairs of the models, best first, people see.
     "two halves": (1000, lambda a, b: a % 2 == b % 2),
@@ -61,9 +64,9 @@ def table(
     data = simulate_battles(
         n_historical=5600 + n_drawn, n_human=n_drawn, random_state=seed, **settings
     )
-    X, y = data.X, np.asarray(data.y)
+    X, y, score = data.X, np.asarray(data.y), data.truth.new_scores[NEW]
     if rule is None:
-        return X, y, TRUTH
+        return X, y, score
     places = data.truth.scores.rank(ascending=False).astype(int) - 1
     human = (X["judge"] == "human").to_numpy()
     left, right = (X[side].map(places).to_numpy() for side in SIDES)
@@ -71,14 +74,14 @@ def table(
     stands[np.flatnonzero(stands)[n_human:]] = False
     rows = ~human | stands
     seen = X.loc[stands, SIDES].stack().unique()
-    return X[rows], y[rows], TRUTH - data.truth.scores[seen].mean()
+    return X[rows], y[rows], score - data.truth.scores[seen].mean()
 
 
 def fitted(
     X: pd.DataFrame, y: NDArray, truth: float, seed: int, **settings: Any
 ) -> tuple[float, ...]:
-    """Error, distances to the limits and scale z; NaN where there is no fit."""
-    nothing = (np.nan,) * 4
+    """Error, distances to the limits, scale z, half an even width; or NaN."""
+    nothing = (np.nan,) * 5
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -86,11 +89,12 @@ def fitted(
         except (BattlesError, ValueError):
             return nothing
         low, high = anchor.conf_int().loc[NEW, ["low", "high"]]
-    error = anchor.scores_[NEW] - truth
-    spread = anchor.result_.all_standard_errors
-    if not np.isfinite(spread).all() or abs(error) > FAR:
+    error, result = anchor.scores_[NEW] - truth, anchor.result_
+    if not np.isfinite(high - low) or abs(error) > FAR:
         return nothing
-    return error, low - truth, high - truth, anchor.result_.diagnostics.scale_z
+    _, spread, df = (each[result.is_new][0] for each in result.moments)
+    half = t.ppf(0.975, df) * spread
+    return error, low - truth, high - truth, result.diagnostics.scale_z, half
 
 
 def draw(seed: int, how: str, arguments: dict[str, Any], **settings: Any) -> Any:
@@ -125,13 +129,17 @@ def draw_of_table(
 
 def summary(found: NDArray) -> list[str]:
     """Usable share, bias, rmse, coverage, widths and scale z."""
-    error, low, high, z = found[~np.isnan(found[:, 0])].T
+    error, low, high, z, half = found[~np.isnan(found[:, 0])].T
     usable = f"{len(error) / len(found):.2f}"
     if not len(error):
-        return [usable, *[""] * 6]
-    covered, width = (low <= 0) & (high >= 0), high - low
+        return [usable, *[""] * 13]
+    covered, width, weak = (low <= 0) & (high >= 0), high - low, z < 3.0
+    even = np.abs(error) <= half
     values = (np.mean(error), np.mean(error**2) ** 0.5, np.mean(covered),
-              np.mean(width), np.median(width), np.mean(z))  # fmt: skip
+              np.mean(width), np.median(width), np.mean(z), np.mean(high < 0),
+              np.mean(even), np.mean(2.0 * half), np.mean(error < -half),
+              np.mean(weak), *(np.mean(each[weak]) if weak.any() else np.nan
+                               for each in (covered, even)))  # fmt: skip
     return [usable, *(f"{value:.3f}" for value in values)]
 
 
@@ -141,7 +149,9 @@ def main() -> None:
     parser.add_argument("battles", nargs="?", help="table of the design arena")
     parser.add_argument("--votes", type=int, nargs="+")
     parser.add_argument("--draws", type=int, default=60)
+    parser.add_argument("--score", type=float, default=0.5, help="of the new model")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--defaults", action="store_true")
     parser.add_argument("--jobs", type=int)
     options = parser.parse_args()
     settings: dict[str, Any] = {"item_effects": None}
@@ -156,7 +166,10 @@ def main() -> None:
         settings = {"item_effects": "random"}
         for cell in cells.values():
             cell |= {"item_sd": 0.3, "item_corr": 0.6, "rho": 0.0}
-    if options.design == "arena":
+    if options.design != "arena":
+        for cell in cells.values():
+            cell |= {"new_score": options.score}
+    else:
         task = draw_of_table
         battles = read_battles(options.battles)
         battles = battles[~battles["winner"].astype(str).str.startswith("tie")]
@@ -165,7 +178,10 @@ def main() -> None:
         settings = {"item_effects": "random", "cv": 5, "calibrator": judges}
         for cell in cells.values():
             cell |= {"X": X, "y": np.asarray(y)}
-    fits = ("joint",) if options.design == "apart" else ("two-step", "joint")
+    if options.defaults:
+        settings = {}
+    alone = options.design == "apart" or options.defaults
+    fits = ("joint",) if alone else ("two-step", "joint")
     rows = []
     with Parallel(n_jobs=options.jobs) as parallel:
         for name, arguments in cells.items():
@@ -175,10 +191,11 @@ def main() -> None:
                     for i in range(options.draws)
                 )
                 rows.append(
-                    [name, how, options.draws, *summary(np.reshape(found, (-1, 4)))]
+                    [name, how, options.draws, *summary(np.reshape(found, (-1, 5)))]
                 )
                 print(*rows[-1], flush=True)
-    write_rows(f"joint_fit_{options.design}", HEADER, rows)
+    name = options.design + "_defaults" * options.defaults
+    write_rows(f"joint_fit_{name}", HEADER, rows)
 
 
 if __name__ == "__main__":

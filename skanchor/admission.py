@@ -23,6 +23,7 @@ from skanchor.exceptions import (
     Remedy,
 )
 from skanchor.sample import Sample
+from skanchor.vote_checks import slight_ridge
 from skanchor.warning_log import WarningLog, warn
 
 __all__ = [
@@ -170,15 +171,21 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         raise BattlesError(
             "Human votes bound the scores of all historical models on one side only: "
             f"{graph.separation()}. No two of them lie on a common scale.",
-            advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+            advice=Advice(Remedy.ADD_VOTES, _slight_ridge(sample)),
         )
     kept = X.relabel(bounded, X.judges)
-    advice = [Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})]
+    advice = [Advice(Remedy.PLACE_BY_JUDGES, _slight_ridge(sample))]
     if len(X.judges):
         advice.append(Advice(Remedy.FIT_JOINTLY))
     why = "have no limit" if graph.is_separated else "lie on the bound"
     _warn_of_lost_rows(sample, kept, lost, why, advice)
     return sample.with_battles(kept)
+
+
+def _slight_ridge(sample: Sample) -> dict[str, float]:
+    """What fills in advice to set a ridge on the human scores."""
+    votes = sample.counts & sample.X.is_human
+    return {"alpha": slight_ridge(float(sample.weight[votes].sum()))}
 
 
 def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
@@ -211,10 +218,10 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
             "Votes and verdicts together bound the scores of all historical models on "
             f"one side only: {graph.separation()}. No two of them lie on a common "
             "scale.",
-            advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+            advice=Advice(Remedy.ADD_VOTES, _slight_ridge(sample)),
         )
     kept = X.relabel(bounded, X.judges)
-    advice = Advice(Remedy.PLACE_BY_JUDGES, {"alpha": 0.01})
+    advice = Advice(Remedy.PLACE_BY_JUDGES, _slight_ridge(sample))
     _warn_of_lost_rows(sample, kept, lost, "have no limit", [advice])
     return sample.with_battles(kept)
 

@@ -40,6 +40,7 @@ from skanchor.comparisons import (
 from skanchor.contexts import context_mix
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
 from skanchor.folds import make_plans
+from skanchor.inference import relative_spread
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult, ContextResult
@@ -584,8 +585,4 @@ class AnchorPipeline(RankingEstimator):
         result = self._cells
         corrected = result.all_scores[~result.is_new]
         shrunken = self.btl_.scores_.reindex(corrected.index)
-        known = np.isfinite(shrunken) & np.isfinite(corrected)
-        before, after = (
-            each[known] - each[known].mean() for each in (shrunken, corrected)
-        )
-        return float(before @ after / (after @ after)) if after.any() else 1.0
+        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())

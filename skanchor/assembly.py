@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._numerics.parameters import PEOPLE
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import Inputs, count_rows
 from skanchor.diagnostics import (
@@ -24,6 +25,7 @@ from skanchor.diagnostics import (
 )
 from skanchor.engine import CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
+from skanchor.inference import relative_spread
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 from skanchor.treatments import Treatments
@@ -213,8 +215,32 @@ def assemble(
         historical=historical,
         style=style_table(fitted, system, bias),
         allows_curves=debiaser.judge_scale == "curved",
+        ridge_share=_ridge_share(chain, result),
     )
-    return replace(result, diagnostics=diagnostics)
+    # In two steps the scale is no factor of everything: judges do not help to place the
+    # old models. Nor is it one of style.
+    scaled = chain.is_joint and debiaser.responses_ is None
+    return replace(
+        result,
+        diagnostics=diagnostics,
+        scale_z=_scale_z(diagnostics.scale_z, sums) if scaled else np.inf,
+    )
+
+
+def _scale_z(scale_z: float, sums: FitSums) -> float:
+    """The scale over its standard error, with the noise that people's votes show.
+
+    Weights, ties and groups make it another than that of independent votes.
+    """
+    return scale_z / float(sums.noise[PEOPLE]) ** 0.5
+
+
+def _ridge_share(chain: Chain, result: AnchorResult) -> float:
+    """How far apart a ridge leaves the scores that judges were calibrated to."""
+    if not chain.btl.alpha:
+        return 1.0
+    old = ~result.is_new
+    return relative_spread(chain.scores[old], result.moments[0][old])
 
 
 def _inputs(full: FullFit) -> Inputs:

@@ -178,6 +178,8 @@ class ContextResults(Mapping[Any, RankingResult]):
         weight = pi if self._share_groups else pi**2
         has_items = any(part.item_covariances is not None for part in parts)
         first = aligned[0]
+        # Each context has a scale of its own; their scores are alike.
+        square = float(weight @ [part.scale_z**-2 for part in parts])
         return RankingResult(
             models,
             parts[0].is_new,
@@ -189,6 +191,7 @@ class ContextResults(Mapping[Any, RankingResult]):
             item_part if has_items else None,
             min(part.item_df for part in parts),
             first.result.inputs,
+            scale_z=square**-0.5 if square > 0 else np.inf,
         )
 
 

@@ -9,7 +9,9 @@ from skanchor._typing import Array
 
 __all__ = [
     "combine_repeats",
+    "limits_on_log_scale",
     "one_sided_p",
+    "relative_spread",
     "satterthwaite",
     "t_distribution",
     "t_quantile",
@@ -44,6 +46,69 @@ def t_distribution(df: Array, z: Array) -> Array:
     """Distribution function of the t law; infinite degrees of freedom are normal."""
     finite = np.isfinite(df)
     return np.where(finite, stdtr(np.where(finite, df, 1.0), z), ndtr(z))
+
+
+def limits_on_log_scale(
+    estimate: Array, error: Array, half: Array, level: float, scale_z: float
+) -> tuple[Array, Array]:
+    """Limits of targets that are in proportion to one estimated scale.
+
+    The error of a target T has a part ``T / scale_z`` from the scale of all scores, and
+    a rest. The scale is as far off by a factor as by its inverse, so that its part is
+    symmetric in the logarithm, and longer away from zero than towards it. The parts are
+    put together again as by Zou and Donner (2008, "Construction of confidence limits
+    about effect measures", Statistics in Medicine 27): a limit lies as far off as the
+    root of the sum of the squared distances that each part has by itself.
+
+    Parameters
+    ----------
+    estimate, error : ndarray
+        Targets and their standard errors.
+    half : ndarray
+        Half widths of the symmetric intervals.
+    level : float
+        Confidence level.
+    scale_z : float
+        One over the standard error of the logarithm of the scale, above zero.
+
+    Returns
+    -------
+    low, high : ndarray
+        The symmetric limits, in the limit of large ``scale_z``.
+    """
+    size = np.abs(estimate)
+    # No part is larger than the whole.
+    part = np.minimum(size / scale_z, error)
+    ratio = np.divide(part, size, out=np.zeros_like(size), where=size > 0)
+    quantile = ndtri(0.5 + level / 2.0)
+    with np.errstate(over="ignore"):
+        outer = np.where(size > 0, size * np.expm1(quantile * ratio), 0.0)
+    inner = -size * np.expm1(-quantile * ratio)
+    square = half**2 - (quantile * part) ** 2
+    outer, inner = (np.sqrt(np.maximum(square + x**2, 0.0)) for x in (outer, inner))
+    upward = estimate > 0
+    low = estimate - np.where(upward, inner, outer)
+    return low, estimate + np.where(upward, outer, inner)
+
+
+def relative_spread(scores: Array, reference: Array) -> float:
+    """How far apart scores lie, in the distances that others have.
+
+    Parameters
+    ----------
+    scores, reference : ndarray of shape (n_models,)
+        Scores of the same models; those that are not finite are left out.
+
+    Returns
+    -------
+    float
+        Slope of the scores in the reference, both centred; one without any spread.
+    """
+    known = np.isfinite(scores) & np.isfinite(reference)
+    if not known.any():
+        return 1.0
+    own, other = (each[known] - each[known].mean() for each in (scores, reference))
+    return float(own @ other / (other @ other)) if other.any() else 1.0
 
 
 def satterthwaite(total: Array, items: Array, item_df: float) -> Array:

@@ -13,7 +13,7 @@ from skanchor.exceptions import (
 )
 from skanchor.warning_log import warn
 
-__all__ = ["check_graph", "check_order"]
+__all__ = ["check_graph", "check_order", "slight_ridge"]
 
 
 def check_graph(
@@ -93,3 +93,21 @@ def check_order(found: OrderedFit) -> None:
         )
     if statement is not None:
         raise BattlesError(statement, advice=Advice(Remedy.SWAP_SIDES))
+
+
+def slight_ridge(n_votes: float) -> float:
+    """A ridge worth advising: as one observation of each score beside these votes.
+
+    Its pull does not grow with the votes. One that does leaves intervals too short.
+
+    Parameters
+    ----------
+    n_votes : float
+        Human votes, or the sum of their weights.
+
+    Returns
+    -------
+    float
+        To one digit, for :class:`skanchor.BTLRegressor`.
+    """
+    return float(f"{1.0 / max(n_votes, 1.0):.0e}")

@@ -43,8 +43,14 @@ RESIDUAL_SHARE = 0.05
 """Share of a gradient that the bias functions must leave."""
 
 SCALE_Z = 3.0
-"""Scale of the scores over its standard error: below, the interval is no longer
-symmetric, and covered .89 in a simulation."""
+"""Scale of the scores over its standard error: below, even intervals on its log scale
+miss mostly on one side."""
+
+RIDGE_SHARE = 0.9
+"""Distance of the scores under a ridge, in that of the corrected scores. Intervals are
+about so much too short: at .9 they cover .92, at .86 .87 did in a simulation, at .77
+.73."""
+
 CHANGED = 0.01
 """P-value, among all judges, of a change on the rows of new models."""
 
@@ -111,6 +117,9 @@ class Diagnostics(WithTables):
         One over the standard error of the logarithm of the scale of the historical
         scores (warns below 3). People alone fix that scale, and it grows with the root
         of the number of their votes: it says how many are needed.
+    ridge_share : float
+        How far apart a ridge on the human scores leaves them, in the distances of the
+        corrected scores (warns below .9); one without a ridge.
     arrivals : ArrivalCheck
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
@@ -153,6 +162,7 @@ class Diagnostics(WithTables):
     item_p: float
     arrivals: ArrivalCheck
     scale_z: float = np.nan
+    ridge_share: float = 1.0
     historical: pd.DataFrame = field(default_factory=pd.DataFrame)
     ties: pd.DataFrame = field(default_factory=pd.DataFrame)
     style: pd.DataFrame = field(default_factory=pd.DataFrame)
@@ -219,9 +229,17 @@ class Diagnostics(WithTables):
             needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
             yield (
                 "The human votes hardly tell the scale of the scores: it is "
-                f"{self.scale_z:.2g} standard errors from zero, and intervals may be "
-                "too short"
+                f"{self.scale_z:.2g} standard errors from zero, and intervals that "
+                "miss lie too near zero"
                 + (f"; {needed:.2g} times as many would do." if needed < 1e3 else ".")
+            )
+        if self.ridge_share < RIDGE_SHARE:
+            yield (
+                "The ridge on the human scores leaves them "
+                f"{self.ridge_share:.0%} as far apart as the correction finds them. "
+                "The correction makes up for most of that in the scores, but not in "
+                "their errors, and intervals are about as much too short: choose a "
+                "smaller ridge."
             )
 
     def _about_judges(self) -> Iterator[str]:
@@ -315,11 +333,17 @@ class Diagnostics(WithTables):
                     "these rows out where other judges see it."
                 )
 
+    @property
+    def _determined(self) -> pd.Index:
+        """New models of finite error: what judges make of others is anything."""
+        return self.models.index[self.models["largest_influence"] > 0]
+
     def _about_changes(self) -> Iterator[str]:
         if not self.arrivals.least[0] < CHANGED:
             return
         table = self.arrivals.changes
-        table = table[table["p_adjusted"] < CHANGED].sort_values("p_value")
+        told = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
+        table = table[told].sort_values("p_value")
         table = table.reset_index()
         # What all share need not be said of each, nor the other way round.
         shared = table["judge"] == TOGETHER
@@ -363,7 +387,7 @@ class Diagnostics(WithTables):
         table = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
         clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
-        told = (table["p_adjusted"] < CHANGED) & clear
+        told = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
         return table[told & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
@@ -388,9 +412,10 @@ class Diagnostics(WithTables):
             return []
         table = self.arrivals.models
         new = table.index.isin(self.models.index)
+        known = table.index.isin(self._determined)
         most = (table["chi2"] / table["df"])[~new].max()
         said = []
-        for model, row in table[new & (table["p_value"] < DISAGREE)].iterrows():
+        for model, row in table[known & (table["p_value"] < DISAGREE)].iterrows():
             above = row["chi2"] / row["df"] > most
             than = "about any old model" if above else "chance allows"
             said.append(

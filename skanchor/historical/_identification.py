@@ -21,6 +21,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DisconnectedError, Remedy
 from skanchor.items import ItemLikelihood
+from skanchor.vote_checks import slight_ridge
 
 __all__ = ["Placement"]
 
@@ -229,7 +230,7 @@ class Placement:
             raise BattlesError(
                 "No human vote goes against the order of the scores that votes and "
                 "verdicts agree on: the votes put no limit on the scale of the scores.",
-                advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+                advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
             )
         groups = _components(left, right, len(self.models))
         placed_by_judges = len(self._apart(groups)) > 0
@@ -237,7 +238,7 @@ class Placement:
             raise BattlesError(
                 "Human votes contradict the order in which the judges place the "
                 "models, so that the scale of the scores is not positive.",
-                advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+                advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
             )
 
 

@@ -14,6 +14,7 @@ from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from skanchor.anchor import AnchorPipeline
@@ -25,6 +26,7 @@ __all__ = [
     "NEW",
     "OLD",
     "above",
+    "arms",
     "busiest_judges",
     "canvas",
     "check_named",
@@ -53,6 +55,13 @@ WIDTH = 6.8
 def canvas(ax: Axes | None, n_rows: int) -> Axes:
     """Give axes for so many rows of names: those that are given, or of a new figure."""
     return ax if ax is not None else panels(1, n_rows=n_rows)[0]
+
+
+def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
+    """Give the lengths of an interval to the left and right of its middle, in rows."""
+    left = table[middle] - table["low"]
+    right = table["high"] - table[middle]
+    return np.maximum(np.nan_to_num([left, right]), 0.0)
 
 
 def panels(

@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 
 from skanchor.plotting._canvas import (
     NEW,
+    arms,
     canvas,
     check_result,
     name_axis,
@@ -171,7 +172,7 @@ class ContrastDisplay:
                 part = table[rows]
                 ax.errorbar(
                     part["difference"], at[rows],
-                    xerr=(part["high"] - part["low"]) / 2.0, linestyle="none",
+                    xerr=arms(part, "difference"), linestyle="none",
                     marker="D", markersize=4.5, elinewidth=1.4, color=NEW,
                     markerfacecolor=face, label=label,
                 )  # fmt: skip

@@ -12,6 +12,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     OLD,
+    arms,
     canvas,
     check_result,
     name_axis,
@@ -155,9 +156,8 @@ class LeaderboardDisplay:
             rows = who & known
             if rows.any():
                 part = board[rows]
-                half = (part["high"] - part["low"]).fillna(0.0) / 2.0
                 ax.errorbar(
-                    part["score"], at[rows], xerr=half, linestyle="none",
+                    part["score"], at[rows], xerr=arms(part), linestyle="none",
                     color=color,
                     marker=marker, markersize=4.5, elinewidth=1.6, label=label,
                 )  # fmt: skip

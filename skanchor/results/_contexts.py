@@ -263,6 +263,8 @@ def _mixed(
         "item_covariances": None if items is None else mixture.covariance(items),
         "item_df": cells.item_df,
         "inputs": replace(cells.inputs, mix=tuple(shares.items())),
+        # Judges are shared, so that contexts have one scale.
+        "scale_z": cells.scale_z,
     }
     assert set(known) == {field.name for field in fields(RankingResult)}
     return mixture, known

@@ -16,6 +16,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Inputs
 from skanchor.inference import (
     combine_repeats,
+    limits_on_log_scale,
     one_sided_p,
     satterthwaite,
     t_quantile,
@@ -62,6 +63,10 @@ class RankingResult(ModelResult):
         Degrees of freedom of that part.
     inputs : Inputs
         What of the table was used: features, groups, and the columns ignored.
+    scale_z : float
+        One over the standard error of the logarithm of the scores' common scale, which
+        makes intervals longer away from zero than towards it; infinite where they are
+        symmetric.
     """
 
     models: NDArray[Any]
@@ -74,6 +79,7 @@ class RankingResult(ModelResult):
     item_covariances: Array | None = None
     item_df: float = np.inf
     inputs: Inputs = field(default_factory=Inputs)
+    scale_z: float = np.inf
 
     # ------------------------------------------------------------------ linear targets
     def _combined(
@@ -143,7 +149,10 @@ class RankingResult(ModelResult):
         self, estimate: Array, error: Array, df: Array, level: float
     ) -> pd.DataFrame:
         half = t_quantile(check_level(level), df) * error
-        return pd.DataFrame({"low": estimate - half, "high": estimate + half})
+        low, high = estimate - half, estimate + half
+        if 0.0 < self.scale_z < np.inf:
+            low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
+        return pd.DataFrame({"low": low, "high": high})
 
     def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
         """Scores of all models with their errors and intervals.

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from skanchor import AnchorPipeline
+from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.simulation import simulate_battles
+from skanchor.vote_checks import slight_ridge
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
@@ -115,7 +116,54 @@ def test_scale_z_is_that_of_votes_where_judges_know_everything_else():
 
 def test_scale_z_below_three_is_told():
     data = simulate_battles(n_models=5, n_human=30, n_historical=1530, random_state=6)
-    anchor = AnchorPipeline(historical_fit="joint", cv=5, item_effects=None)
+    anchor = AnchorPipeline(
+        historical_fit="joint", cv=5, item_effects=None, random_state=0
+    )
     seen = anchor.fit(data.X, data.y).result_.diagnostics
     assert seen.scale_z < 3
     assert "hardly tell the scale" in repr(seen)
+
+
+def small_table(n_human=300):
+    data = simulate_battles(
+        n_models=6, n_human=n_human, n_historical=900 + n_human, n_new=150, rho=0.0,
+        random_state=5,
+    )  # fmt: skip
+    return data.X[["model_a", "model_b", "judge"]], data.y
+
+
+def small_fit(**settings):
+    anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0, **settings)
+    return anchor.fit(*small_table())
+
+
+def test_intervals_of_the_joint_fit_reach_further_away_from_zero():
+    joint, steps = small_fit(), small_fit(historical_fit="two-step")
+    # But for the noise of the votes, which is that of independent ones here.
+    found = joint.result_.diagnostics.scale_z
+    assert joint.result_.scale_z == pytest.approx(found, rel=0.1)
+    assert steps.result_.scale_z == np.inf
+    for anchor, is_even in ((joint, False), (steps, True)):
+        board = anchor.leaderboard()
+        up, down = board["high"] - board["score"], board["score"] - board["low"]
+        lean = (up - down) * np.sign(board["score"])
+        assert np.allclose(lean, 0.0) if is_even else (lean > 0).all()
+        table = anchor.contrasts()
+        lean = table["high"] + table["low"] - 2 * table["difference"]
+        lean *= np.sign(table["difference"])
+        assert np.allclose(lean, 0.0) if is_even else (lean > 0).all()
+
+
+@pytest.mark.parametrize("how", ["joint", "two-step"])
+def test_a_ridge_that_shortens_intervals_is_told(how):
+    plain, light, heavy = (
+        small_fit(historical_fit=how, btl=BTLRegressor(alpha=alpha))
+        for alpha in (0.0, slight_ridge(300), 0.02)
+    )
+    shares = [a.result_.diagnostics.ridge_share for a in (plain, light, heavy)]
+    assert shares[0] == 1.0 and 0.9 < shares[1] < 1.0 and shares[2] < 0.85
+    told = ["ridge" in repr(a.result_.diagnostics) for a in (plain, light, heavy)]
+    assert told == [False, False, True]
+    # As it says: the error is too short by about that share.
+    error = [a.standard_errors_["new-model"] for a in (plain, heavy)]
+    assert error[1] / error[0] == pytest.approx(shares[2], abs=0.1)

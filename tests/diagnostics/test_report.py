@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
+from scipy.special import expit
 from sklearn.base import clone
 
 from skanchor import AnchorPipeline, JudgeCalibrator
@@ -14,6 +15,7 @@ from skanchor.exceptions import (
     DiagnosticWarning,
     WeakJudgeWarning,
 )
+from skanchor.simulation import simulate_battles
 
 
 def test_what_they_say_of_clean_data():
@@ -114,3 +116,26 @@ def test_coverage_on_request():
     assert 0.5 <= coverage <= 1.0
     said = f"left out: {coverage:.0%} (human scores taken as exact: "
     assert said + f"{seen.covered:.0%})" in repr(seen)
+
+
+def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
+    # All votes are on two models, so that judges are calibrated on one pair.
+    data = simulate_battles(
+        n_historical=3100, n_human=300, rho=0.0, new_score=1.0, random_state=0
+    )
+    X, rng = data.X[["model_a", "model_b", "judge"]].copy(), np.random.default_rng(0)
+    votes = (X["judge"] == "human").to_numpy()
+    pair = data.truth.scores.sort_values().index[[1, -2]].to_numpy()
+    better = rng.integers(2, size=votes.sum())
+    X.loc[votes, "model_a"], X.loc[votes, "model_b"] = pair[better], pair[1 - better]
+    chance = expit(np.diff(data.truth.scores[pair])[0] * (2 * better - 1))
+    y = data.y.copy()
+    y[votes] = rng.random(votes.sum()) < chance
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seen = AnchorPipeline(random_state=0).fit(X, y).result_.diagnostics
+    assert (seen.models["largest_influence"] == 0).all()
+    assert (seen.arrivals.changes["p_adjusted"] < 1e-6).any()
+    assert (seen.arrivals.models["p_value"] < 1e-6).any()
+    told = {kind for kind, _ in seen.findings()}
+    assert not told & {"change", "disagreement", "curved scale"}

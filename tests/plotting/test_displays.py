@@ -2,6 +2,7 @@
 with an image."""
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -362,3 +363,20 @@ def test_without_matplotlib_it_says_what_to_install(anchor, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'skanchor\[plot\]'"):
         LeaderboardDisplay.from_estimator(anchor)
+
+
+def test_intervals_are_drawn_with_arms_of_their_own(anchor):
+    # With a scale as unsure as this, intervals reach further away from zero.
+    result = replace(anchor.result_, scale_z=2.0)
+    board = result.leaderboard()
+    ax = LeaderboardDisplay.from_result(result).ax_
+    ends = {
+        (round(x[0], 9), round(x[1], 9))
+        for bars in ax.containers
+        for x in (segment[:, 0] for segment in bars[2][0].get_segments())
+    }
+    wanted = {
+        (round(row["low"], 9), round(row["high"], 9)) for _, row in board.iterrows()
+    }
+    assert ends == wanted
+    assert (board["high"] + board["low"] - 2 * board["score"]).abs().max() > 0.05
