@@ -22,6 +22,7 @@ from skanchor.admission import (
     leave_out_little_history,
     leave_out_one_sided,
     leave_out_separated,
+    leave_out_settled,
 )
 from skanchor.arrivals import ArrivalScorer
 from skanchor.assembly import Inference, TreatmentResults
@@ -308,7 +309,7 @@ class AnchorPipeline(RankingEstimator):
             What the result under any treatment is made from.
         """
         stages = self.stages()
-        everyone, admitted = self._admit(sample, stages.btl)
+        everyone, admitted = self._admit(sample, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
         plugged = fit_stages(stages, admitted)
         check = self._check_items(admitted, plugged)
@@ -329,8 +330,9 @@ class AnchorPipeline(RankingEstimator):
             sample.with_battles(known.X), known.btl, known.calibrator
         )
 
-    def _admit(self, sample: Sample, btl: BTLRegressor) -> tuple[Sample, Sample]:
+    def _admit(self, sample: Sample, stages: Stages) -> tuple[Sample, Sample]:
         """Rows in their roles, all of them and those that are fitted."""
+        btl = stages.btl
         sample = check_weights_and_groups(
             sample, as_counts=not leaves_items_out(self.item_effects)
         )
@@ -345,7 +347,8 @@ class AnchorPipeline(RankingEstimator):
             bounded = leave_out_one_sided(everyone, btl)
         else:
             bounded = leave_out_separated(everyone, btl)
-        return everyone, leave_out_little_history(leave_out_judges(bounded))
+        known = leave_out_little_history(leave_out_judges(bounded))
+        return everyone, leave_out_settled(known, stages.calibrator.bias)
 
     def stages(self) -> Stages:
         """The unfitted stages that the settings stand for.
