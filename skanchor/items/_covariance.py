@@ -328,5 +328,8 @@ def _profile(
 
 def _count_shown(information: Array, factor: Array) -> float:
     """How many of the deviations the data show beside their prior."""
-    scaled = mix_judges(information, factor, len(information) // len(factor))
-    return float(np.trace(scaled @ np.linalg.inv(scaled + np.eye(len(scaled)))))
+    posterior = mix_judges(information, factor, len(information) // len(factor))
+    posterior.flat[:: len(posterior) + 1] += 1.0
+    # The trace of the posterior covariance is what they do not show.
+    root = SymmetricSolver.factorise(posterior).root
+    return len(posterior) - float(np.vdot(root, root))
