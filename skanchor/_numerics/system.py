@@ -81,9 +81,10 @@ class RieszProblem:
                 layout.add_information(identity, m, block.identity, self.slopes[m])
         joint = self._with_prior(total)
         found = joint if identity is None else self._with_prior(identity)
-        solver = SymmetricSolver.factorise(
-            joint + np.diag(self.ridge * joint.diagonal())
-        )
+        raised = joint
+        if self.ridge > 0.0:
+            raised = joint + self.ridge * self._diagonal(total, joint)
+        solver = SymmetricSolver.factorise(raised)
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
         people = replace(self.people.projection, inner=self.people.inner)
@@ -95,6 +96,7 @@ class RieszProblem:
             self.slopes,
             self.factor,
             joint,
+            raised,
             human,
             found.T @ weights - targets,
             weights,
@@ -117,6 +119,16 @@ class RieszProblem:
         targets[layout.at["scores"]] -= layout.items.T @ by_item
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
         return replace(people, asked=found)
+
+    def _diagonal(self, total: Array, joint: Array) -> Array:
+        """The information's diagonal, that of the scores model by model.
+
+        In the coordinates of the historical scores it would go by the models' order.
+        """
+        layout, found = self.layout, np.diag(joint.diagonal())
+        own, at = total.diagonal()[: layout.n_items], layout.at["scores"]
+        found[at, at] = layout.items.T @ (own[:, None] * layout.items)
+        return found
 
     def _with_prior(self, total: Array) -> Array:
         joint = self.layout.reduce_information(total, self.factor)
@@ -142,19 +154,20 @@ class RieszSystem:
     information : ndarray of shape (p, p)
         Information J of (new scores, historical coordinates, sensitivities,
         position effects, item effects) after the bias functions.
+    raised : ndarray of shape (p, p)
+        The same, its diagonal raised by the ridge.
     human_information : ndarray of shape (p, p)
         The human rows' share of it.
     gap : ndarray of shape (p, n_targets)
         ``sum omega a V xi - L``, what the weights leave of the identity.
     weights : ndarray of shape (p, n_targets)
-        w = J^-1 L for the targets L, the scores of all items; with J's diagonal raised
-        by the ridge.
+        w = J^-1 L for the targets L, the scores of all items; of ``raised`` for J.
     targets : ndarray of shape (p, n_targets)
         L; where targets ask for people's bias, too, with its part profiled out.
     projections : tuple of Projection or None
         One per judge.
     solver : SymmetricSolver
-        Inverse of ``information``, its diagonal raised by the ridge.
+        Inverse of ``raised``.
     people : Projection
         That of the human rows.
     """
@@ -163,6 +176,7 @@ class RieszSystem:
     slopes: Array
     factor: Array | None
     information: Array
+    raised: Array
     human_information: Array
     gap: Array
     weights: Array
