@@ -269,6 +269,10 @@ table(
     check=without_position,
 )
 see(
+    "Judges of hardly more rows than parameters, with item effects",
+    "items.test_covariance::test_modes_that_are_not_found_end_the_search",
+)
+see(
     "A judge that lapses, or whose scale is curved",
     "diagnostics.test_arrivals::test_a_curved_judge_is_named",
 )
