@@ -88,7 +88,9 @@ class AnchorPipeline(RankingEstimator):
         them out, which is the interval of the paper. ``"auto"`` is ``"random"`` with
         one or two judges, and with more when a score test on the historical verdicts
         sees deviations at level .2; ``"none"`` otherwise or with fewer than five
-        historical models; ``results_`` has both.
+        historical models; ``results_`` has both. Beyond 4,000 deviations (judges times
+        historical models) the test decides with any number of judges, and where it
+        sees them, ``"auto"`` is refused, for they take long; ask for ``"random"``.
     historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
@@ -174,7 +176,8 @@ class AnchorPipeline(RankingEstimator):
     Raises
     ------
     BattlesError
-        If there is no new model, or a new model has no usable row.
+        If there is no new model, or a new model has no usable row; if item effects are
+        too many for ``"auto"``.
     DisconnectedError
         If the human rows, or with a joint historical fit all historical rows together,
         do not join the historical models.

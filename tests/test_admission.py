@@ -345,3 +345,31 @@ def test_what_leaves_a_finite_fit_is_admitted_as_it_is():
     y = np.where((X["judge"] == "judge-1") & (X.index % 3 > 0), 1.0 - y, y)
     few = in_roles(rare, y)
     assert leave_out_settled(few, "linear") is few
+
+
+def test_rows_of_weight_zero_have_no_say_in_whether_verdicts_are_settled():
+    X, y = settled_by_feature()
+    other = np.flatnonzero(X["judge"] == "judge-1")[::5]
+    y = y.astype(float)
+    y[other] = 1.0 - y[other]
+    weight = np.ones(len(X))
+    assert leave_out_settled(in_roles(X, y), "linear").X.judges.size == 2
+    weight[other] = 0.0
+    known = in_roles(X, y).weighted(weight)
+    with pytest.warns(SeparationWarning, match="'judge-1' are separated"):
+        kept = leave_out_settled(known, "linear")
+    assert kept.X.judges.tolist() == ["judge-2"]
+
+
+@pytest.mark.parametrize("new_models", [None, []])
+def test_without_another_judge_a_settled_one_is_refused(new_models):
+    X, y = settled_by_feature()
+    rows = (X["judge"] != "judge-2").to_numpy()
+    if new_models == []:
+        old = (X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
+        rows = rows & old
+    found = Sample.admit(Comparisons.from_battles(X[rows]), y[rows], None)
+    known = found.with_battles(decide_roles(found.X, found.weight, new_models))
+    what = "is left" if new_models == [] else "places new model 'new-model'"
+    with pytest.raises(BattlesError, match=f"no other judge {what}"):
+        leave_out_settled(known, "linear")

@@ -183,6 +183,10 @@ table(
     flags=("--item-effects", "none"),
     warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
 )
+see(
+    "Item effects of thousands of models, not asked for by name",
+    "test_treatments::test_auto_asks_the_check_where_deviations_are_many",
+)
 call(
     "A covariance of item effects that lacks a judge",
     lambda: fit(FRAME, item_effects=pd.DataFrame([[0.1]], ["judge-1"], ["judge-1"])),

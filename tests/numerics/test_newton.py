@@ -266,3 +266,15 @@ def test_a_way_of_short_steps_is_given_up_where_that_is_asked_for():
     plain = quadratic(np.diag([1.0, 4.0]), np.ones(2))
     whole = minimise(plain, start, Tolerance(decrement=1e-8, short_steps=1))
     assert whole.converged
+
+
+def test_short_steps_count_in_succession_alone():
+    """Every other Hessian is a thousand times too small, the others twice too large."""
+    bowl = quadratic(np.eye(2), np.zeros(2))
+    loss, gradient, _ = bowl.functions
+    sizes = iter([1e-3, 2.0] * 50)
+    mixed = Smooth(loss, gradient, lambda x: next(sizes) * np.eye(2))
+    found = minimise(
+        mixed, np.array([900.0, -400.0]), Tolerance(decrement=200.0, short_steps=2)
+    )
+    assert found.converged and found.n_iter > 4
