@@ -21,7 +21,9 @@ from skanchor.exceptions import (
     DataWarning,
     DisconnectedError,
     Remedy,
+    SeparationWarning,
 )
+from skanchor.judges import SettledVerdicts, settled_judges
 from skanchor.sample import Sample
 from skanchor.vote_checks import slight_ridge
 from skanchor.warning_log import WarningLog, warn
@@ -36,6 +38,7 @@ __all__ = [
     "leave_out_little_history",
     "leave_out_one_sided",
     "leave_out_separated",
+    "leave_out_settled",
 ]
 
 
@@ -137,6 +140,68 @@ def leave_out_little_history(sample: Sample) -> Sample:
         return sample
     history.warn_of(few, needed)
     return sample.with_battles(battles)
+
+
+def leave_out_settled(sample: Sample, bias: Any) -> Sample:
+    """Leave out judges whose verdicts features settle, whatever the models.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    bias : str, learner or dict
+        Of the judges' calibrator.
+
+    Returns
+    -------
+    Sample
+
+    Raises
+    ------
+    BattlesError
+        If no other judge places a new model, or none is left.
+    """
+    X = sample.X
+    settled = settled_judges(sample, bias)
+    if not settled:
+        return sample
+    kept = _without(X, [found.judge for found in settled])
+    used = kept.is_usable & (sample.weight > 0)
+    seen = kept.rows.appearances(used) > 0
+    lost = X.models[X.is_new & ~seen].tolist()
+    if lost or not len(kept.judges):
+        what = f"places new model {lost[0]!r}" if lost else "is left"
+        raise BattlesError(
+            f"{_settled_by(settled[0])}, whatever the models, and no other judge "
+            f"{what}.",
+            advice=_against_features(settled[0]),
+        )
+    for found in settled:
+        own = X.by_judge(X.judges.tolist().index(found.judge)).rows
+        warn(
+            SeparationWarning(
+                f"{_settled_by(found)}: no finite fit exists, and its rows say next to "
+                f"nothing of the models. All {int((sample.weight[own] > 0).sum())} are "
+                "left out. A feature that is made from the outcome does so.",
+                advice=_against_features(found),
+            )
+        )
+    return sample.with_battles(kept)
+
+
+def _settled_by(found: SettledVerdicts) -> str:
+    """Say what settles the verdicts of a judge."""
+    what = ", ".join(f"feature {name!r}" for name in found.columns[:MANY_JUDGES])
+    if not found.alone:
+        n = len(found.columns)
+        what = f"a combination of {n} columns, among them {what}"
+    return f"The verdicts of judge {found.judge!r} are separated by {what}"
+
+
+def _against_features(found: SettledVerdicts) -> Advice:
+    """Advise what to do about them."""
+    remedy = Remedy.DROP_FEATURES if found.alone else Remedy.SHRINK_OR_DROP_JUDGE
+    return Advice(remedy, {"alpha": 0.01, "judge": repr(found.judge)})
 
 
 def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:

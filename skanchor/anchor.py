@@ -23,6 +23,7 @@ from skanchor.admission import (
     leave_out_little_history,
     leave_out_one_sided,
     leave_out_separated,
+    leave_out_settled,
 )
 from skanchor.arrivals import ArrivalScorer
 from skanchor.assembly import Inference, TreatmentResults
@@ -92,7 +93,9 @@ class AnchorPipeline(RankingEstimator):
         them out, which is the interval of the paper. ``"auto"`` is ``"random"`` with
         one or two judges, and with more when a score test on the historical verdicts
         sees deviations at level .2; ``"none"`` otherwise or with fewer than five
-        historical models; ``results_`` has both.
+        historical models; ``results_`` has both. Beyond 4,000 deviations (judges times
+        historical models) the test decides with any number of judges, and where it
+        sees them, ``"auto"`` is refused, for they take long; ask for ``"random"``.
     historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
@@ -193,7 +196,8 @@ class AnchorPipeline(RankingEstimator):
     Raises
     ------
     BattlesError
-        If there is no new model, or a new model has no usable row.
+        If there is no new model, or a new model has no usable row; if item effects are
+        too many for ``"auto"``.
     DisconnectedError
         If the human rows, or with a joint historical fit all historical rows together,
         do not join the historical models.
@@ -344,7 +348,7 @@ class AnchorPipeline(RankingEstimator):
             What the result under any treatment is made from.
         """
         stages = self.stages()
-        everyone, admitted = self._admit(sample, stages.btl)
+        everyone, admitted = self._admit(sample, stages)
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
         plugged = fit_stages(stages, admitted)
@@ -366,8 +370,9 @@ class AnchorPipeline(RankingEstimator):
             sample.with_battles(known.X), known.btl, known.calibrator
         )
 
-    def _admit(self, sample: Sample, btl: BTLRegressor) -> tuple[Sample, Sample]:
+    def _admit(self, sample: Sample, stages: Stages) -> tuple[Sample, Sample]:
         """Rows in their roles, all of them and those that are fitted."""
+        btl = stages.btl
         sample = check_weights_and_groups(
             sample, as_counts=not leaves_items_out(self.item_effects)
         )
@@ -383,7 +388,8 @@ class AnchorPipeline(RankingEstimator):
         else:
             bounded = leave_out_separated(everyone, btl)
         check_contexts(everyone.X, bounded.X)
-        return everyone, leave_out_little_history(leave_out_judges(bounded))
+        known = leave_out_little_history(leave_out_judges(bounded))
+        return everyone, leave_out_settled(known, stages.calibrator.bias)
 
     def stages(self) -> Stages:
         """The unfitted stages that the settings stand for.

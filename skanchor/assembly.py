@@ -179,12 +179,15 @@ def assemble(
     arrivals = check_arrivals(X, sums)
     # Where judges disagree about a new model, its error is scaled up.
     scale = arrivals.scale
-    square = np.outer(scale, scale)
+    square, covariance = np.outer(scale, scale), stacked("covariance")
+    with np.errstate(over="ignore"):
+        # A score that nothing determines may have a variance beyond all numbers.
+        covariance = covariance * square
     result = AnchorResult(
         X.models,
         X.is_new,
         stacked("estimate"),
-        stacked("covariance") * square,
+        covariance,
         stacked("undetermined").any(axis=0) | chain.unbounded,
         sums.n_human,
         sums.n_judge,

@@ -292,9 +292,10 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         unknown = (X.judge >= 0) & np.isnan(np.append(slope, [np.nan] * 2)[X.judge])
         if (unknown & missing).any():
             names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
             raise BattlesError(
-                f"Judges {names} were not calibrated: they had no historical rows in "
-                "fit. Drop their rows, or fit with historical rows of theirs."
+                f"Judges {names[:5]}{more} were not calibrated: fit had no historical "
+                "rows of theirs that it could use. Drop their rows, or fit with such."
             )
 
     def win_probability(self, X: Any) -> Array:

@@ -11,7 +11,11 @@ import pandas as pd
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics import ItemCheck
-from skanchor.exceptions import ConvergenceWarning, SkanchorWarning
+from skanchor.exceptions import (
+    BattlesError,
+    ConvergenceWarning,
+    SkanchorWarning,
+)
 from skanchor.items import MIN_HISTORICAL, ItemCovariance, estimate_item_covariance
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
@@ -25,6 +29,10 @@ FEWEST_FREE = 2.0
 
 FEW_JUDGES = 2
 """Judges up to which "auto" does not ask a test, which sees too little with so few."""
+
+MOST_DEVIATIONS = 4_000
+"""Deviations, judges times models, up to which "auto" takes them unasked: their time
+grows with the cube of their number, from minutes on."""
 
 NAMES = ("auto", "none", "random", "conservative")
 
@@ -134,6 +142,8 @@ def choose_treatments(
         why = f"{n_historical} historical models are too few to learn them from"
         return Treatments(("none",), "none", why, p)
     names = ("none", "random")
+    if n_judges * n_historical > MOST_DEVIATIONS:
+        return _of_many_models(check, n_judges, n_historical)
     if n_judges <= FEW_JUDGES:
         return Treatments(names, "random", "with so few judges no test decides", p)
     if np.isnan(p):
@@ -141,6 +151,24 @@ def choose_treatments(
     if check.detected:
         return Treatments(names, "random", "a test sees them", p)
     return Treatments(names, "none", "a test does not see them", p)
+
+
+def _of_many_models(check: ItemCheck, n_judges: int, n_historical: int) -> Treatments:
+    """Let the test decide, which so many models make sharp; refuse to wait unasked."""
+    if check.detected:
+        seen = f"a test sees that (p = {check.p_value:.2g})"
+        if np.isnan(check.p_value):
+            seen = "no test is possible"
+        raise BattlesError(
+            "Whether judges deviate from models in ways that score and features do not "
+            f"explain: {seen}. For {n_judges} judges and {n_historical:,} models these "
+            f"are {n_judges * n_historical:,} deviations, and the time that they take "
+            "grows with the cube of their number. Rank fewer models at a time, set "
+            "item_effects to 'random' to wait for it, or to None for intervals without "
+            "them, which are likely too short."
+        )
+    why = "a test does not see them"
+    return Treatments(("none", "random"), "none", why, check.p_value)
 
 
 def _warn_of(found: ItemCovariance, n_historical: int) -> None:

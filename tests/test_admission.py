@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skanchor import BTLRegressor, Comparisons
+from skanchor import AnchorPipeline, BTLRegressor, Comparisons
 from skanchor.admission import (
     admit_to_ranking,
     check_ranking,
@@ -15,15 +15,19 @@ from skanchor.admission import (
     leave_out_judges,
     leave_out_little_history,
     leave_out_separated,
+    leave_out_settled,
 )
+from skanchor.bias import LinearBias
 from skanchor.comparisons import decide_roles
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
     DataWarning,
+    DiagnosticWarning,
     SeparationWarning,
 )
 from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
 
 # Votes on three models, all of which have won and lost; a judge of old and new ones.
 ROUND = [("a", "b", "human", 1), ("b", "c", "human", 1), ("c", "a", "human", 1)]
@@ -274,3 +278,98 @@ def test_history_without_weight_is_no_history():
     with pytest.warns(DataWarning, match="'k' has no historical row .* its 1 rows"):
         admitted = leave_out_judges(sample(*rows, weight=weight))
     assert used(admitted) == list(range(8))
+
+
+# --------------------------------------------------------------------- settled verdicts
+def settled_by_feature(share=1.0):
+    """Battles in which a feature decides a share of the verdicts of the first judge."""
+    data = simulate_battles(
+        n_historical=700, n_new=150, n_models=8, n_judges=2, random_state=3
+    )
+    X, y = data.X.reset_index(drop=True), np.asarray(data.y, dtype=float)
+    chosen = np.random.default_rng(1).random(len(X)) < share
+    decided = (X["judge"] == "judge-1").to_numpy() & chosen
+    return X, np.where(decided, X["x2_a"] > X["x2_b"], y)
+
+
+def in_roles(X, y):
+    found = Sample.admit(Comparisons.from_battles(X), y, None)
+    return found.with_battles(decide_roles(found.X, found.weight, None))
+
+
+def test_scores_beside_a_settled_judge_do_not_depend_on_the_order_of_rows():
+    X, y = settled_by_feature()
+    rng = np.random.default_rng(0)
+    fold, order = rng.permutation(len(X)) % 3, rng.permutation(len(X))
+
+    def board(rows):
+        plan = [
+            (np.flatnonzero(fold[rows] != k), np.flatnonzero(fold[rows] == k))
+            for k in range(3)
+        ]
+        anchor = AnchorPipeline(cv=plan, item_effects=None)
+        with (
+            pytest.warns(SeparationWarning, match="'judge-1' .* by feature 'x2'"),
+            pytest.warns(DiagnosticWarning, match="'judge-2'"),
+        ):
+            anchor.fit(X.iloc[rows].reset_index(drop=True), y[rows])
+        return anchor.leaderboard()[["score", "standard_error"]]
+
+    one = board(np.arange(len(X)))
+    assert_allclose(one, board(order).loc[one.index], rtol=1e-6)
+    # Its sensitivity was that of the step at which Newton stopped, and errors of the
+    # other judge's rows were in the thousands.
+    assert (one["standard_error"] < 0.4).all()
+
+
+def test_a_settled_judge_is_left_out_and_its_rows_are_counted():
+    X, y = settled_by_feature()
+    n = int((X["judge"] == "judge-1").sum())
+    with pytest.warns(SeparationWarning, match=f"All {n} are left out"):
+        kept = leave_out_settled(in_roles(X, y), "linear")
+    assert kept.X.judges.tolist() == ["judge-2"]
+    assert len(kept) == len(X)
+
+
+def test_what_leaves_a_finite_fit_is_admitted_as_it_is():
+    X, y = settled_by_feature(0.95)
+    known = in_roles(X, y)
+    assert leave_out_settled(known, "linear") is known
+    X, y = settled_by_feature()
+    ridged = in_roles(X, y)
+    assert leave_out_settled(ridged, LinearBias(alpha=0.01)) is ridged
+    plain = in_roles(X[["model_a", "model_b", "judge"]], y)
+    assert leave_out_settled(plain, "linear") is plain
+    # What a feature settles in a few rows leaves the others to say something.
+    rare = X.assign(x2_a=X["x2_a"].where(X.index % 3 == 0, X["x2_b"]))
+    y = np.where((X["judge"] == "judge-1") & (X.index % 3 > 0), 1.0 - y, y)
+    few = in_roles(rare, y)
+    assert leave_out_settled(few, "linear") is few
+
+
+def test_rows_of_weight_zero_have_no_say_in_whether_verdicts_are_settled():
+    X, y = settled_by_feature()
+    other = np.flatnonzero(X["judge"] == "judge-1")[::5]
+    y = y.astype(float)
+    y[other] = 1.0 - y[other]
+    weight = np.ones(len(X))
+    assert leave_out_settled(in_roles(X, y), "linear").X.judges.size == 2
+    weight[other] = 0.0
+    known = in_roles(X, y).weighted(weight)
+    with pytest.warns(SeparationWarning, match="'judge-1' are separated"):
+        kept = leave_out_settled(known, "linear")
+    assert kept.X.judges.tolist() == ["judge-2"]
+
+
+@pytest.mark.parametrize("new_models", [None, []])
+def test_without_another_judge_a_settled_one_is_refused(new_models):
+    X, y = settled_by_feature()
+    rows = (X["judge"] != "judge-2").to_numpy()
+    if new_models == []:
+        old = (X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
+        rows = rows & old
+    found = Sample.admit(Comparisons.from_battles(X[rows]), y[rows], None)
+    known = found.with_battles(decide_roles(found.X, found.weight, new_models))
+    what = "is left" if new_models == [] else "places new model 'new-model'"
+    with pytest.raises(BattlesError, match=f"no other judge {what}"):
+        leave_out_settled(known, "linear")

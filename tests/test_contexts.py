@@ -1,5 +1,7 @@
 """Rankings by context, and scores under a mix of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline
 from skanchor.baselines import DirectScore, HumanOnly
-from skanchor.contexts import rank_contexts
+from skanchor.contexts import ContextResults, rank_contexts
 from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
@@ -67,6 +69,21 @@ def test_a_mix_of_one_context_is_that_context(found):
     assert_allclose(alone.scores, found["code"].scores)
     assert_allclose(alone.standard_errors, found["code"].standard_errors)
     pd.testing.assert_frame_equal(alone.conf_int(), found["code"].conf_int())
+
+
+def test_what_one_context_leaves_open_the_mix_does(found):
+    """A score without a limit in one of them, and the fewest degrees of freedom."""
+    chat, code = found["chat"], found["code"]
+    open_ = chat.models == NEW
+    parts = {
+        "chat": replace(chat, unbounded=open_, item_df=7.0),
+        "code": replace(code, item_df=3.0),
+    }
+    for names in (["chat", "code"], ["code", "chat"]):
+        known = ContextResults({name: parts[name] for name in names})
+        mixed = known.under({"chat": 0.5, "code": 0.5})
+        assert mixed.models[mixed.unbounded].tolist() == [NEW]
+        assert mixed.item_df == 3.0
 
 
 def test_item_effects_and_shared_groups_are_bounded(table):

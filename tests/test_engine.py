@@ -17,6 +17,7 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor.admission import admit_to_ranking
+from skanchor.bias import BoostedBias
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.engine import FullFit, cross_fit
 from skanchor.exceptions import InstabilityWarning
@@ -157,6 +158,22 @@ def test_influence_is_computed_anew_where_learners_have_spans():
     assert isinstance(kept, Chain) and not len(kept.X)
     copied = pickle.loads(pickle.dumps(found.influence))
     assert_allclose(copied.values(), found.influence.values(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("where", ["judges", "weights"])
+def test_influence_is_kept_where_a_learner_has_no_span(where):
+    boosted = BoostedBias(max_rounds=2)
+    stages = replace(
+        STAGES,
+        calibrator=JudgeCalibrator(boosted if where == "judges" else "linear"),
+        debiaser=RieszDebiaser(boosted if where == "weights" else "linear"),
+    )
+    sample = fitted().sample
+    with WarningLog():
+        full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
+        found = cross_fit(full, [plan_of(sample)])
+    ((test, kept), *_), *_ = found.influence.repeats
+    assert isinstance(kept, np.ndarray) and kept.shape == (len(test), 6)
 
 
 # -------------------------------------------------------------------------- instability

@@ -6,7 +6,13 @@ import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    JudgeCalibrator,
+    treatments,
+)
 from skanchor.admission import admit_to_ranking
 from skanchor.chain import Stages, fit_stages
 from skanchor.diagnostics import ItemCheck
@@ -51,7 +57,7 @@ def test_few_models_get_the_paper_s_interval_and_a_warning():
 
 
 # --------------------------------------------------------------------- the choice alone
-CALM, ALARMED = (ItemCheck(pd.DataFrame(), p) for p in (0.5, 0.001))
+CALM, ALARMED, UNTESTED = (ItemCheck(pd.DataFrame(), p) for p in (0.5, 0.001, np.nan))
 
 
 def plugged(n_models=6, **kwargs):
@@ -99,6 +105,21 @@ def test_what_is_asked_for_is_computed(item_effects, check, computed, reported):
 def test_with_three_judges_the_check_decides(check, reported):
     sample, _ = plugged(n_judges=3)
     assert choose_treatments("auto", sample.X, check).reported == reported
+
+
+def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
+    """However few the judges; and does not begin what takes very long."""
+    sample, _ = plugged()
+    n = 2 * int((~sample.X.is_new).sum())
+    monkeypatch.setattr(treatments, "MOST_DEVIATIONS", n - 1)
+    assert choose_treatments("auto", sample.X, CALM).reported == "none"
+    for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
+        with pytest.raises(BattlesError, match=f"{seen}.* these are {n} deviations"):
+            choose_treatments("auto", sample.X, check)
+    # Who asks for them gets them.
+    assert choose_treatments("random", sample.X, ALARMED).reported == "random"
+    monkeypatch.setattr(treatments, "MOST_DEVIATIONS", n)
+    assert choose_treatments("auto", sample.X, CALM).reported == "random"
 
 
 def test_the_conservative_covariance_is_the_larger_one():

@@ -64,10 +64,11 @@ class ItemEvidence:
         root, back = vectors * scale, vectors / scale
         inner = mix_judges(information, root, n_items)
         inner[np.diag_indices_from(inner)] += 1.0
-        spread = SymmetricSolver.factorise(inner).inverse()
-        v = spread @ (root.T @ target.reshape(n_judges, n_items)).ravel()
-        shaped = spread.reshape(n_judges, n_items, n_judges, n_items)
-        own = np.einsum("mini->imn", shaped)
+        solver = SymmetricSolver.factorise(inner)
+        v = solver.solve((root.T @ target.reshape(n_judges, n_items)).ravel())
+        # Of the inverse, which is most of the work, only what one item has with itself.
+        of_item = solver.root.reshape(n_judges, n_items, -1).transpose(1, 0, 2)
+        own = of_item @ of_item.transpose(0, 2, 1)
         own_inverse = np.linalg.inv((own + own.transpose(0, 2, 1)) / 2.0)
         by_item = v.reshape(n_judges, n_items).T
         linear = np.einsum("imn,in->im", own_inverse, by_item) @ back.T

@@ -16,7 +16,14 @@ import numpy as np
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
 
-__all__ = ["Curvature", "Point", "Problem", "SolverResult", "Tolerance", "minimise"]
+__all__ = [
+    "Curvature",
+    "Point",
+    "Problem",
+    "SolverResult",
+    "Tolerance",
+    "minimise",
+]
 
 _SAFE_MOVE = 0.5
 """Change of the logits up to which a step needs no check of the loss: the curvature
@@ -31,6 +38,9 @@ _ARMIJO = 1e-4
 
 _SLOW = 0.1
 """Ratio of two decrements above which a kept Hessian has served its time."""
+
+_SHORT_STEP = 1.0 / 16.0
+"""Share of a Newton step below which it counts as short."""
 
 _MOST_HALVES = 27
 """Lengths of a step that are tried, each half of the one before."""
@@ -126,12 +136,17 @@ class Tolerance:
         last one.
     drift : float
         Change of the logits up to which a Hessian is kept.
+    short_steps : int or None
+        Steps below a sixteenth in succession after which the way is given up: it leads
+        through rows that are sure of their outcome, which hold nothing, and may never
+        end. None goes on.
     """
 
     change: float = 0.0
     decrement: float = 0.0
     error: float = 0.0
     drift: float = 0.0
+    short_steps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +205,7 @@ def minimise(
     point = problem.at(start)
     coef = point.coef
     curvature = None if hessian is None else Curvature(hessian, is_lent=True)
-    converged, n_iter, decrement = False, 0, np.inf
+    converged, n_iter, decrement, n_short = False, 0, np.inf, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
         gradient = point.gradient()
@@ -206,7 +221,8 @@ def minimise(
         if decrement <= tolerance.decrement:
             coef, converged = coef + step, True
             break
-        trial, is_whole, has_fallen = _search(problem, point, gradient, step)
+        trial, length, has_fallen = _search(problem, point, gradient, step)
+        is_whole = length == 1.0 and not trial.is_cut
         if not (has_fallen or curvature.is_lent or curvature.drift):
             # The Hessian is that of this point, and shows no way down.
             break
@@ -214,10 +230,13 @@ def minimise(
             # The other fit was not near enough to lend its Hessian.
             curvature = None
             continue
+        n_short = n_short + 1 if length < _SHORT_STEP else 0
         point, coef = trial, trial.coef
         curvature.age(point.change)
         if is_whole and point.change <= tolerance.change:
             converged = True
+            break
+        if n_short == tolerance.short_steps:
             break
         if point.change > _SHORT_MOVE:
             if problem.diverges(point, decrement):
@@ -233,12 +252,12 @@ def minimise(
 
 def _search(
     problem: Problem[P], point: P, gradient: Array, step: Array
-) -> tuple[P, bool, bool]:
+) -> tuple[P, float, bool]:
     """Go along a step, halved until the loss falls.
 
-    Says whether it was the whole step, and whether the loss fell at all.
+    Gives the share of the step that was gone, and whether the loss fell at all.
     """
-    whole, has_fallen = step, True
+    length, has_fallen = 1.0, True
     for _ in range(_MOST_HALVES):
         trial = problem.at(point.coef + step, point)
         if trial.change <= _SAFE_MOVE and not trial.is_cut:
@@ -249,7 +268,7 @@ def _search(
         slack = 1e-14 * (1.0 + abs(loss))
         if trial.loss() <= loss + _ARMIJO * promised + slack:
             break
-        step = step / 2.0
+        step, length = step / 2.0, length / 2.0
     else:
         has_fallen = False
-    return trial, step is whole and not trial.is_cut, has_fallen
+    return trial, length, has_fallen

@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.system import joint_information
+from skanchor._numerics.system import diagonal_by_model, joint_information
 from skanchor._typing import Array
 
 __all__ = ["StackedSystems", "fit_stacked", "project_spans"]
@@ -138,8 +138,8 @@ class StackedSystems:
         Information of the votes on the scores.
     weights : ndarray of shape (n_folds, p, n_items)
         Weights of all targets.
-    ridged : ndarray of shape (n_folds, p)
-        Ridge penalty of each parameter.
+    penalty : ndarray of shape (n_folds, p, p) or None
+        Ridge penalty; None where there is none.
     """
 
     items: Array
@@ -147,7 +147,7 @@ class StackedSystems:
     factor: Array | None
     human: Array
     weights: Array
-    ridged: Array
+    penalty: Array | None
 
     @classmethod
     def solve(
@@ -184,16 +184,20 @@ class StackedSystems:
         joint, human = joint_information(
             items, slopes, factor, people, grams, positions=positions
         )
-        ridged = ridge * np.einsum("...ii->...i", joint)
+        penalty, raised = None, joint
+        if ridge > 0.0:
+            by_model = diagonal_by_model(items, slopes, people, grams, joint)
+            penalty = ridge * by_model
+            raised = joint + penalty
         targets = np.zeros((joint.shape[1], len(items)))
         targets[: items.shape[1]] = items.T
         weights = np.empty((len(joint), *targets.shape))
-        for own, penalty, found in zip(joint, ridged, weights, strict=True):
-            solved = _solve(own, penalty, targets)
+        for own, found in zip(raised, weights, strict=True):
+            solved = _solve(own, targets)
             if solved is None:
                 return None
             found[:] = solved
-        return cls(items, slopes, factor, human, weights, ridged)
+        return cls(items, slopes, factor, human, weights, penalty)
 
     @property
     def _n_scores(self) -> int:
@@ -255,16 +259,16 @@ class StackedSystems:
         scores = w[:, : self._n_scores]
         # The weights solve the system: the information times them is the targets.
         whole = self.items @ scores
-        if self.ridged.any():
-            whole = whole - w.transpose(0, 2, 1) @ (self.ridged[..., None] * w)
+        if self.penalty is not None:
+            whole = whole - w.transpose(0, 2, 1) @ self.penalty @ w
         human = scores.transpose(0, 2, 1) @ self.human @ scores
         judge = whole - self.item_covariance() - human
         return np.stack([human, judge, np.zeros_like(human)], axis=1)
 
 
-def _solve(matrix: Array, ridge: Array, targets: Array) -> Array | None:
+def _solve(matrix: Array, targets: Array) -> Array | None:
     """Solve one system; None where its rank is short or in doubt."""
-    diagonal = matrix.diagonal() + ridge
+    diagonal = matrix.diagonal()
     if not (diagonal > 0.0).all():
         return None
     scale = 1.0 / np.sqrt(diagonal)
@@ -281,7 +285,7 @@ def _solve(matrix: Array, ridge: Array, targets: Array) -> Array | None:
     # The size over it bounds the condition number of `SymmetricSolver`; the estimate
     # is seldom off by more than a factor of three.
     if not known > 100.0 * RANK_TOLERANCE * size:
-        solver = SymmetricSolver.factorise(matrix + np.diag(ridge))
+        solver = SymmetricSolver.factorise(matrix)
         return solver.solve(targets) if solver.rank == len(matrix) else None
     found, _ = dpotrs(lower, (scale[:, None] * targets), lower=1)
     found *= scale[:, None]

@@ -14,7 +14,7 @@ from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 
-__all__ = ["RieszProblem", "RieszSystem", "joint_information"]
+__all__ = ["RieszProblem", "RieszSystem", "diagonal_by_model", "joint_information"]
 
 
 def joint_information(
@@ -97,6 +97,34 @@ def joint_information(
     return total, human
 
 
+def diagonal_by_model(
+    items: Array, slopes: Array, people: Array, grams: Array, joint: Array
+) -> Array:
+    """Diagonal of the information, that of the scores model by model.
+
+    In the coordinates of the historical scores it would go by the models' order.
+
+    Parameters
+    ----------
+    items, slopes, people, grams
+        As in :func:`joint_information`.
+    joint : ndarray of shape (..., p, p)
+        What it returns.
+
+    Returns
+    -------
+    ndarray of shape (..., p, p)
+    """
+    n, n_scores = items.shape
+    by_judge = np.einsum("...ii->...i", grams[..., :n, :n])
+    own = np.einsum("...ii->...i", people)
+    own = own + (slopes[..., None] ** 2 * by_judge).sum(axis=-2)
+    found = np.zeros_like(joint)
+    np.einsum("...ii->...i", found)[...] = np.einsum("...ii->...i", joint)
+    found[..., :n_scores, :n_scores] = items.T @ (own[..., None] * items)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class RieszProblem:
     """The system before the judges' blocks are known.
@@ -141,7 +169,7 @@ class RieszProblem:
         """
         layout, found = self.layout, list(blocks)
         projections = tuple(None if one is None else one.projection for one in found)
-        joint, seen = self._joint(
+        joint, raised, seen = self._joint(
             self.people.gram, [None if one is None else one.gram for one in found]
         )
         # People see the scores, and nothing else.
@@ -149,9 +177,7 @@ class RieszProblem:
         human[at, at] = seen
         identity = self._identity(found)
         identity = joint if identity is None else identity
-        solver = SymmetricSolver.factorise(
-            joint + np.diag(self.ridge * joint.diagonal())
-        )
+        solver = SymmetricSolver.factorise(raised)
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
         people = replace(self.people.projection, inner=self.people.inner)
@@ -163,6 +189,7 @@ class RieszProblem:
             self.slopes,
             self.factor,
             joint,
+            raised,
             human,
             identity.T @ weights - targets,
             weights,
@@ -186,21 +213,24 @@ class RieszProblem:
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
         return replace(people, asked=found)
 
-    def _joint(self, people: Array, grams: list[Array | None]) -> tuple[Array, Array]:
-        """Information of all parameters, and the votes' share of that of the scores."""
+    def _joint(
+        self, people: Array, grams: list[Array | None]
+    ) -> tuple[Array, Array, Array]:
+        """Information of all parameters, raised by the ridge, and the votes' share."""
         layout, n = self.layout, self.layout.n_items
         every = np.zeros((layout.n_judges, n + 2, n + 2))
         for own, gram in zip(every, grams, strict=True):
             if gram is not None:
                 own[:] = gram
-        return joint_information(
-            layout.items,
-            np.asarray(self.slopes),
-            self.factor,
-            people[:n, :n],
-            every,
-            positions=layout.has_positions,
+        blocks = layout.items, np.asarray(self.slopes), people[:n, :n], every
+        items, slopes, votes, _ = blocks
+        joint, human = joint_information(
+            items, slopes, self.factor, votes, every, positions=layout.has_positions
         )
+        raised = joint
+        if self.ridge > 0.0:
+            raised = joint + self.ridge * diagonal_by_model(*blocks, joint)
+        return joint, raised, human
 
     def _identity(self, blocks: list[JudgeBlock | None]) -> Array | None:
         """What the identity holds of all parameters, where it is not the information.
@@ -241,19 +271,20 @@ class RieszSystem:
     information : ndarray of shape (p, p)
         Information J of (new scores, historical coordinates, sensitivities,
         position effects, item effects) after the bias functions.
+    raised : ndarray of shape (p, p)
+        The same, its diagonal raised by the ridge.
     human_information : ndarray of shape (p, p)
         The human rows' share of it.
     gap : ndarray of shape (p, n_targets)
         ``sum omega a V xi - L``, what the weights leave of the identity.
     weights : ndarray of shape (p, n_targets)
-        w = J^-1 L for the targets L, the scores of all items; with J's diagonal raised
-        by the ridge.
+        w = J^-1 L for the targets L, the scores of all items; of ``raised`` for J.
     targets : ndarray of shape (p, n_targets)
         L; where targets ask for people's bias, too, with its part profiled out.
     projections : tuple of Projection or None
         One per judge.
     solver : SymmetricSolver
-        Inverse of ``information``, its diagonal raised by the ridge.
+        Inverse of ``raised``.
     people : Projection
         That of the human rows.
     """
@@ -262,6 +293,7 @@ class RieszSystem:
     slopes: Array
     factor: Array | None
     information: Array
+    raised: Array
     human_information: Array
     gap: Array
     weights: Array

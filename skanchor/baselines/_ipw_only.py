@@ -181,6 +181,8 @@ class IPWOnly(PlugIn):
         for m, judge in enumerate(fits.X.judges.tolist()):
             rows = fits.layout.cut(m).rows
             w = fits.weights[0, rows] * fits.emphasis[0, rows]
-            sizes[judge] = w.sum() ** 2 / (w**2).sum() if len(rows) else np.nan
+            # Squares of small weights are none.
+            w = w / w.max(initial=np.finfo(float).tiny)
+            sizes[judge] = w.sum() ** 2 / (w**2).sum() if w.any() else np.nan
         found = pd.Series(sizes, name="effective_sample_size")
         self.effective_sample_sizes_ = found.rename_axis("judge")

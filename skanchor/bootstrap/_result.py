@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor._checks import check_level
 from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
 
 __all__ = ["KINDS", "BootstrapResult"]
 
@@ -114,9 +115,17 @@ class BootstrapResult:
                 "such as 25, to draw resamples of each resample."
             )
         spread = self.inner_covariances[good]
-        inner = np.sqrt(np.einsum("pt,rpq,qt->rt", targets, spread, targets))
+        # Of values that do not differ, rounding may leave less than nothing.
+        inner = np.einsum("pt,rpq,qt->rt", targets, spread, targets)
+        inner = np.sqrt(np.maximum(inner, 0.0))
         error = values.std(axis=0, ddof=1)
         usable = (inner > 0).all(axis=1)
+        if not usable.any():
+            raise BattlesError(
+                "Studentized intervals need an error of every refit, and the resamples "
+                "of no resample show one: their values do not differ. Draw more of "
+                "them, n_inner=25 or more, or take kind='basic'."
+            )
         t = (values - estimate)[usable] / inner[usable]
         low, high = np.quantile(t, [tail, 1.0 - tail], axis=0)
         return estimate - high * error, estimate - low * error

@@ -128,8 +128,7 @@ def _build(options: argparse.Namespace) -> None:
     check_table(options)
     check_ranking(options)
     check_file(options)
-    if options.new or options.no_new:
-        raise BadInputError("--new and --no-new go with skanchor rank")
+    _refuse_new(options, "--new and --no-new go with skanchor rank")
     prints = _fingerprints(options)
     X, y, counted = load_battles(options)
     X, y = _voted(X, y)
@@ -151,6 +150,11 @@ def place(options: argparse.Namespace) -> None:
         Flags of ``skanchor history place``, or of ``skanchor rank --history``.
     """
     check_table(options)
+    _refuse_new(
+        options,
+        "--new and --no-new do not go with a history: it places all models that it "
+        "does not hold",
+    )
     check_level(options)
     check_layout(options)
     check_output(options, inputs=[*options.battles, options.history])
@@ -165,10 +169,16 @@ def place(options: argparse.Namespace) -> None:
 
 def _update(options: argparse.Namespace) -> None:
     check_table(options)
+    _refuse_new(
+        options,
+        "--new and --no-new do not go with skanchor history "
+        f"{options.action}, which adds historical rows",
+    )
     if options.output is None:
         options.output, options.force = options.history, True
     check_file(options)
     prints = _fingerprints(options)
+    seen = _stamp(options.history)
     history = _load(options.history)
     X, y, counted = load_battles(options)
     _, weight = weights_of(X, options, counted)
@@ -178,6 +188,11 @@ def _update(options: argparse.Namespace) -> None:
         history.promote(options.model, *rows, past=past)
     else:
         history.update(*rows, past=past)
+    if options.output == options.history and _stamp(options.history) != seen:
+        raise BadInputError(
+            f"{options.history} has changed since it was read, perhaps by another "
+            "update; nothing was written. Run this one again"
+        )
     history.save(options.output, overwrite=options.force)
     what = {"counts": "counts of rows that it has kept", "rows": "all rows"}
     print_line(f"the history was fitted again from {what[history.updated_from_]}")
@@ -191,6 +206,8 @@ def _show(options: argparse.Namespace) -> None:
         return
     lines = []
     for name, value in facts.items():
+        if name == "groups":
+            value = "rows are independent" if value is None else f"{value} of rows"
         if isinstance(value, dict):
             value = [f"{key} ({one})" for key, one in value.items()]
         if isinstance(value, list):
@@ -201,10 +218,22 @@ def _show(options: argparse.Namespace) -> None:
 
 
 # -------------------------------------------------------------------------- details
+def _refuse_new(options: argparse.Namespace, why: str) -> None:
+    """Refuse flags of new models where nothing would read them."""
+    if options.new or options.no_new:
+        raise BadInputError(why)
+
+
 def _load(path: str) -> AnchorHistory:
     from skanchor.kept import AnchorHistory
 
     return AnchorHistory.load(path)
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    """What differs once a file was written again."""
+    found = os.stat(path)
+    return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:

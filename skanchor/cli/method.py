@@ -24,6 +24,7 @@ __all__ = [
     "check_method",
     "check_ranking",
     "fit_method",
+    "flags_of_method",
     "load_task",
     "pipeline_of",
 ]
@@ -35,6 +36,11 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     add_level(parser)
     add_dependence(parser)
     add_ranking(parser)
+    add_jobs(parser)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the number of jobs."""
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
@@ -144,6 +150,33 @@ def check_ranking(options: argparse.Namespace) -> None:
         raise BadInputError(f"--folds must be at least 2, got {options.folds}")
     if not 0 <= options.seed < 2**32:
         raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
+
+
+def flags_of_method(options: argparse.Namespace) -> list[str]:
+    """Flags of the ranking that were typed, whatever their values.
+
+    Parameters
+    ----------
+    options : Namespace
+        With what was typed.
+
+    Returns
+    -------
+    list of str
+        Such as ``["--ties"]``.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    add_ranking(parser)
+    add_jobs(parser)
+    # Without what stands behind "=", and perhaps shortened.
+    typed = [each.partition("=")[0] for each in options.typed if each[:2] == "--"]
+    found = []
+    for name in vars(parser.parse_args([])):
+        flag = "--" + name.replace("_", "-")
+        forms = flag, flag.replace("--", "--no-", 1)
+        if any(form.startswith(each) for each in typed if each[2:] for form in forms):
+            found.append(flag)
+    return found
 
 
 # ------------------------------------------------------------------------------ use

@@ -9,7 +9,12 @@ from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.contexts import add_contexts, check_contexts
 from skanchor.cli.history import add_fingerprints, place
 from skanchor.cli.layout import add_layout, check_layout
-from skanchor.cli.method import add_method, check_method, fit_method
+from skanchor.cli.method import (
+    add_method,
+    check_method,
+    fit_method,
+    flags_of_method,
+)
 from skanchor.cli.output import add_output, check_output, deliver
 from skanchor.cli.report import check_report, write_report
 from skanchor.cli.table import add_table, check_table
@@ -43,6 +48,13 @@ def _rank(options: argparse.Namespace) -> None:
             raise BadInputError("--report does not go with --history")
         if options.context is not None or options.mix:
             raise BadInputError("--context does not go with --history")
+        ignored = flags_of_method(options)
+        if ignored:
+            does = "does" if len(ignored) == 1 else "do"
+            raise BadInputError(
+                f"{', '.join(ignored)} {does} not go with --history, whose method was "
+                "settled when it was built; give such flags to skanchor history build"
+            )
         place(options)
         return
     if options.fingerprints is not None:

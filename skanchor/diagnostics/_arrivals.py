@@ -45,6 +45,9 @@ _OF_MODELS = ["chi2", "df", "p_value", "lowest", "highest"]
 OWN_SHARE = 1e-3
 """Share of a change's information that what was fitted must leave."""
 
+_MODELS_AT_ONCE = 64
+"""Models whose columns are solved for at once: as fast as all, in less memory."""
+
 
 @with_lazy_tables("changes", "models", "curvature")
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,11 @@ def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
 
 def _disagreements(fit: _FittedRows, X: Comparisons, items: list[int]) -> Array:
     """What :func:`_disagreement` finds of some models, row by row."""
-    found = [_disagreement(fit, X, i) for i in items]
+    found = []
+    for first in range(0, len(items), _MODELS_AT_ONCE):
+        part = items[first : first + _MODELS_AT_ONCE]
+        answers = fit.answers(part)
+        found += [_disagreement(fit, X, i, answers[:, k]) for k, i in enumerate(part)]
     return np.array(found, dtype=float).reshape(len(items), len(_OF_MODELS))
 
 
@@ -213,6 +220,21 @@ class _FittedRows:
             v = np.linalg.lstsq(system.factor, X.deviations, rcond=None)[0].ravel()
             score[layout.at["deviation"]] -= v
         return cls(system, score, judges, crosses)
+
+    def answers(self, items: list[int]) -> Array:
+        """What the fitted parameters make of these items' columns, by one product.
+
+        Returns
+        -------
+        ndarray of shape (p, n_items, n_judges + 1)
+            By judge the answer to an item's column of that judge; last, that to the
+            item's score.
+        """
+        asked = [cross[:, items] for cross in self.crosses]
+        asked.append(self.system.targets[:, items])
+        stacked = np.stack(asked, axis=2)
+        solved = self.system.solver.solve(stacked.reshape(len(stacked), -1))
+        return np.asarray(solved.reshape(stacked.shape))
 
     def changes(
         self, X: Comparisons, asked: list[tuple[list[int], int]]
@@ -356,16 +378,20 @@ def _most_moved(X: Comparisons, shift: Array) -> tuple[Any, float]:
     return X.models[X.is_new][most], float(shift[most])
 
 
-def _disagreement(fit: _FittedRows, X: Comparisons, i: int) -> list[float]:
-    """Chi-square of the scores that judges give a model, each by itself."""
+def _disagreement(
+    fit: _FittedRows, X: Comparisons, i: int, answers: Array
+) -> list[float]:
+    """Chi-square of the scores that judges give a model, each by itself.
+
+    ``answers`` are those of :meth:`_FittedRows.answers` for this model.
+    """
     seen = [m for m, sums in enumerate(fit.judges) if sums.gram[i, i] > 0]
     if len(seen) < 2:
         return [np.nan] * 5
     system = fit.system
     cross = np.column_stack([fit.crosses[m][:, i] for m in seen])
-    answer = system.solver.solve(np.column_stack([cross, system.targets[:, i]]))
     # With the model's own score held fixed, each judge has one of its own.
-    answer, own = answer[:, :-1], answer[:, -1]
+    answer, own = answers[:, seen], answers[:, -1]
     variance = system.targets[:, i] @ own
     if variance > 0:
         answer = answer - np.outer(own, own @ cross) / variance

@@ -40,6 +40,11 @@ MATRICES = 12
 in a fold beside the fit of all rows."""
 
 
+MOST_LOST = 2
+"""Modes that are not found, after which no further one is looked for: what is expanded
+about another point says less of the covariance with every step."""
+
+
 @dataclass(frozen=True, eq=False)
 class ItemCovariance:
     """Estimated covariance of the deviations.
@@ -193,9 +198,10 @@ def fit_item_covariance(
     known = _HistoricalRows(model)
     identity = np.eye(known.model.n_judges)
     covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
-    converged = False
+    converged, n_lost = False, 0
     for step in range(10):
         found = known.quadratic(covariance)
+        n_lost += not found.is_mode
         before = covariance
         # Judges that dislike what people like are turned round, as the shrinkage
         # takes judges to deviate alike.
@@ -224,8 +230,11 @@ def fit_item_covariance(
         covariance *= turned
         change = np.abs(covariance - before).max()
         # A tenth of a variance is far below its sampling error with so few items.
+        settled = settled and found.is_mode
         if settled and change <= 0.1 * max(np.abs(covariance).max(), 1e-3):
             converged = True
+            break
+        if n_lost == MOST_LOST:
             break
     n_free = (n_models - 2.0) * known.free_share(covariance, found)
     return ItemCovariance(
@@ -287,12 +296,15 @@ class _Quadratic:
         Sensitivities at the mode.
     hessian : ndarray of shape (p, p)
         Of all parameters.
+    is_mode : bool
+        Whether the mode was found.
     """
 
     information: Array
     target: Array
     slopes: Array
     hessian: Array
+    is_mode: bool
 
 
 class _HistoricalRows:
@@ -318,7 +330,7 @@ class _HistoricalRows:
         factor = covariance_factor(covariance)
         parameters = self.parameters
         model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
-        parameters, _ = model.newton(parameters, factor, self.rows, self.free)
+        parameters, is_mode = model.newton(parameters, factor, self.rows, self.free)
         model.rescale(parameters, factor)
         self.parameters = parameters
         weight = model.lay(np.where(self.rows, model.weight, 0.0))
@@ -331,7 +343,11 @@ class _HistoricalRows:
         information, taken = _profile(hessian, self.at_u, self.fixed)
         target = right[self.at_u] - taken @ right[self.fixed]
         return _Quadratic(
-            information, target, parameters[model.at["sensitivity"]], hessian
+            information,
+            target,
+            parameters[model.at["sensitivity"]],
+            hessian,
+            is_mode,
         )
 
     def free_share(self, covariance: Array, found: _Quadratic) -> float:
@@ -361,5 +377,8 @@ def _profile(
 
 def _count_shown(information: Array, factor: Array) -> float:
     """How many of the deviations the data show beside their prior."""
-    scaled = mix_judges(information, factor, len(information) // len(factor))
-    return float(np.trace(scaled @ np.linalg.inv(scaled + np.eye(len(scaled)))))
+    posterior = mix_judges(information, factor, len(information) // len(factor))
+    posterior.flat[:: len(posterior) + 1] += 1.0
+    # The trace of the posterior covariance is what they do not show.
+    root = SymmetricSolver.factorise(posterior).root
+    return len(posterior) - float(np.vdot(root, root))

@@ -29,6 +29,10 @@ __all__ = ["ItemLikelihood"]
 _STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is kept, as it changes by that share."""
 
+_SHORT_STEPS = 8
+"""Short steps in succession after which a fit is given up. A judge with about as many
+rows as parameters may be sure of all of them once scores and deviations bend to it."""
+
 _FAR_OFF = 1e12
 """Parameters beyond it have no likely value: rows and prior leave them open."""
 
@@ -376,7 +380,9 @@ class ItemLikelihood:
             high,
         )
         # By default a tenth of a standard error at most, which the last step squares.
-        tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE)
+        tolerance = Tolerance(
+            decrement=tol, drift=_STALE_MOVE, short_steps=_SHORT_STEPS
+        )
         found = minimise(problem, parameters[free], tolerance, max_iter=max_iter)
         return replace(found, coef=np.clip(found.coef, low, high))
 

@@ -2,6 +2,7 @@
 
 from skanchor.judges._calibrator import POSITION_BOUND, JudgeCalibrator, NoJudges
 from skanchor.judges._display import favour_of_a_side
+from skanchor.judges._settled import SettledVerdicts, settled_judges
 from skanchor.judges._warnings import WEAK_SENSITIVITY, JudgeWarnings
 
 __all__ = [
@@ -10,5 +11,7 @@ __all__ = [
     "JudgeCalibrator",
     "JudgeWarnings",
     "NoJudges",
+    "SettledVerdicts",
     "favour_of_a_side",
+    "settled_judges",
 ]

@@ -74,7 +74,6 @@ def judges_to_fit(
     list of JudgeProjection
     """
     X, groups = sample.X, sample.groups
-    delta = np.where(np.isfinite(X.score_differences), X.score_differences, 0.0)
     fits: list[JudgeProjection] = []
     sources = zip([HUMAN, *X.judges.tolist()], [human, *learners], strict=True)
     for m, (judge, own) in enumerate(sources, start=PEOPLE):
@@ -83,7 +82,7 @@ def judges_to_fit(
         if own.has_span or not used.any():
             continue
         rows = cut.rows[used]
-        columns = gradient_columns(cut, delta[cut.rows])[used]
+        columns = gradient_columns(cut, X.score_differences[cut.rows])[used]
         # Rows of one group stay together in inner folds.
         group = rows if groups is None else groups[rows]
         pairs = cut.pairs[np.flatnonzero(used)]

@@ -101,6 +101,9 @@ def test_ipw_only(data):
     ipw = IPWOnly(clip=3.0).fit(data.X, data.y)
     assert_allclose(ipw.scores_, expected, atol=1e-5)
     assert_allclose(ipw.effective_sample_sizes_, sizes, rtol=1e-4)
+    # The squares of such weights are none; beside the ridge they hardly count.
+    small = IPWOnly(clip=3.0).fit(data.X, data.y, np.full(len(data.X), 1e-200))
+    assert_allclose(small.effective_sample_sizes_, sizes, rtol=0.1)
     with pytest.raises(ValueError, match="'clip' parameter of IPWOnly"):
         IPWOnly(clip=0.0).fit(data.X, data.y)
 

@@ -1,6 +1,7 @@
 """Intervals and errors of the replicates."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from skanchor.baselines import (
     JointMLE,
 )
 from skanchor.bootstrap import Bootstrapped, bootstrap
+from skanchor.exceptions import BattlesError
 from skanchor.simulation import simulate_battles
 
 
@@ -51,6 +53,9 @@ def test_limits_are_the_quantiles_they_say(data):
         plain.conf_int(kind="studentized")
     with pytest.raises(ValueError, match="level"):
         plain.conf_int(1.5)
+    alike = replace(refits, inner_covariances=-1e-20 * np.abs(refits.inner_covariances))
+    with pytest.raises(BattlesError, match="need an error of every refit"):
+        alike.conf_int(kind="studentized")
 
 
 def test_errors_agree_with_the_sandwich_and_methods_share_resamples(data):

@@ -1,6 +1,11 @@
 """``skanchor history``: fit once, and place by the file."""
 
 import json
+import os
+import resource
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -100,6 +105,107 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     assert code == 2 and ADVICE[Remedy.FIT_HISTORY_AGAIN] in err[-1]
     code, _, err = run("rank", arrivals, "--fingerprints", battles)
     assert (code, err) == (2, ["skanchor: error: --fingerprints goes with --history"])
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--ties", "drop"),
+        ("--style", "controlled"),
+        ("--judge-scale=curved",),
+        ("--item-effects", "none"),
+        ("--historical-fit", "two-step"),
+        ("--no-position-effect",),
+        ("--folds", "10"),
+        ("--see", "1"),
+        ("--jobs", "2"),
+    ],
+)
+def test_flags_of_the_method_do_not_go_with_a_history(run, file, arrivals, flags):
+    """Nor one that says what is the default: the history may say otherwise."""
+    code, out, err = run("rank", "--history", file, arrivals, *flags)
+    assert (code, out, len(err)) == (2, "", 1)
+    name = {"--see": "--seed", "--no-position-effect": "--position-effect"}
+    flag = flags[0].partition("=")[0]
+    assert f"error: {name.get(flag, flag)} does not go with --history" in err[0]
+
+
+def test_all_flags_that_nothing_would_read_are_named(run, file, arrivals, tmp_path):
+    both = "--ties", "half", "--folds", "4"
+    code, _, err = run("rank", "--history", file, arrivals, *both)
+    assert code == 2 and "error: --folds, --ties do not go with --history" in err[0]
+    for flags in (["--new", NEW], ["--no-new"]):
+        code, _, err = run("rank", "--history", file, arrivals, *flags)
+        assert code == 2 and "--new and --no-new do not go with a history" in err[0]
+        code, _, err = run("history", "update", file, arrivals, *flags)
+        assert code == 2 and "do not go with skanchor history update" in err[0]
+
+
+def test_show_says_in_words_whether_rows_are_independent(
+    run, file, battles, tmp_path, shown=("history", "show")
+):
+    assert "groups: rows are independent" in run(*shown, file)[1].splitlines()
+    assert json.loads(run(*shown, file, "--json")[1])["groups"] is None
+    grouped = tmp_path / "grouped"
+    flags = ["--groups", "prompt_id", *FAST, "--output", grouped]
+    assert run("history", "build", battles, *flags)[0] == 0
+    n = json.loads(run(*shown, grouped, "--json")[1])["groups"]
+    assert f"groups: {n} of rows" in run(*shown, grouped)[1].splitlines()
+
+
+def test_an_update_beside_another_one_loses_neither(
+    run, file, battles, tmp_path, monkeypatch
+):
+    path, added = tmp_path / "history", tmp_path / "added.csv"
+    path.write_bytes(file.read_bytes())
+    frame = load_demo().frame
+    frame[frame["judge"] == "human"][:50].to_csv(added, index=False)
+    update = ("history", "update", path, added, "--past", battles)
+    known = AnchorHistory.update
+
+    def beside_another(self, *args, **kwargs):
+        other = tmp_path / "other"
+        other.write_bytes(path.read_bytes())
+        other.replace(path)
+        return known(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(AnchorHistory, "update", beside_another)
+        code, _, err = run(*update)
+    assert code == 2 and "has changed since it was read" in err[-1]
+    assert path.read_bytes() == file.read_bytes()
+    assert run(*update)[0] == 0 and path.read_bytes() != file.read_bytes()
+
+
+def test_a_full_disk_or_a_signal_leaves_the_old_history(file, battles, tmp_path):
+    path, pipe = tmp_path / "history", tmp_path / "pipe.csv"
+    path.write_bytes(file.read_bytes())
+    os.mkfifo(pipe)
+    build = [sys.executable, "-m", "skanchor", "history", "build"]
+    ends = [*FAST, "--output", str(path), "--force"]
+
+    def no_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    done = subprocess.run(
+        [*build, str(battles), *ends],
+        preexec_fn=no_room,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2 and "File too large" in done.stderr.splitlines()[-1]
+    with (
+        subprocess.Popen(
+            [*build, str(pipe), *ends], stderr=subprocess.PIPE, text=True
+        ) as waiting,
+        open(pipe, "wb"),  # from which nothing ever comes
+    ):
+        waiting.send_signal(signal.SIGTERM)
+        assert waiting.wait(60) == 143
+        assert waiting.stderr.read() == "skanchor: interrupted\n"
+    assert path.read_bytes() == file.read_bytes()
+    assert {each.name for each in tmp_path.iterdir()} == {"history", "pipe.csv"}
 
 
 def test_changed_judges_are_told(run, battles, arrivals, tmp_path):

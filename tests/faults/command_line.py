@@ -56,6 +56,10 @@ for title, where in {
     "Names that hold markup, in a report":
         "reports.test_report::test_names_never_become_markup",
     "A method that is not known": "cli.test_rank::test_bad_flags",
+    "A history that is to be written to a full disk, or stopped by a signal":
+        "cli.test_history::test_a_full_disk_or_a_signal_leaves_the_old_history",
+    "Flags of the method beside `--history`":
+        "cli.test_history::test_flags_of_the_method_do_not_go_with_a_history",
     "Ctrl-C": "cli.test_program::test_interrupt",
     "Ctrl-C in a study of many fits":
         "cli.test_studies::test_check_that_is_stopped_goes_on_from_what_it_has",

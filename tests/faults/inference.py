@@ -65,6 +65,8 @@ for title, where in {
         "results.test_ranking::test_zero_and_infinite_errors_never_reject",
     "Verdicts without information":
         "riesz.test_debiaser::test_separated_verdicts_take_no_part",
+    "Resamples of resamples that do not differ":
+        "bootstrap.test_result::test_limits_are_the_quantiles_they_say",
     "A bootstrapped score that lies on its bound in every resample":
         "bootstrap.test_bootstrapped::test_a_score_on_its_bound_has_no_error_of_zero",
     "Rows without noise in a joint baseline":

@@ -47,11 +47,33 @@ def split_by(column, ties=0, judge="judge-1"):
 
 
 SPLIT = (SeparationWarning, "'judge-1' are separated by feature 'x1'")
-table("Verdicts that one feature separates", lambda: split_by("x1_a"), warns=[SPLIT])
+
+
+def by_the_other(anchor):
+    """The judge has no part in the result, which is as good as that of the other."""
+    assert anchor.judges_.tolist() == ["judge-2"]
+    rest, _ = heard(lambda: fit(keep_rows((FRAME["judge"] != "judge-1").to_numpy())))
+    error = rest.standard_errors_
+    assert_allclose(anchor.standard_errors_, error, rtol=0.2)
+    assert (abs(anchor.scores_ - rest.scores_) < 0.7 * error).all()
+
+
+table(
+    "Verdicts that one feature separates",
+    lambda: split_by("x1_a"),
+    warns=[SPLIT],
+    check=by_the_other,
+)
 table(
     "Verdicts that a feature separates but for ties on the boundary",
     lambda: split_by("x1_a", ties=20),
     warns=[SPLIT],
+    check=by_the_other,
+)
+table(
+    "Verdicts of the only judge that one feature separates",
+    lambda: split_by("x1_a")[lambda f: f["judge"] != "judge-2"],
+    raises=(BattlesError, "'judge-1' are separated by .*'x1'.* no other judge places"),
 )
 
 
@@ -245,6 +267,10 @@ table(
     by_name,
     warns=[(DataWarning, "position effect of judge 'judge-1' is left out")],
     check=without_position,
+)
+see(
+    "Judges of hardly more rows than parameters, with item effects",
+    "items.test_covariance::test_modes_that_are_not_found_end_the_search",
 )
 see(
     "A judge that lapses, or whose scale is curved",

@@ -46,6 +46,8 @@ for title, where in {
     + "damaged_foreign_and_newer_files_are_refused",
     "A history cut off while it is written": "io.test_archive::test_"
     "a_killed_writer_leaves_a_whole_file",
+    "A history that another run has updated meanwhile": "cli.test_history::test_"
+    "an_update_beside_another_one_loses_neither",
     "A judge that has changed since the history": HISTORY
     + "changed_judges_are_refused",
 }.items():

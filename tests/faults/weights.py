@@ -80,3 +80,11 @@ see(
     "diagnostics.test_thin::test_the_largest_influence_is_that_of_a_group",
 )
 see("Rows in another order", "test_invariance::test_names_and_row_order")
+see(
+    "Other names for the models, with a ridge on the weights",
+    "riesz.test_learners::test_a_ridge_does_not_go_by_the_names_of_the_models",
+)
+see(
+    "Weights of 1e-200 throughout in `IPWOnly`",
+    "baselines.test_equations::test_ipw_only",
+)

@@ -23,6 +23,27 @@ def test_folds_partition_the_rows_and_follow_the_seed():
     assert splitter.get_n_splits() == 4
 
 
+def test_rows_of_a_source_and_a_pair_are_divided_evenly():
+    """Whichever model stands first, and beside rows that compare nobody."""
+    data = simulate_battles(500, 60, n_models=4, random_state=0)
+    X = data.X.reset_index(drop=True)
+    turned = X.assign(model_a=X["model_b"], model_b=X["model_a"])
+    X.iloc[::2] = turned.iloc[::2]
+    X.loc[:40, "model_b"] = X.loc[:40, "model_a"]
+    fold = SourceKFold(4, random_state=1).assign_folds(X)
+    low, high = (
+        np.minimum(X["model_a"], X["model_b"]),
+        np.maximum(X["model_a"], X["model_b"]),
+    )
+    counts = [
+        np.bincount(fold[rows], minlength=4)
+        for (_, one, two), rows in X.groupby([X["judge"], low, high]).indices.items()
+        if one != two
+    ]
+    assert len(counts) > 15 and max(map(sum, counts)) > 8
+    assert all(count.max() - count.min() <= 1 for count in counts)
+
+
 def test_groups_by_name_and_by_array():
     data = simulate_battles(500, 60, random_state=0)
     groups = np.arange(len(data.y)) // 7

@@ -20,7 +20,8 @@ TRACEBACK = "Traceback (most recent call last)"
 def table_case(seed):
     """A random table and method; then other rows and names, which must not matter."""
     rng = np.random.default_rng([1, seed])
-    case, method = tables.draw(rng), options.draw(rng)
+    case = tables.draw(rng)
+    method = options.draw(rng, case=case)
     about = f"{case.notes} {method!r}"
     lawful = answers.is_lawful(method, case) and _consistent(case)
     fold = answers.plan_of(case, rng) if lawful else None

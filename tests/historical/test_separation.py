@@ -58,6 +58,9 @@ def test_nor_does_it_beside_item_effects():
         anchor.comparisons_.scores[old], without.comparisons_.scores[old], atol=1e-3
     )
     assert 1.0 < anchor.calibrator_.sensitivities_["sure"] <= 20.0
+    # What it makes of the models is found beside the scores of the others.
+    own = anchor.comparisons_.deviations[anchor.judges_.tolist().index("sure")]
+    assert np.abs(own[old]).max() > 1e-3
 
 
 def test_a_judge_of_many_sure_verdicts_spoils_no_error():

@@ -12,14 +12,26 @@ from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
-from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor import (
+    AnchorPipeline,
+    ArrivalScorer,
+    BTLRegressor,
+    Comparisons,
+    JudgeCalibrator,
+    RieszDebiaser,
+)
+from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
+from skanchor.chain import Stages, fit_stages
 from skanchor.exceptions import (
     BattlesError,
     WeakJudgeWarning,
 )
 from skanchor.inference import satterthwaite, t_quantile
+from skanchor.items import ItemLikelihood, fit_item_covariance
+from skanchor.items._covariance import _HistoricalRows
+from skanchor.sample import Sample
 
 
 def test_the_order_and_shape_of_a_given_covariance():
@@ -101,6 +113,49 @@ def test_features_that_tell_models_apart_take_degrees_of_freedom():
             warnings.simplefilter("ignore")
             df = random_effects(table, data.y).result_.item_df
         assert df == pytest.approx(kept, abs=0.7)
+
+
+def of_history(alpha=0.0, **settings):
+    """The likelihood of two judges and eight models at the fit without deviations."""
+    data = small(n_models=8, n_judges=2, n_historical=1500, **settings)
+    sample = admit_to_ranking(
+        Sample.admit(Comparisons.from_battles(data.X), data.y, None), None
+    )
+    calibrator = JudgeCalibrator(LinearBias(alpha=alpha))
+    known = fit_stages(
+        Stages(BTLRegressor(), calibrator, ArrivalScorer(), None), sample
+    )
+    return ItemLikelihood(sample.with_battles(known.X), known.calibrator)
+
+
+def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
+    """A ridge on the bias is profiled out with its own pull."""
+    model = of_history(item_sd=0.4, alpha=1.0)
+    covariance = np.array([[0.2, 0.05], [0.05, 0.1]])
+    rows = _HistoricalRows(model)
+    found = rows.quadratic(covariance)
+    assert found.is_mode
+    u = rows.parameters[rows.at_u]
+    n = len(u) // 2
+    pull = np.kron(np.linalg.inv(covariance), np.eye(n)) @ u
+    assert_allclose(
+        found.target - found.information @ u, pull, atol=0.02 * abs(pull).max()
+    )
+
+
+def test_modes_that_are_not_found_end_the_search(monkeypatch):
+    """It takes long where judges are many and their rows few, and leads nowhere."""
+    known, calls = ItemLikelihood.newton, []
+
+    def lost(self, *args, **kwargs):
+        calls.append(kwargs)
+        return known(self, *args, **kwargs)[0], False
+
+    model = of_history(item_sd=0.4)
+    monkeypatch.setattr(ItemLikelihood, "newton", lost)
+    found = fit_item_covariance(model)
+    assert not found.converged and len(calls) <= 2
+    assert np.isfinite(found.covariance).all()
 
 
 def test_an_estimated_covariance_widens_the_interval():

@@ -245,3 +245,36 @@ def test_agrees_with_scipy_on_logistic_problems(seed, far, drift):
     assert_allclose(found.coef, slow.x, atol=1e-8)
     fit = fit_logistic(*logistic_rows(seed), start=start)
     assert_allclose(fit.coef, slow.x, atol=1e-8)
+
+
+def test_a_way_of_short_steps_is_given_up_where_that_is_asked_for():
+    """A Hessian a thousand times too small, as of rows that are sure of themselves."""
+
+    def problem():
+        bowl = quadratic(np.eye(2), np.zeros(2))
+        loss, gradient, _ = bowl.functions
+        return Smooth(loss, gradient, lambda x: 1e-3 * np.eye(2))
+
+    start = np.array([900.0, -400.0])
+    patient = minimise(problem(), start, Tolerance(decrement=1e-8), max_iter=20)
+    assert patient.n_iter == 20
+    found = minimise(problem(), start, Tolerance(decrement=1e-8, short_steps=2))
+    assert not found.converged and found.n_iter == 2
+    # It stands where the last step led, below where it began.
+    assert np.abs(found.coef).max() < np.abs(start).max()
+    # Whole steps are never counted.
+    plain = quadratic(np.diag([1.0, 4.0]), np.ones(2))
+    whole = minimise(plain, start, Tolerance(decrement=1e-8, short_steps=1))
+    assert whole.converged
+
+
+def test_short_steps_count_in_succession_alone():
+    """Every other Hessian is a thousand times too small, the others twice too large."""
+    bowl = quadratic(np.eye(2), np.zeros(2))
+    loss, gradient, _ = bowl.functions
+    sizes = iter([1e-3, 2.0] * 50)
+    mixed = Smooth(loss, gradient, lambda x: next(sizes) * np.eye(2))
+    found = minimise(
+        mixed, np.array([900.0, -400.0]), Tolerance(decrement=200.0, short_steps=2)
+    )
+    assert found.converged and found.n_iter > 4

@@ -80,3 +80,36 @@ def test_held_out_score_tells_riesz_learners_apart():
         debiaser = RieszDebiaser(learner).fit(known[train], data.y[train])
         scores[name] = debiaser.score(known[test], data.y[test])
     assert scores["boosted"] > scores["linear"] > scores["none"]
+
+
+def test_a_ridge_does_not_go_by_the_names_of_the_models():
+    data = battles(7, n_new=60)
+    X, y = data.X.reset_index(drop=True), np.asarray(data.y)
+    fold = np.random.default_rng(0).permutation(len(X)) % 3
+    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    names = sorted(set(X["model_a"]) | set(X["model_b"]))
+    turned = dict(zip(names, [f"m{k}" for k in range(len(names))][::-1], strict=True))
+
+    def board(X):
+        anchor = AnchorPipeline(debiaser=RieszDebiaser(ridge=0.5), cv=plan)
+        return anchor.fit(X, y).leaderboard()[["score", "standard_error"]]
+
+    sides = {side: X[side].map(turned) for side in ("model_a", "model_b")}
+    one, other = board(X), board(X.assign(**sides))
+    assert_allclose(other.loc[[turned[m] for m in one.index]], one, rtol=1e-7)
+
+
+def test_learners_of_weights_never_see_rows_of_weight_zero():
+    data = battles(6)
+    calibrator = JudgeCalibrator(BoostedBias(max_rounds=3))
+    chain = make_pipeline(BTLRegressor(), calibrator, ArrivalScorer())
+    plugged = chain.fit(data.X, data.y).transform(data.X)
+    kept = np.random.default_rng(0).random(len(data.X)) < 0.7
+    found = [
+        RieszDebiaser(BoostedBias(max_rounds=3), inner_folds=2).fit(*given)
+        for given in (
+            (plugged, data.y, np.where(kept, 1.0, 0.0)),
+            (plugged[np.flatnonzero(kept)], np.asarray(data.y)[kept]),
+        )
+    ]
+    assert_allclose(found[0].information_, found[1].information_, rtol=1e-9, atol=1e-9)

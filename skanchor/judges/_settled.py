@@ -1,0 +1,97 @@
+"""Judges whose verdicts features settle, whatever the models: they rank nobody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skanchor._numerics.logistic import fit_logistic
+from skanchor._numerics.separation import separation_of
+from skanchor._typing import Array
+from skanchor.bias.protocol import span_names
+from skanchor.bias.registry import learner_for
+from skanchor.sample import Sample
+
+__all__ = ["SettledVerdicts", "settled_judges"]
+
+PILOT_ROWS = 2000
+"""Rows of a judge that are looked at first: what separates all separates these."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettledVerdicts:
+    """What settles the verdicts of a judge.
+
+    Attributes
+    ----------
+    judge : hashable
+        Label.
+    columns : list of str
+        Names of the features that separate the verdicts.
+    alone : bool
+        Whether each of them does so alone.
+    n_rows : int
+        Historical rows of the judge.
+    """
+
+    judge: Any
+    columns: list[str]
+    alone: bool
+    n_rows: int
+
+
+def settled_judges(sample: Sample, bias: Any) -> list[SettledVerdicts]:
+    """Judges half of whose historical verdicts features separate, or more.
+
+    Their bias has no finite fit, and beside it their sensitivity has none: where a fit
+    stops on its way to infinity is rounding, and so is what such rows then say of the
+    models. That there is such a way is a matter of the features alone, and needs no
+    score. With a ridge there is none.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    bias : str, learner or dict
+        As the parameter of :class:`skanchor.JudgeCalibrator`.
+
+    Returns
+    -------
+    list of SettledVerdicts
+    """
+    X = sample.X
+    if not X.features_left.shape[1]:
+        return []
+    found = []
+    for m, judge in enumerate(X.judges.tolist()):
+        learner: Any = clone(learner_for(bias, judge))
+        if not (hasattr(learner, "fit_span") and hasattr(learner, "ridge")):
+            continue
+        cut = X.by_judge(m)
+        historical = X.is_historical_judge_row[cut.rows] & X.is_usable[cut.rows]
+        used = np.flatnonzero(historical & (sample.weight[cut.rows] > 0))
+        if not len(used):
+            continue
+        pairs, y = cut.pairs[used], sample.y[cut.rows[used]]
+        weight = np.ones(len(used))
+        learner.fit_span(pairs, weight)
+        if learner.ridge(pairs, weight).any():
+            continue
+        span = learner.span(pairs)
+        some = slice(None, None, -(-len(used) // PILOT_ROWS))
+        if not _may_be_separated(span[some], y[some]):
+            continue
+        split = separation_of(span, y)
+        if len(split.columns) and 2 * split.n_rows >= len(used):
+            names = span_names(learner, tuple(X.feature_names), span.shape[1])
+            columns = [names[k] for k in split.columns]
+            found.append(SettledVerdicts(judge, columns, split.alone, len(used)))
+    return found
+
+
+def _may_be_separated(span: Array, y: Array) -> bool:
+    """Whether the fit by features alone, which is fast, has no end."""
+    return not fit_logistic(span, y, np.ones(len(y))).converged

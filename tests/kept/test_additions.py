@@ -1,0 +1,50 @@
+"""Rows that are added to counted ones: every old row stays in the fold it had."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skanchor import Comparisons
+from skanchor.exceptions import BattlesError
+from skanchor.kept._additions import with_rows
+from skanchor.kept._counts import RowCounts
+from skanchor.sample import Sample
+
+
+def votes(n, seed, weight=None):
+    rng = np.random.default_rng(seed)
+    left = rng.integers(4, size=n)
+    table = pd.DataFrame(
+        {"model_a": left, "model_b": (left + rng.integers(1, 4, size=n)) % 4}
+    )
+    table = table.assign(judge=rng.choice(["human", "j"], n)).astype(str)
+    y = rng.integers(0, 2, n).astype(float)
+    return Sample.admit(Comparisons.from_battles(table), y, weight)
+
+
+def test_old_rows_keep_their_folds():
+    sample, late = votes(300, 0), votes(40, 1)
+    fold = np.random.default_rng(2).integers(3, size=300)
+    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    counts = RowCounts.of(sample, [plan])
+    table, outcomes, (found,) = with_rows(counts, late, 0, [3])
+    assert len(table) == len(outcomes) == 340
+    X = sample.X
+    names = np.column_stack([X.models[X.left], X.models[X.right]])
+
+    def kinds(models, y):
+        return sorted(zip(*models.T.tolist(), y.tolist(), strict=True))
+
+    for (train, test), (_, known) in zip(found, plan, strict=True):
+        assert sorted([*train, *test]) == list(range(340))
+        old = test[test < 300]
+        again = table.loc[old, ["model_a", "model_b"]].to_numpy()
+        assert kinds(again, outcomes[old]) == kinds(names[known], sample.y[known])
+
+
+@pytest.mark.parametrize("weight", [0.5, 2.0])
+def test_weighted_rows_are_not_added_to_counts(weight):
+    sample = votes(30, 0)
+    counts = RowCounts.of(sample, [[(np.arange(15, 30), np.arange(15))]])
+    with pytest.raises(BattlesError, match="without groups and weights"):
+        with_rows(counts, votes(5, 1, np.full(5, weight)), 0, [2])
