@@ -49,7 +49,7 @@ def batches(n_rows: int) -> Iterator[pa.Table]:
         right = (left + rng.integers(1, N_MODELS, n)) % N_MODELS
         judge, human = rng.integers(0, N_JUDGES, n), rng.random(n) < 0.02
         order = rng.integers(0, 2, n) * 2 - 1
-        first, second = rng.normal(size=(2, n, N_FEATURES)).round(3)
+        first, second = rng.normal(size=(2, n, N_FEATURES)).round(3).astype("f4")
         delta = scores[left] - scores[right]
         logit = slope[judge] * delta + shift[judge] * order
         logit += np.einsum("ij,ij->i", first - second, bias[judge])
@@ -79,35 +79,41 @@ def write(path: Path, n_rows: int) -> None:
     writer.close()
 
 
-def read(path: Path) -> None:
+def opened(path: Path, n_rows: float) -> dataset.Dataset:
+    """A data set, or so many of its row groups that they have some rows."""
+    found = dataset.dataset(path)
+    if not np.isfinite(n_rows):
+        return found
+    (whole,) = found.get_fragments()
+    part = whole.subset(row_group_ids=range(-(-int(n_rows) // STEP)))
+    return dataset.FileSystemDataset(
+        [part], found.schema, found.format, found.filesystem
+    )
+
+
+def read(data: dataset.Dataset) -> None:
     """Read all columns, and forget them."""
     began, n = time.perf_counter(), 0
-    for batch in dataset.dataset(path).to_batches(use_threads=False):
+    for batch in data.to_batches(use_threads=False):
         n += len(batch)
     told("plain read", n, time.perf_counter() - began)
 
 
-def stream(path: Path, workers: int, item_effects: bool) -> None:
+def stream(
+    data: dataset.Dataset, workers: int, item_effects: bool, checkpoint: str | None
+) -> None:
     """Fit and keep the history."""
-    from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
-    from skanchor.chain import Stages
+    from skanchor import AnchorPipeline
     from skanchor.streaming import stream_history
 
-    stages = Stages(
-        BTLRegressor(),
-        JudgeCalibrator(),
-        ArrivalScorer(),
-        RieszDebiaser("calibrator"),
-        "joint",
-    )
+    effects = "auto" if item_effects else None
+    anchor = AnchorPipeline(cv=10, item_effects=effects, random_state=0)
     began = time.perf_counter()
     found = stream_history(
-        str(path),
-        stages,
-        cv=10,
-        item_effects=item_effects,
-        random_state=0,
+        data,
+        anchor,
         n_jobs=workers,
+        checkpoint=checkpoint,
     )
     for what, n_rows, seconds in found.passes:
         told(f"pass: {what}", n_rows, seconds)
@@ -159,6 +165,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-items", action="store_true")
     parser.add_argument("--sums", action="store_true")
+    parser.add_argument("--first", type=float, default=np.inf, metavar="ROWS")
+    parser.add_argument("--checkpoint", metavar="PATH")
     parser.add_argument("--step", nargs=2, metavar=("STEP", "PATH"))
     given = parser.parse_args()
     if given.sums:
@@ -172,9 +180,14 @@ def main() -> None:
     if given.step:
         step, path = given.step
         if step == "read":
-            read(Path(path))
+            read(opened(Path(path), given.first))
         else:
-            stream(Path(path), given.workers[0], not given.no_items)
+            stream(
+                opened(Path(path), given.first),
+                given.workers[0],
+                not given.no_items,
+                given.checkpoint,
+            )
         return
     found = []
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,12 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["Treatments", "choose_treatments", "leaves_items_out"]
+__all__ = [
+    "Treatments",
+    "choose_treatments",
+    "leaves_items_out",
+    "warn_of_covariance",
+]
 
 
 FEWEST_FREE = 2.0
@@ -78,7 +83,7 @@ class Treatments:
         found = estimate_item_covariance(
             sample, calibrator, conservative=name == "conservative"
         )
-        _warn_of(found, int((~sample.X.is_new).sum()))
+        warn_of_covariance(found, int((~sample.X.is_new).sum()))
         return found
 
 
@@ -143,7 +148,7 @@ def choose_treatments(
     return Treatments(names, "none", "a test does not see them", p)
 
 
-def _warn_of(found: ItemCovariance, n_historical: int) -> None:
+def warn_of_covariance(found: ItemCovariance, n_historical: int) -> None:
     """Warn of a covariance that little was learned of."""
     if found.free < FEWEST_FREE:
         warn(

@@ -217,8 +217,8 @@ def test_what_a_stream_cannot_do_is_refused():
         streamed(pieces, stages_of(BoostedBias(max_rounds=1)))
     with pytest.raises(BattlesError, match="There is no file or folder"):
         streamed("nowhere.parquet", stages_of())
-    with pytest.raises(ValueError, match=r"item_effects of a stream is True, False"):
-        streamed(pieces, stages_of(), item_effects="auto")
+    with pytest.raises(ValueError, match="item_effects must be 'auto', 'none'"):
+        streamed(pieces, stages_of(), item_effects="perhaps")
     with pytest.raises(ValueError, match="at least two folds and one repeat"):
         streamed(pieces, stages_of(), cv=1)
     bounded = replace(stages_of(), debiaser=RieszDebiaser(weight_bound=3.0))
@@ -239,8 +239,8 @@ def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
     found = streamed([table], stages_of(), verbose=1)
     assert [what for what, *_ in found.passes][:3] == [
         "survey",
+        "judges",
         "all rows",
-        "all folds",
     ]
     assert {n_rows for _, n_rows, _ in found.passes} == {len(table)}
     assert capsys.readouterr().out == ""
