@@ -4,7 +4,8 @@
 2 % votes, read in ten folds; each step in a process of its own, for the sake of its
 peak memory and its processor time, imports included. Writes
 ``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk. With
-``--sums`` it only times the sums over rows in memory, for other features and folds.
+``--sums`` it only times sums over rows in memory, for other features and folds; with
+``--step passes PATH`` the processor time of each kind of pass in one process.
 """
 
 from __future__ import annotations
@@ -127,8 +128,8 @@ def stream(
 
 
 def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
-    """Processor time of sums over rows of one judge, of all folds and of none."""
-    from skanchor.streaming._sums import LocalSums, Rows, Views
+    """Processor time of sums over rows of one judge: about a point, and held out."""
+    from skanchor.streaming._sums import HeldSums, PointSums, Rows
 
     rng = np.random.default_rng(0)
     left = rng.integers(0, N_MODELS, n_rows)
@@ -138,14 +139,49 @@ def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
         np.asfortranarray(rng.normal(size=(n_rows, 1 + n_features))),
         rng.random(n_rows),
         np.ones(n_rows),
-        rng.integers(0, n_folds, (1, n_rows)),
+        np.sort(rng.integers(0, n_folds, (1, n_rows))),
     )
-    theta = 0.1 * rng.normal(size=(n_folds + 1, N_MODELS + 1 + n_features))
-    found = []
-    for views in (Views(n_folds, 1), Views(n_folds, 1, whole_only=True)):
-        job = partial(LocalSums.of, rows, theta[: views.size], views)
-        found.append(timed(job, 9) / n_rows * 1e6)
-    return found
+    theta = 0.1 * rng.normal(size=(n_folds, N_MODELS + 1 + n_features))
+    bends = np.zeros((N_MODELS, N_MODELS))
+    jobs = (
+        partial(PointSums.of, rows, theta[0], n_folds, bends),
+        partial(HeldSums.of, rows, theta, n_folds),
+    )
+    return [timed(job, 9) / n_rows * 1e6 for job in jobs]
+
+
+def time_passes(data: dataset.Dataset) -> Iterator[tuple[str, float]]:
+    """Processor time of each kind of pass in one process, microseconds a row."""
+    from skanchor.bias import LinearBias
+    from skanchor.streaming import Folds, StreamOptions, open_data
+    from skanchor.streaming._pass import PassSettings, sum_about_point, sum_held_out
+    from skanchor.streaming._survey import survey_parts
+
+    opened_data, options, folds = open_data(data), StreamOptions(), Folds(10, 1, 0)
+    columns = options.reading.needed(opened_data.schema())
+    parts, n_rows = list(opened_data.parts()), opened_data.n_rows
+    how = options.reading, folds, columns, options.batch_rows
+    learner = LinearBias()
+    learner.feature_map_, learner.coef_ = None, np.zeros(N_FEATURES)
+    settings = PassSettings(
+        *how,
+        np.array([f"vendor/model-{k:02d}" for k in range(N_MODELS)], dtype=object),
+        np.array([f"judge-{k}" for k in range(N_JUDGES)], dtype=object),
+        tuple(f"x{k}" for k in range(N_FEATURES)),
+        [learner] * N_JUDGES,
+        False,
+    )
+    theta = [np.zeros(N_MODELS + 1 + N_FEATURES)] * N_JUDGES
+    many = [np.array([own] * folds.size) for own in theta]
+    bends = np.zeros((N_MODELS, N_MODELS))
+    jobs = {
+        "plain read": lambda: sum(map(len, data.to_batches(use_threads=False))),
+        "survey": lambda: survey_parts(parts, *how, options.pilot_rows),
+        "about a point": lambda: sum_about_point(parts, settings, theta, bends),
+        "held out": lambda: sum_held_out(parts, settings, many),
+    }
+    for name, job in jobs.items():
+        yield name, timed(job, 5) / n_rows * 1e6
 
 
 def told(step: str, n_rows: int, seconds: float) -> None:
@@ -181,6 +217,9 @@ def main() -> None:
         step, path = given.step
         if step == "read":
             read(opened(Path(path), given.first))
+        elif step == "passes":
+            for name, rate in time_passes(opened(Path(path), given.first)):
+                print(name, f"{rate:.3f}", sep="\t", flush=True)
         else:
             stream(
                 opened(Path(path), given.first),
