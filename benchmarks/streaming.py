@@ -5,7 +5,8 @@
 peak memory and its processor time, imports included. Writes
 ``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk. With
 ``--sums`` it only times sums over rows in memory, for other features and folds; with
-``--step passes PATH`` the processor time of each kind of pass in one process.
+``--step passes PATH`` the processor time of each kind of pass in one process; with
+``--distance`` how far a placement is from that of a fit in memory.
 """
 
 from __future__ import annotations
@@ -184,6 +185,44 @@ def time_passes(data: dataset.Dataset) -> Iterator[tuple[str, float]]:
         yield name, timed(job, 5) / n_rows * 1e6
 
 
+def distance(
+    n_rows: int, sample: int, n_models: int, n_features: int, historical_fit: str
+) -> tuple[float, float]:
+    """How far a placement by a stream is from that in memory, in standard errors."""
+    from skanchor import AnchorHistory, AnchorPipeline
+    from skanchor.simulation import simulate_battles
+    from skanchor.streaming import StreamOptions, stream_history
+
+    data = simulate_battles(
+        n_rows,
+        n_rows,
+        n_models=n_models,
+        n_features=n_features,
+        n_judges=3,
+        n_new_models=1,
+        item_sd=0.3,
+        random_state=0,
+    )
+    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    old = data.X[~new].assign(winner=data.y[~new])
+    old = old.sample(frac=1.0, random_state=0).reset_index(drop=True)
+    late, y = data.X[new][:500].reset_index(drop=True), data.y[new][:500]
+    asked = {"item_effects": None, "historical_fit": historical_fit, "random_state": 0}
+    options = StreamOptions(pilot_rows=sample)
+    found = stream_history([old], AnchorPipeline(cv=10, **asked), options=options)
+    plan = found.folds.plans(len(old))[0]
+    memory = AnchorHistory(AnchorPipeline(cv=plan, **asked))
+    memory.fit(old.drop(columns="winner"), old["winner"])
+    fold = np.random.default_rng(0).integers(0, 10, len(late))
+    cv = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
+    one, other = (
+        known.place(late, y, cv=cv).leaderboard() for known in (memory, found.history)
+    )
+    other, error = other.loc[one.index], one["standard_error"]
+    apart = (one["score"] - other["score"]).abs() / error
+    return apart.max(), (other["standard_error"] / error - 1.0).abs().max()
+
+
 def told(step: str, n_rows: int, seconds: float) -> None:
     """Say what a step has taken."""
     own, others = map(
@@ -201,6 +240,12 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-items", action="store_true")
     parser.add_argument("--sums", action="store_true")
+    parser.add_argument(
+        "--distance",
+        nargs=4,
+        type=int,
+        metavar=("ROWS", "SAMPLE", "MODELS", "FEATURES"),
+    )
     parser.add_argument("--first", type=float, default=np.inf, metavar="ROWS")
     parser.add_argument("--checkpoint", metavar="PATH")
     parser.add_argument("--step", nargs=2, metavar=("STEP", "PATH"))
@@ -212,6 +257,11 @@ def main() -> None:
         ]:
             folds, none = time_sums(n_features, n_folds)
             print(n_features, n_folds, f"{folds:.2f}", f"{none:.2f}", sep="\t")
+        return
+    if given.distance:
+        for fit in ("joint", "two-step"):
+            apart, error = distance(*given.distance, fit)
+            print(*given.distance, fit, f"{apart:.1e}", f"{error:.1e}", sep="\t")
         return
     if given.step:
         step, path = given.step

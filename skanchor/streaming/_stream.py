@@ -74,7 +74,7 @@ class StreamOptions:
     drop_ties: bool = False
     batch_rows: int = 1 << 17
     job_rows: int = 1 << 19
-    pilot_rows: int = 10_000
+    pilot_rows: int = 20_000
     tol: float = 1e-3
     max_passes: int = 12
 
