@@ -34,7 +34,7 @@ from skanchor.streaming._pass import (
     sum_held_out,
 )
 from skanchor.streaming._people import vote_information, vote_residuals
-from skanchor.streaming._point import Layout, Point
+from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._solve import solve
 from skanchor.streaming._sums import HeldSums, residual_sums
@@ -78,7 +78,7 @@ class Builder:
     ----------
     stages : Stages
         Unfitted.
-    layout : Layout
+    layout : LocalLayout
         What the columns of the sums are.
     settings : PassSettings
         The same in all passes.
@@ -91,7 +91,7 @@ class Builder:
     """
 
     stages: Stages
-    layout: Layout
+    layout: LocalLayout
     settings: PassSettings
     runs: Runs
     tol: float
@@ -127,7 +127,7 @@ class Builder:
         return Built(kept, sums, check, treatments.reported)
 
     # ------------------------------------------------------------------- the whole
-    def _start(self, pilot: History) -> tuple[History, ItemCheck, Point | None]:
+    def _start(self, pilot: History) -> tuple[History, ItemCheck, Expansion | None]:
         """Calibrate judges to the votes alone, and test for item effects there.
 
         A joint fit, which hides them, starts from these judges.
@@ -145,8 +145,8 @@ class Builder:
         return joint.with_scores(known.X), check, point
 
     def _approach(
-        self, what: str, known: History, stages: Stages, point: Point | None = None
-    ) -> tuple[History, Point]:
+        self, what: str, known: History, stages: Stages, point: Expansion | None = None
+    ) -> tuple[History, Expansion]:
         """Fit all rows without item effects, until sums about it serve all views."""
         for _ in range(self.max_passes):
             if point is None:
@@ -159,8 +159,8 @@ class Builder:
         return known, self._about(what, known)
 
     def _fit_items(
-        self, whole: History, point: Point, noise: Array, treatments: Treatments
-    ) -> tuple[History, ItemCovariance, Point]:
+        self, whole: History, point: Expansion, noise: Array, treatments: Treatments
+    ) -> tuple[History, ItemCovariance, Expansion]:
         """Fit item effects beside all else, and their covariance where it is asked."""
         what = "item effects"
         for number in range(self.max_passes):
@@ -176,7 +176,7 @@ class Builder:
         return whole, items, point
 
     def _covariance(
-        self, whole: History, point: Point, noise: Array, treatments: Treatments
+        self, whole: History, point: Expansion, noise: Array, treatments: Treatments
     ) -> ItemCovariance:
         if treatments.given is not None:
             return ItemCovariance(treatments.given)
@@ -188,7 +188,7 @@ class Builder:
 
     # ------------------------------------------------------------------- the folds
     def _fit_folds(
-        self, whole: History, point: Point, items: ItemCovariance | None
+        self, whole: History, point: Expansion, items: ItemCovariance | None
     ) -> tuple[list[History], list[HeldSums]]:
         """Fit every training set from the point, and sum the rows at its nuisances."""
         start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X)
@@ -214,18 +214,18 @@ class Builder:
         return replace(known, btl=btl, X=X)
 
     # ----------------------------------------------------------------------- passes
-    def _about(self, what: str, known: History) -> Point:
+    def _about(self, what: str, known: History) -> Expansion:
         """Sums over all rows about a history."""
         theta = self.layout.theta(known)
         arguments = (self.settings, theta, bends(known))
         sums = self.runs.run(what, sum_about_point, arguments, add_sums)
-        return Point(self.layout, theta, sums)
+        return Expansion(self.layout, theta, sums)
 
     def _settle(
         self,
         stages: Stages,
         known: History,
-        point: Point,
+        point: Expansion,
         items: ItemCovariance | None = None,
         view: int = 0,
     ) -> tuple[History, float]:
@@ -245,7 +245,7 @@ class Builder:
     def _keep(
         self,
         states: list[History],
-        point: Point,
+        point: Expansion,
         held: list[HeldSums],
         items: ItemCovariance | None,
     ) -> KeptHistory:
@@ -258,7 +258,7 @@ class Builder:
         return KeptHistory(self.stages, items, kept[0], repeats)
 
     def _fold(
-        self, state: History, point: Point, sums: list[HeldSums], view: int
+        self, state: History, point: Expansion, sums: list[HeldSums], view: int
     ) -> KeptFold:
         """The history of a view, and the sums that stand for its rows."""
         X, folds, ground = state.X, self.layout.folds, self.layout.ground

@@ -30,18 +30,18 @@ from skanchor.items import LEAST_DISPERSION
 from skanchor.streaming._ground import Ground
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import vote_information, vote_residuals
-from skanchor.streaming._point import Point
+from skanchor.streaming._point import Expansion
 from skanchor.streaming._sums import PAIRED, with_delta
 
 __all__ = ["bends", "check_items", "fit_sums"]
 
 
-def check_items(point: Point, known: History) -> ItemCheck:
+def check_items(point: Expansion, known: History) -> ItemCheck:
     """Test for item effects, as :func:`skanchor.diagnostics.item_effects_check`.
 
     Parameters
     ----------
-    point : Point
+    point : Expansion
         Near the history.
     known : History
         Without item effects, calibrated to the scores of the votes.
@@ -106,12 +106,12 @@ def bends(known: History) -> Array:
     return bend(scores[:, None] - scores)
 
 
-def fit_sums(point: Point, known: History, noise: Array) -> FitSums:
+def fit_sums(point: Expansion, known: History, noise: Array) -> FitSums:
     """Sums from which the diagnostics of arrivals are read.
 
     Parameters
     ----------
-    point : Point
+    point : Expansion
         Near the history.
     known : History
         Fitted on all rows, item effects included where there are any.
@@ -159,7 +159,7 @@ def _people(votes: VoteCells, scores: Array) -> SourceSums:
 
 
 def _judge(
-    point: Point,
+    point: Expansion,
     m: int,
     score: Array,
     scores: Array,
@@ -203,7 +203,7 @@ def _appearances(pairs: Array) -> Array:
     return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1))
 
 
-def _with_difference(point: Point, m: int, scores: Array) -> Array:
+def _with_difference(point: Expansion, m: int, scores: Array) -> Array:
     """Gram matrix of all rows with the score difference after the items."""
     gram = point.training(m, "gram", 0)
     change = with_delta(len(scores), len(gram) - len(scores), scores)

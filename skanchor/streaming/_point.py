@@ -21,11 +21,11 @@ from skanchor.streaming._reading import Folds
 from skanchor.streaming._solve import local_coefficients
 from skanchor.streaming._sums import PointSums, Rows, with_delta
 
-__all__ = ["Layout", "Point"]
+__all__ = ["Expansion", "LocalLayout"]
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class LocalLayout:
     """What the columns of the sums are, the same in all passes.
 
     Attributes
@@ -86,12 +86,12 @@ class Layout:
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class Expansion:
     """Sums about a point, from which near it everything else follows.
 
     Attributes
     ----------
-    layout : Layout
+    layout : LocalLayout
         Of the columns.
     theta : list of ndarray of shape (n_local,)
         By judge, where the sums were taken.
@@ -99,7 +99,7 @@ class Point:
         By judge.
     """
 
-    layout: Layout
+    layout: LocalLayout
     theta: list[Array]
     sums: list[PointSums]
 

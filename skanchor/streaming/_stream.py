@@ -26,7 +26,7 @@ from skanchor.streaming._journal import Journal
 from skanchor.streaming._keeping import kept_state
 from skanchor.streaming._parts import open_data
 from skanchor.streaming._pass import PassSettings
-from skanchor.streaming._point import Layout
+from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._survey import Survey, survey_parts
@@ -247,7 +247,7 @@ def stream_history(
         pilot = ground.pilot(stages)
         learners = span_learners(stages, pilot)
         displayed = pilot.calibrator.has_position_effect_.reindex(ground.judges)
-        layout = Layout(ground, folds, learners, displayed.to_numpy(bool))
+        layout = LocalLayout(ground, folds, learners, displayed.to_numpy(bool))
         same = PassSettings(
             reading,
             folds,

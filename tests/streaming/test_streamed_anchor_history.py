@@ -11,9 +11,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.streaming import StreamOptions, stream_history
 
 # Item effects are there, and are left out in some of these fits.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::skanchor.exceptions.DiagnosticWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
 
 def streamed(table, anchor, **settings):
