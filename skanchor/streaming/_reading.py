@@ -25,6 +25,7 @@ from skanchor.comparisons import (
     as_frame,
     split_battles,
 )
+from skanchor.comparisons.suspects import DECLARED
 from skanchor.comparisons.table import require_columns
 from skanchor.exceptions import BattlesError
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
@@ -240,6 +241,8 @@ class Reading:
         names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
         if self.weight is not None:
             names.add(self.weight)
+        # A feature that was asked for, whatever its name smells of, is renamed.
+        names |= {name.removeprefix(DECLARED) for name in names}
         found = {renamed.get(name, name) for name in names}
         return [name for name in schema.names if name in found]
 

@@ -181,6 +181,16 @@ def test_however_it_is_stored(tmp_path):
     assert_allclose(sums_of(other.kept), expected, rtol=1e-9, atol=1e-9)
 
 
+def test_features_that_smell_of_the_outcome_are_read_when_asked_for(tmp_path):
+    table, _ = tables()
+    table = battles(table).assign(winner=table["winner"])
+    table = table.rename(columns={"x1_a": "my_score_a", "x1_b": "my_score_b"})
+    table.to_parquet(tmp_path / "all.parquet")
+    options = {"features": ["my_score"]}
+    found = streamed(tmp_path / "all.parquet", stages_of(), options)
+    assert found.features == ("my_score",)
+
+
 def test_workers_change_nothing(tmp_path):
     table, _ = tables()
     whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
