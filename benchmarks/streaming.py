@@ -4,7 +4,9 @@
 2 % votes, read in ten folds; each step in a process of its own, for the sake of its
 peak memory and its processor time, imports included. Writes
 ``results/streaming.csv``. ``--rows`` says how many; 10^8 take 3.5 GB of disk. With
-``--sums`` it only times the sums over rows in memory, for other features and folds.
+``--sums`` it only times sums over rows in memory, for other features and folds; with
+``--step passes PATH`` the processor time of each kind of pass in one process; with
+``--distance`` how far a placement is from that of a fit in memory.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def batches(n_rows: int) -> Iterator[pa.Table]:
         right = (left + rng.integers(1, N_MODELS, n)) % N_MODELS
         judge, human = rng.integers(0, N_JUDGES, n), rng.random(n) < 0.02
         order = rng.integers(0, 2, n) * 2 - 1
-        first, second = rng.normal(size=(2, n, N_FEATURES)).round(3)
+        first, second = rng.normal(size=(2, n, N_FEATURES)).round(3).astype("f4")
         delta = scores[left] - scores[right]
         logit = slope[judge] * delta + shift[judge] * order
         logit += np.einsum("ij,ij->i", first - second, bias[judge])
@@ -79,35 +81,41 @@ def write(path: Path, n_rows: int) -> None:
     writer.close()
 
 
-def read(path: Path) -> None:
+def opened(path: Path, n_rows: float) -> dataset.Dataset:
+    """A data set, or so many of its row groups that they have some rows."""
+    found = dataset.dataset(path)
+    if not np.isfinite(n_rows):
+        return found
+    (whole,) = found.get_fragments()
+    part = whole.subset(row_group_ids=range(-(-int(n_rows) // STEP)))
+    return dataset.FileSystemDataset(
+        [part], found.schema, found.format, found.filesystem
+    )
+
+
+def read(data: dataset.Dataset) -> None:
     """Read all columns, and forget them."""
     began, n = time.perf_counter(), 0
-    for batch in dataset.dataset(path).to_batches(use_threads=False):
+    for batch in data.to_batches(use_threads=False):
         n += len(batch)
     told("plain read", n, time.perf_counter() - began)
 
 
-def stream(path: Path, workers: int, item_effects: bool) -> None:
+def stream(
+    data: dataset.Dataset, workers: int, item_effects: bool, checkpoint: str | None
+) -> None:
     """Fit and keep the history."""
-    from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
-    from skanchor.chain import Stages
+    from skanchor import AnchorPipeline
     from skanchor.streaming import stream_history
 
-    stages = Stages(
-        BTLRegressor(),
-        JudgeCalibrator(),
-        ArrivalScorer(),
-        RieszDebiaser("calibrator"),
-        "joint",
-    )
+    effects = "auto" if item_effects else None
+    anchor = AnchorPipeline(cv=10, item_effects=effects, random_state=0)
     began = time.perf_counter()
     found = stream_history(
-        str(path),
-        stages,
-        cv=10,
-        item_effects=item_effects,
-        random_state=0,
+        data,
+        anchor,
         n_jobs=workers,
+        checkpoint=checkpoint,
     )
     for what, n_rows, seconds in found.passes:
         told(f"pass: {what}", n_rows, seconds)
@@ -121,8 +129,8 @@ def stream(path: Path, workers: int, item_effects: bool) -> None:
 
 
 def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
-    """Processor time of sums over rows of one judge, of all folds and of none."""
-    from skanchor.streaming._sums import LocalSums, Rows, Views
+    """Processor time of sums over rows of one judge: about a point, and held out."""
+    from skanchor.streaming._sums import HeldSums, PointSums, Rows
 
     rng = np.random.default_rng(0)
     left = rng.integers(0, N_MODELS, n_rows)
@@ -132,14 +140,87 @@ def time_sums(n_features: int, n_folds: int, n_rows: int = 9200) -> list[float]:
         np.asfortranarray(rng.normal(size=(n_rows, 1 + n_features))),
         rng.random(n_rows),
         np.ones(n_rows),
-        rng.integers(0, n_folds, (1, n_rows)),
+        np.sort(rng.integers(0, n_folds, (1, n_rows))),
     )
-    theta = 0.1 * rng.normal(size=(n_folds + 1, N_MODELS + 1 + n_features))
-    found = []
-    for views in (Views(n_folds, 1), Views(n_folds, 1, whole_only=True)):
-        job = partial(LocalSums.of, rows, theta[: views.size], views)
-        found.append(timed(job, 9) / n_rows * 1e6)
-    return found
+    theta = 0.1 * rng.normal(size=(n_folds, N_MODELS + 1 + n_features))
+    bends = np.zeros((N_MODELS, N_MODELS))
+    jobs = (
+        partial(PointSums.of, rows, theta[0], n_folds, bends),
+        partial(HeldSums.of, rows, theta, n_folds),
+    )
+    return [timed(job, 9) / n_rows * 1e6 for job in jobs]
+
+
+def time_passes(data: dataset.Dataset) -> Iterator[tuple[str, float]]:
+    """Processor time of each kind of pass in one process, microseconds a row."""
+    from skanchor.bias import LinearBias
+    from skanchor.streaming import Folds, StreamOptions, open_data
+    from skanchor.streaming._pass import PassSettings, sum_about_point, sum_held_out
+    from skanchor.streaming._survey import survey_parts
+
+    opened_data, options, folds = open_data(data), StreamOptions(), Folds(10, 1, 0)
+    columns = options.reading.needed(opened_data.schema())
+    parts, n_rows = list(opened_data.parts()), opened_data.n_rows
+    how = options.reading, folds, columns, options.batch_rows
+    learner = LinearBias()
+    learner.feature_map_, learner.coef_ = None, np.zeros(N_FEATURES)
+    settings = PassSettings(
+        *how,
+        np.array([f"vendor/model-{k:02d}" for k in range(N_MODELS)], dtype=object),
+        np.array([f"judge-{k}" for k in range(N_JUDGES)], dtype=object),
+        tuple(f"x{k}" for k in range(N_FEATURES)),
+        [learner] * N_JUDGES,
+        False,
+    )
+    theta = [np.zeros(N_MODELS + 1 + N_FEATURES)] * N_JUDGES
+    many = [np.array([own] * folds.size) for own in theta]
+    bends = np.zeros((N_MODELS, N_MODELS))
+    jobs = {
+        "plain read": lambda: sum(map(len, data.to_batches(use_threads=False))),
+        "survey": lambda: survey_parts(parts, *how, options.pilot_rows),
+        "about a point": lambda: sum_about_point(parts, settings, theta, bends),
+        "held out": lambda: sum_held_out(parts, settings, many),
+    }
+    for name, job in jobs.items():
+        yield name, timed(job, 5) / n_rows * 1e6
+
+
+def distance(
+    n_rows: int, sample: int, n_models: int, n_features: int, historical_fit: str
+) -> tuple[float, float]:
+    """How far a placement by a stream is from that in memory, in standard errors."""
+    from skanchor import AnchorHistory, AnchorPipeline
+    from skanchor.simulation import simulate_battles
+    from skanchor.streaming import StreamOptions, stream_history
+
+    data = simulate_battles(
+        n_rows,
+        n_rows,
+        n_models=n_models,
+        n_features=n_features,
+        n_judges=3,
+        n_new_models=1,
+        item_sd=0.3,
+        random_state=0,
+    )
+    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    old = data.X[~new].assign(winner=data.y[~new])
+    old = old.sample(frac=1.0, random_state=0).reset_index(drop=True)
+    late, y = data.X[new][:500].reset_index(drop=True), data.y[new][:500]
+    asked = {"item_effects": None, "historical_fit": historical_fit, "random_state": 0}
+    options = StreamOptions(pilot_rows=sample)
+    found = stream_history([old], AnchorPipeline(cv=10, **asked), options=options)
+    plan = found.folds.plans(len(old))[0]
+    memory = AnchorHistory(AnchorPipeline(cv=plan, **asked))
+    memory.fit(old.drop(columns="winner"), old["winner"])
+    fold = np.random.default_rng(0).integers(0, 10, len(late))
+    cv = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(10)]
+    one, other = (
+        known.place(late, y, cv=cv).leaderboard() for known in (memory, found.history)
+    )
+    other, error = other.loc[one.index], one["standard_error"]
+    apart = (one["score"] - other["score"]).abs() / error
+    return apart.max(), (other["standard_error"] / error - 1.0).abs().max()
 
 
 def told(step: str, n_rows: int, seconds: float) -> None:
@@ -159,6 +240,14 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--no-items", action="store_true")
     parser.add_argument("--sums", action="store_true")
+    parser.add_argument(
+        "--distance",
+        nargs=4,
+        type=int,
+        metavar=("ROWS", "SAMPLE", "MODELS", "FEATURES"),
+    )
+    parser.add_argument("--first", type=float, default=np.inf, metavar="ROWS")
+    parser.add_argument("--checkpoint", metavar="PATH")
     parser.add_argument("--step", nargs=2, metavar=("STEP", "PATH"))
     given = parser.parse_args()
     if given.sums:
@@ -169,12 +258,25 @@ def main() -> None:
             folds, none = time_sums(n_features, n_folds)
             print(n_features, n_folds, f"{folds:.2f}", f"{none:.2f}", sep="\t")
         return
+    if given.distance:
+        for fit in ("joint", "two-step"):
+            apart, error = distance(*given.distance, fit)
+            print(*given.distance, fit, f"{apart:.1e}", f"{error:.1e}", sep="\t")
+        return
     if given.step:
         step, path = given.step
         if step == "read":
-            read(Path(path))
+            read(opened(Path(path), given.first))
+        elif step == "passes":
+            for name, rate in time_passes(opened(Path(path), given.first)):
+                print(name, f"{rate:.3f}", sep="\t", flush=True)
         else:
-            stream(Path(path), given.workers[0], not given.no_items)
+            stream(
+                opened(Path(path), given.first),
+                given.workers[0],
+                not given.no_items,
+                given.checkpoint,
+            )
         return
     found = []
     with tempfile.TemporaryDirectory() as folder:

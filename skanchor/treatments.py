@@ -21,7 +21,12 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["Treatments", "choose_treatments", "leaves_items_out"]
+__all__ = [
+    "Treatments",
+    "choose_treatments",
+    "leaves_items_out",
+    "warn_of_covariance",
+]
 
 
 FEWEST_FREE = 2.0
@@ -86,7 +91,9 @@ class Treatments:
         found = estimate_item_covariance(
             sample, calibrator, conservative=name == "conservative"
         )
-        _warn_of(found, len(np.unique(sample.X.rows.items.model[~sample.X.is_new])))
+        warn_of_covariance(
+            found, len(np.unique(sample.X.rows.items.model[~sample.X.is_new]))
+        )
         return found
 
 
@@ -171,7 +178,7 @@ def _of_many_models(check: ItemCheck, n_judges: int, n_historical: int) -> Treat
     return Treatments(("none", "random"), "none", why, check.p_value)
 
 
-def _warn_of(found: ItemCovariance, n_historical: int) -> None:
+def warn_of_covariance(found: ItemCovariance, n_historical: int) -> None:
     """Warn of a covariance that little was learned of."""
     if found.free < FEWEST_FREE:
         warn(

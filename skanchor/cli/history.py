@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.board import board_forms
 from skanchor.cli.command import BadInputError, Command
+from skanchor.cli.history_stream import add_stream, build_from_stream, check_stream
 from skanchor.cli.layout import add_layout, check_layout
 from skanchor.cli.method import (
     add_dependence,
@@ -53,6 +54,7 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     add_dependence(parser)
     add_ranking(parser)
     add_fingerprints(parser)
+    add_stream(parser)
     parser.add_argument(
         "--output", metavar="HISTORY", required=True, help="file to write it to"
     )
@@ -129,7 +131,12 @@ def _build(options: argparse.Namespace) -> None:
     check_ranking(options)
     check_file(options)
     _refuse_new(options, "--new and --no-new go with skanchor rank")
+    check_stream(options)
     prints = _fingerprints(options)
+    if options.stream:
+        history = build_from_stream(options, prints)
+        history.save(options.output, overwrite=options.force)
+        return
     X, y, counted = load_battles(options)
     X, y = _voted(X, y)
     meaning, weight = weights_of(X, options, counted)
@@ -341,6 +348,11 @@ HISTORY = Command(
         (
             "fit the models that people have voted on, once",
             "skanchor history build battles.csv --output arena.history",
+        ),
+        (
+            "fit them from Parquet files that memory does not hold",
+            "skanchor history build battles/ --stream --checkpoint arena.stream "
+            "--output arena.history",
         ),
         (
             "place a new model by its verdicts",

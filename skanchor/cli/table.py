@@ -8,7 +8,16 @@ from typing import Any
 from skanchor.cli.command import BadInputError
 from skanchor.cli.streams import is_watched
 
-__all__ = ["add_table", "check_table", "groups_of", "load_battles", "weights_of"]
+__all__ = [
+    "add_table",
+    "check_table",
+    "column_renames",
+    "feature_choice",
+    "flags_of_files",
+    "groups_of",
+    "load_battles",
+    "weights_of",
+]
 
 
 # ---------------------------------------------------------------------------- flags
@@ -162,7 +171,7 @@ def check_table(options: argparse.Namespace) -> None:
     """Refuse what can be refused before any file is read."""
     if options.demo and options.battles:
         raise BadInputError("give either FILE or --demo, not both")
-    idle = [flag for flag, value in _of_files(options).items() if value]
+    idle = [flag for flag, value in flags_of_files(options).items() if value]
     if options.demo and idle:
         raise BadInputError(f"{idle[0]} goes with a FILE, not with --demo")
     if not options.demo and not options.battles:
@@ -182,7 +191,7 @@ def check_table(options: argparse.Namespace) -> None:
         )
 
 
-def _of_files(options: argparse.Namespace) -> dict[str, Any]:
+def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
     """What says how files are read, by flag."""
     return {
         "--from": options.tools != "auto",
@@ -194,6 +203,18 @@ def _of_files(options: argparse.Namespace) -> dict[str, Any]:
         "--tie-margin": options.tie_margin,
         "--drop-invalid": options.drop_invalid,
     }
+
+
+def column_renames(options: argparse.Namespace) -> dict[str, str]:
+    """New names of columns by their old ones."""
+    return _pairs("--columns", options.columns)
+
+
+def feature_choice(
+    options: argparse.Namespace,
+) -> tuple[list[str] | None, list[str] | None]:
+    """Features to use, and features not to use; None where nothing is said."""
+    return _split_names(options.features), _split_names(options.drop_features)
 
 
 def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:

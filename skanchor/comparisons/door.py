@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from skanchor._checks import check_unmasked
 from skanchor._typing import Array
-from skanchor.comparisons.features import as_float, feature_blocks, feature_stems
+from skanchor.comparisons.features import (
+    as_float,
+    declared_label,
+    feature_blocks,
+    feature_stems,
+)
 from skanchor.comparisons.labels import (
     argsort_labels,
     code_labels,
@@ -23,7 +28,6 @@ from skanchor.comparisons.labels import (
 )
 from skanchor.comparisons.people import HUMAN
 from skanchor.comparisons.rows import EncodedRows
-from skanchor.comparisons.suspects import feature_label
 from skanchor.comparisons.table import as_frame, require_columns
 from skanchor.exceptions import BattlesError
 
@@ -89,7 +93,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
         judge.astype(np.intp, copy=False),
         order,
         *feature_blocks(frame, stems),
-        feature_names=tuple(feature_label(stem) or stem for stem in stems),
+        feature_names=tuple(map(declared_label, stems)),
     )
 
 

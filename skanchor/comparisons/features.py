@@ -16,7 +16,15 @@ from skanchor.comparisons.suspects import feature_label
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.warning_log import warn
 
-__all__ = ["as_float", "feature_blocks", "feature_kind", "feature_stems", "stems_of"]
+__all__ = [
+    "LARGEST",
+    "as_float",
+    "declared_label",
+    "feature_blocks",
+    "feature_kind",
+    "feature_stems",
+    "stems_of",
+]
 
 LARGEST = 1e100
 """Largest absolute value of a feature, whose products are floats, too."""
@@ -99,6 +107,11 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             stacklevel=7,
         )
     return tuple(kept)
+
+
+def declared_label(stem: str) -> str:
+    """Name of the feature that a pair holds, whatever it smells of."""
+    return feature_label(stem) or stem
 
 
 def feature_kind(column: nw.Series[Any]) -> str:

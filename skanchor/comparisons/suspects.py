@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["declared", "feature_label", "smells_of_outcome"]
+__all__ = ["DECLARED", "declared", "feature_label", "smells_of_outcome"]
 
-_DECLARED = "feature_"
+DECLARED = "feature_"
+"""What is put in front of the name of a pair that is a feature all the same."""
+
 _WORDS = frozenset(
     "score scores scored rating ratings rated elo trueskill glicko rank ranks ranked "
     "ranking pref prefs preference preferences preferred vote votes voted upvotes "
@@ -63,7 +65,7 @@ def declared(name: str) -> str:
     str
         With ``feature_`` in front where the name smells of the outcome.
     """
-    return _DECLARED + name if smells_of_outcome(name) else name
+    return DECLARED + name if smells_of_outcome(name) else name
 
 
 def feature_label(name: str) -> str | None:
@@ -79,7 +81,7 @@ def feature_label(name: str) -> str | None:
     str or None
         Without the ``feature_`` that :func:`declared` puts in front.
     """
-    inner = name.removeprefix(_DECLARED)
+    inner = name.removeprefix(DECLARED)
     if not smells_of_outcome(inner):
         return name
     return inner if inner != name else None

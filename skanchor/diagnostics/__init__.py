@@ -6,8 +6,12 @@ from skanchor.diagnostics._item_check import (
     DETECTED,
     ItemCheck,
     ModelSums,
+    after_fit,
     item_effects_check,
+    pearson,
+    score_error_of,
     score_test,
+    tests_table,
 )
 from skanchor.diagnostics._judge_errors import JudgeErrors, partial_effects
 from skanchor.diagnostics._judges import judge_table
@@ -28,13 +32,17 @@ __all__ = [
     "JudgeErrors",
     "ModelSums",
     "SourceSums",
+    "after_fit",
     "check_arrivals",
     "diagnose",
     "historical_table",
     "item_effects_check",
     "judge_table",
     "partial_effects",
+    "pearson",
+    "score_error_of",
     "score_test",
     "style_shares",
     "style_table",
+    "tests_table",
 ]

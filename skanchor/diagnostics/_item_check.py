@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import chdtrc, expit
 
+from skanchor._numerics.btl import pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
@@ -27,8 +28,12 @@ __all__ = [
     "DETECTED",
     "ItemCheck",
     "ModelSums",
+    "after_fit",
     "item_effects_check",
+    "pearson",
+    "score_error_of",
     "score_test",
+    "tests_table",
 ]
 
 
@@ -62,7 +67,7 @@ class ItemCheck(PlainState):
     @classmethod
     def untested(cls, X: Comparisons) -> ItemCheck:
         """No test, for votes that alone give the models no scores."""
-        return cls(_tests_table({judge: {} for judge in X.judges.tolist()}), np.nan)
+        return cls(tests_table({judge: {} for judge in X.judges.tolist()}), np.nan)
 
 
 def item_effects_check(
@@ -90,7 +95,7 @@ def item_effects_check(
     ItemCheck
     """
     X = sample.X
-    error = _score_error(btl, X.models)
+    error = score_error_of(btl, X.models)
     eta = X.logits()
     noise = dispersions(sample, deviating=False)
     rows: dict[Any, dict[str, float]] = {}
@@ -109,19 +114,21 @@ def item_effects_check(
         sums = sign * residuals.cut.net(residuals.values)
         by_model = ModelSums(sums, seen, float(noise[m]), abs(slope))
         found.append(by_model)
-        rows[judge] = residuals.pearson(by_model.dispersion, slope**2 * error, n_fitted)
+        rows[judge] = pearson(
+            *residuals.by_pair(), by_model.dispersion, slope**2 * error, n_fitted
+        )
         rows[judge] |= by_model.chi_square(error)
-    return ItemCheck(_tests_table(rows), score_test(found, error) if found else 1.0)
+    return ItemCheck(tests_table(rows), score_test(found, error) if found else 1.0)
 
 
-def _tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
+def tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
     """Test of each judge, NaN where there is none."""
     names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
     return table.rename_axis("judge").astype(float)
 
 
-def _score_error(btl: BTLRegressor, models: NDArray[Any]) -> Array:
+def score_error_of(btl: BTLRegressor, models: NDArray[Any]) -> Array:
     """Covariance of the human scores of all models, zero where there is none."""
     error = np.zeros((len(models), len(models)))
     place = {model: i for i, model in enumerate(models.tolist())}
@@ -171,7 +178,7 @@ class _HistoricalResiduals:
         The latter are degrees of freedom, fewer than its coefficients where it was
         shrunk.
         """
-        cut, n_models = self.cut, len(X.models)
+        cut = self.cut
         blocks = [np.where(self.used, X.score_differences[cut.rows], 0.0)[:, None]]
         if X.position_effects is not None:
             blocks.append(cut.order[:, None])
@@ -180,33 +187,78 @@ class _HistoricalResiduals:
         if stage is not None:
             blocks.append(stage.columns)
             ridge = np.append(ridge, self.weight.sum() * stage.ridge)
-        gram = local_gram(cut, Columns(*blocks), self.curvature)
-        head, tail = slice(n_models), slice(n_models, None)
-        # Covariance of the sums after a fit that may be shrunk.
-        solver = SymmetricSolver.factorise(gram[tail, tail] + np.diag(ridge))
-        taken = solver.solve(gram[tail, head])
-        cross = gram[head, tail] @ taken
-        seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
-        return seen, float(np.trace(solver.solve(gram[tail, tail])))
+        return after_fit(local_gram(cut, Columns(*blocks), self.curvature), ridge)
 
-    def pearson(
-        self, dispersion: float, score_error: Array, n_fitted: float
-    ) -> dict[str, float]:
-        """Pearson's chi-square over pairs, the error of the human scores included."""
-        left, right = self.cut.left[self.used], self.cut.right[self.used]
-        residual = self.values[self.used]
-        low, high = np.minimum(left, right), np.maximum(left, right)
-        n_models = len(score_error)
-        codes, pair = np.unique(low * n_models + high, return_inverse=True)
-        sums = np.bincount(pair, np.where(left < right, residual, -residual))
-        information = np.bincount(pair, self.curvature[self.used])
-        a, b = codes // n_models, codes % n_models
-        spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
-        variance = dispersion * information + information**2 * spread
-        some = variance > 0
-        chi = float(np.sum(sums[some] ** 2 / variance[some]))
-        df = max(len(codes) - round(n_fitted), 0)
-        return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
+    def by_pair(self) -> tuple[Array, Array, Array]:
+        """Residuals, information and number of rows of each ordered pair of models."""
+        n_models = self.cut.n_models
+        values = self.values, self.curvature, self.used.astype(np.float64)
+        residual, information, n_rows = (
+            pair_sums(self.cut.left, self.cut.right, each, n_models) for each in values
+        )
+        return residual, information, n_rows
+
+
+def after_fit(gram: Array, ridge: Array) -> tuple[Array, float]:
+    """Information on deviations by model after a fit, and what the fit took.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_models + n_fitted, n_models + n_fitted)
+        Information of the models, and of the columns that were fitted.
+    ridge : ndarray of shape (n_fitted,)
+        Penalty of the latter.
+
+    Returns
+    -------
+    seen : ndarray of shape (n_models, n_models)
+        Covariance of sums by model, after a fit that may be shrunk.
+    taken : float
+        Degrees of freedom, fewer than coefficients where the fit was shrunk.
+    """
+    n_models = len(gram) - len(ridge)
+    head, tail = slice(n_models), slice(n_models, None)
+    solver = SymmetricSolver.factorise(gram[tail, tail] + np.diag(ridge))
+    taken = solver.solve(gram[tail, head])
+    cross = gram[head, tail] @ taken
+    seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
+    return seen, float(np.trace(solver.solve(gram[tail, tail])))
+
+
+def pearson(
+    residual: Array,
+    information: Array,
+    n_rows: Array,
+    dispersion: float,
+    score_error: Array,
+    n_fitted: float,
+) -> dict[str, float]:
+    """Pearson's chi-square over pairs, the error of the human scores included.
+
+    Parameters
+    ----------
+    residual, information, n_rows : ndarray of shape (n_models, n_models)
+        Sums by ordered pair, and how many rows there are.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    score_error : ndarray of shape (n_models, n_models)
+        Covariance of the human scores, in logits of the judge.
+    n_fitted : float
+        Degrees of freedom that the fit took.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    a, b = np.nonzero(np.triu(n_rows + n_rows.T))
+    sums = (residual - residual.T)[a, b]
+    seen = (information + information.T)[a, b]
+    spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
+    variance = dispersion * seen + seen**2 * spread
+    some = variance > 0
+    chi = float(np.sum(sums[some] ** 2 / variance[some]))
+    df = max(len(a) - round(n_fitted), 0)
+    return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
 
 
 @dataclass(frozen=True, slots=True)

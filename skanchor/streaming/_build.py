@@ -1,4 +1,9 @@
-"""A kept history from a stream: survey, pilot, and passes until the step is short."""
+"""A kept history from a stream: a few passes about a point, then one at the folds.
+
+Sums about a point that is near the fit of all rows say where every training set wants
+to go. One more pass, at the nuisances of each, tells how far that was missed and sums
+the rows held out; where the step that is left is short, these sums are kept.
+"""
 
 from __future__ import annotations
 
@@ -14,34 +19,55 @@ from skanchor.bias import LinearBias
 from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
 from skanchor.chain import Chain, Stages
+from skanchor.diagnostics import FitSums, ItemCheck
 from skanchor.exceptions import ConvergenceWarning, LearnerError
 from skanchor.historical import History
 from skanchor.history import KeptFold, KeptHistory
-from skanchor.items import LEAST_DISPERSION, ItemCovariance, fit_item_covariance
+from skanchor.items import ItemCovariance, fit_item_covariance
 from skanchor.riesz import KeptSums, WeightLearner
-from skanchor.streaming._ground import Ground
-from skanchor.streaming._likelihood import ExpandedLikelihood, Expansion, Nearby
-from skanchor.streaming._pass import PassSettings, add_sums, sum_parts
-from skanchor.streaming._people import (
-    judge_dispersion,
-    vote_dispersion,
-    vote_information,
-    vote_residuals,
+from skanchor.streaming._checks import bends, check_items, fit_sums
+from skanchor.streaming._likelihood import ExpandedLikelihood
+from skanchor.streaming._pass import (
+    PassSettings,
+    add_sums,
+    sum_about_point,
+    sum_held_out,
 )
+from skanchor.streaming._people import vote_information, vote_residuals
+from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
-from skanchor.streaming._solve import local_coefficients, solve
-from skanchor.streaming._sums import (
-    LocalSums,
-    information,
-    residual_sums,
-    with_delta,
-)
+from skanchor.streaming._solve import solve
+from skanchor.streaming._sums import HeldSums, residual_sums
+from skanchor.treatments import Treatments, choose_treatments, warn_of_covariance
 from skanchor.warning_log import warn
 
-__all__ = ["Builder", "span_learners"]
+__all__ = ["Builder", "Built", "span_learners"]
 
-NEAR = 0.05
-"""Step of the fit of all rows, in standard errors, from which folds begin."""
+NEAR = 1.0
+"""Step of the fit of all rows, in standard errors, from which its sums serve the folds:
+these lie farther apart than that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """What a stream has told.
+
+    Attributes
+    ----------
+    kept : KeptHistory
+        By which arrivals are placed.
+    sums : FitSums
+        Of all rows, for diagnostics.
+    check : ItemCheck
+        Of the item effects.
+    treatment : str
+        Treatment of the item effects.
+    """
+
+    kept: KeptHistory
+    sums: FitSums
+    check: ItemCheck
+    treatment: str
 
 
 @dataclass(eq=False)
@@ -52,14 +78,12 @@ class Builder:
     ----------
     stages : Stages
         Unfitted.
-    ground : Ground
-        What the survey has settled.
+    layout : LocalLayout
+        What the columns of the sums are.
     settings : PassSettings
         The same in all passes.
     runs : Runs
         Reads the stream.
-    alphas : list of float
-        Ridge of each judge's bias.
     tol : float
         Step in standard errors below which a fit is done.
     max_passes : int
@@ -67,217 +91,193 @@ class Builder:
     """
 
     stages: Stages
-    ground: Ground
+    layout: LocalLayout
     settings: PassSettings
     runs: Runs
-    alphas: list[float]
     tol: float
     max_passes: int
 
-    def build(self, pilot: History, items: ItemCovariance | bool) -> KeptHistory:
+    def build(self, pilot: History, item_effects: Any) -> Built:
         """Fit all rows, then every fold; keep the sums where the last step was short.
 
         Parameters
         ----------
         pilot : History
             Where to start.
-        items : ItemCovariance or bool
-            Covariance of the item effects; True learns it, False leaves them out.
+        item_effects : str, array or None
+            As in :class:`skanchor.AnchorPipeline`.
 
         Returns
         -------
-        KeptHistory
+        Built
         """
-        whole = self._with_votes(pilot, 0, None)
-        if items is False:
-            whole, _ = self._fit_whole(whole, None, most=1)
-            covariance = None
+        whole, check, point = self._start(pilot)
+        treatments = choose_treatments(item_effects, whole.X, check)
+        if treatments.reported == "none":
+            whole, point = self._approach("all rows", whole, self.stages, point)
+            noise, items = point.noise(whole), None
         else:
-            whole, sums = self._fit_whole(whole, None)
-            noise = self._noise(whole, sums)
-            whole, covariance = self._fit_items(whole, sums, noise, items)
-        folds, start = self.settings.folds, self._chain(whole)
-        states = [whole]
-        states += [self._with_votes(whole, v + 1, start) for v in range(folds.size)]
-        later = states
-        for _ in range(self.max_passes):
-            states = later
-            sums = self._pass("all folds", states, whole_only=False)
-            found = [
-                solve(
-                    self.stages,
-                    self.ground.sample,
-                    state,
-                    self._nearby(sums, view, state),
-                    covariance,
-                )
-                for view, state in enumerate(states)
-            ]
-            if max(step for _, step in found) <= self.tol:
-                break
-            later = [state for state, _ in found]
-        else:
-            warn(
-                ConvergenceWarning(
-                    f"After {self.max_passes} passes the folds of the stream still "
-                    "move by more than the tolerance; raise max_passes."
-                )
-            )
-        return self._keep(states, sums, covariance)
+            if point is None:
+                whole, point = self._approach("all rows", whole, self.stages)
+            noise = point.noise(whole)
+            whole, items, point = self._fit_items(whole, point, noise, treatments)
+        states, held = self._fit_folds(whole, point, items)
+        kept = self._keep(states, point, held, items)
+        sums = fit_sums(point, whole, noise)
+        return Built(kept, sums, check, treatments.reported)
 
     # ------------------------------------------------------------------- the whole
-    def _fit_whole(
-        self, whole: History, items: ItemCovariance | None, most: int | None = None
-    ) -> tuple[History, list[LocalSums]]:
-        """Fit all rows without item effects; sums are of before the last step."""
-        most = self.max_passes if most is None else most
-        for _ in range(most):
-            sums = self._pass("all rows", [whole], whole_only=True)
-            nearby = self._nearby(sums, 0, whole)
-            known, step = solve(self.stages, self.ground.sample, whole, nearby, items)
+    def _start(self, pilot: History) -> tuple[History, ItemCheck, Expansion | None]:
+        """Calibrate judges to the votes alone, and test for item effects there.
+
+        A joint fit, which hides them, starts from these judges.
+        """
+        is_joint = self.stages.fits_jointly(pilot.X)
+        start = pilot.two_step if is_joint else pilot
+        if start is None:
+            return pilot, ItemCheck.untested(pilot.X), None
+        stages = replace(self.stages, historical_fit="two-step")
+        known, point = self._approach("judges", self._voted(start, 0, None), stages)
+        check = check_items(point, known)
+        if not is_joint:
+            return known, check, point
+        joint = replace(pilot, X=known.X, calibrator=known.calibrator)
+        return joint.with_scores(known.X), check, point
+
+    def _approach(
+        self, what: str, known: History, stages: Stages, point: Expansion | None = None
+    ) -> tuple[History, Expansion]:
+        """Fit all rows without item effects, until sums about it serve all views."""
+        for _ in range(self.max_passes):
+            if point is None:
+                point = self._about(what, known)
+            known, step = self._settle(stages, known, point)
             if step <= NEAR:
-                # The sums are those of where it stands.
-                return whole, sums
-            whole = known
-        return whole, sums
+                return known, point
+            point = None
+        self._tell(what)
+        return known, self._about(what, known)
 
     def _fit_items(
-        self,
-        whole: History,
-        sums: list[LocalSums],
-        noise: Array,
-        items: ItemCovariance | bool,
-    ) -> tuple[History, ItemCovariance]:
+        self, whole: History, point: Expansion, noise: Array, treatments: Treatments
+    ) -> tuple[History, ItemCovariance, Expansion]:
         """Fit item effects beside all else, and their covariance where it is asked."""
-        for _ in range(self.max_passes):
-            nearby = self._nearby(sums, 0, whole)
-            if isinstance(items, ItemCovariance):
-                covariance = items
-            else:
-                model = ExpandedLikelihood(
-                    self.ground.sample.with_battles(whole.X),
-                    whole.calibrator,
-                    nearby.over(noise),
-                )
-                covariance = fit_item_covariance(model)
-            whole, step = solve(
-                self.stages, self.ground.sample, whole, nearby, covariance
-            )
-            if step <= NEAR:
+        what = "item effects"
+        for number in range(self.max_passes):
+            items = self._covariance(whole, point, noise, treatments)
+            whole, step = self._settle(self.stages, whole, point, items)
+            if number and step <= NEAR:
                 break
-            sums = self._pass("item effects", [whole], whole_only=True)
+            point = self._about(what, whole)
         else:
-            warn(
-                ConvergenceWarning(
-                    f"After {self.max_passes} passes the item effects of the stream "
-                    "still move; raise max_passes."
-                )
-            )
-        return whole, covariance
+            self._tell(what)
+        if treatments.given is None:
+            warn_of_covariance(items, len(whole.X.models))
+        return whole, items, point
 
-    def _noise(self, whole: History, sums: list[LocalSums]) -> Array:
-        """Dispersion of the residuals of each source, people last."""
-        scores = whole.X.scores
-        assert scores is not None
-        n_items = len(scores)
-        votes = self.ground.vote_cells(self.settings.folds, 0)
-        found = [judge_dispersion(own, n_items) for own in sums]
-        found.append(vote_dispersion(votes, scores))
-        noise = np.array(found)
-        return np.where(noise < LEAST_DISPERSION, 1.0, noise)
+    def _covariance(
+        self, whole: History, point: Expansion, noise: Array, treatments: Treatments
+    ) -> ItemCovariance:
+        if treatments.given is not None:
+            return ItemCovariance(treatments.given)
+        nearby = point.nearby().over(noise)
+        sample = self.layout.ground.sample.with_battles(whole.X)
+        model = ExpandedLikelihood(sample, whole.calibrator, nearby)
+        conservative = treatments.reported == "conservative"
+        return fit_item_covariance(model, conservative=conservative)
 
-    # ------------------------------------------------------------------ of one view
-    def _with_votes(self, known: History, view: int, start: Chain | None) -> History:
-        """A history whose human scores are those of a view's votes, in two steps."""
-        if self.stages.fits_jointly(known.X):
-            return known
-        cells = self.ground.vote_cells(self.settings.folds, view)
-        btl = self.ground.vote_fit(self.stages, cells, start)
-        X = known.X.with_columns(scores=btl.scores_for(self.ground.models))
+    # ------------------------------------------------------------------- the folds
+    def _fit_folds(
+        self, whole: History, point: Expansion, items: ItemCovariance | None
+    ) -> tuple[list[History], list[HeldSums]]:
+        """Fit every training set from the point, and sum the rows at its nuisances."""
+        start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X)
+        states = [whole]
+        for view in range(1, self.layout.folds.size + 1):
+            known = whole
+            if not self.stages.fits_jointly(whole.X):
+                known = self._voted(whole, view, start)
+            states.append(self._settle(self.stages, known, point, items, view)[0])
+        local = [self.layout.theta(state) for state in states[1:]]
+        theta = [np.array(own) for own in zip(*local, strict=True)]
+        held: list[HeldSums] = self.runs.run(
+            "all folds", sum_held_out, (self.settings, theta), add_sums
+        )
+        return states, held
+
+    def _voted(self, known: History, view: int, start: Chain | None) -> History:
+        """A history whose scores are those of a view's votes."""
+        ground = self.layout.ground
+        cells = ground.vote_cells(self.layout.folds, view)
+        btl = ground.vote_fit(self.stages, cells, start)
+        X = known.X.with_columns(scores=btl.scores_for(ground.models))
         return replace(known, btl=btl, X=X)
 
-    def _chain(self, whole: History) -> Chain:
-        return Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X)
+    # ----------------------------------------------------------------------- passes
+    def _about(self, what: str, known: History) -> Expansion:
+        """Sums over all rows about a history."""
+        theta = self.layout.theta(known)
+        arguments = (self.settings, theta, bends(known))
+        sums = self.runs.run(what, sum_about_point, arguments, add_sums)
+        return Expansion(self.layout, theta, sums)
 
-    def _pass(
-        self, what: str, states: list[History], *, whole_only: bool
-    ) -> list[LocalSums]:
-        """Sums over all rows, at the nuisances of each view."""
-        learners = self.settings.learners
-        local = [local_coefficients(state, learners) for state in states]
-        theta = [np.array(own) for own in zip(*local, strict=True)]
-        arguments = (self.settings, theta, whole_only)
-        found: list[LocalSums] = self.runs.run(what, sum_parts, arguments, add_sums)
-        return found
+    def _settle(
+        self,
+        stages: Stages,
+        known: History,
+        point: Expansion,
+        items: ItemCovariance | None = None,
+        view: int = 0,
+    ) -> tuple[History, float]:
+        """Fit a training set from the sums about a point; say how far it moved."""
+        sample = self.layout.ground.sample
+        return solve(stages, sample, known, point.nearby(view), items)
 
-    def _nearby(self, sums: list[LocalSums], view: int, state: History) -> Nearby:
-        """Expansion of a view's loss about where its sums were taken."""
-        local = local_coefficients(state, self.settings.learners)
-        judges = []
-        for own, theta, alpha in zip(sums, local, self.alphas, strict=True):
-            omega = _omega(own, view)
-            ridge = float(own.weight[0]) * self._ridge(own, view, alpha, kind=0)
-            judges.append(
-                Expansion(theta, omega * own.score[view], omega * own.gram[view], ridge)
+    def _tell(self, what: str) -> None:
+        warn(
+            ConvergenceWarning(
+                f"After {self.max_passes} passes the fit of the stream ({what}) still "
+                "moves by more than the tolerance; raise max_passes."
             )
-        votes = self.ground.vote_cells(self.settings.folds, view)
-        return Nearby(votes, tuple(judges))
-
-    def _ridge(self, own: LocalSums, view: int, alpha: float, kind: int) -> Array:
-        """Ridge beside the mean loss, or beside the mean curvature (kind one)."""
-        n_span = own.score.shape[1] - len(self.ground.models) - 1
-        if not alpha:
-            return np.zeros(n_span)
-        total = own.weight[view] if kind == 0 else own.curvature[view]
-        first, second = np.split(own.spread[kind, view] / (2.0 * total), 2)
-        variance: Array = second - first**2
-        return alpha * variance
+        )
 
     # ------------------------------------------------------------------------- keep
     def _keep(
         self,
         states: list[History],
-        sums: list[LocalSums],
+        point: Expansion,
+        held: list[HeldSums],
         items: ItemCovariance | None,
     ) -> KeptHistory:
-        folds = self.settings.folds
-        kept = [self._fold(state, sums, view) for view, state in enumerate(states)]
+        folds = self.layout.folds
+        kept = [
+            self._fold(state, point, held, view) for view, state in enumerate(states)
+        ]
         edges = range(1, folds.size + 2, folds.n_splits)
         repeats = [kept[slice(*ends)] for ends in pairwise(edges)]
         return KeptHistory(self.stages, items, kept[0], repeats)
 
-    def _fold(self, state: History, sums: list[LocalSums], view: int) -> KeptFold:
+    def _fold(
+        self, state: History, point: Expansion, sums: list[HeldSums], view: int
+    ) -> KeptFold:
         """The history of a view, and the sums that stand for its rows."""
-        X, folds = state.X, self.settings.folds
+        X, folds, ground = state.X, self.layout.folds, self.layout.ground
         assert X.scores is not None
-        n_items = len(X.models)
-        votes = self.ground.vote_cells(folds, view)
-        held = self.ground.held_votes(folds, view)
+        votes, held = ground.vote_cells(folds, view), ground.held_votes(folds, view)
         known = {PEOPLE: vote_information(votes, X.scores)}
         residuals = {PEOPLE: vote_residuals(held, X.scores)}
-        learners = []
-        for m, (own, judge) in enumerate(zip(sums, X.judges.tolist(), strict=True)):
-            width = own.score.shape[1] - n_items
-            change = with_delta(n_items, width, X.scores)
-            known[m] = information(own, view, _omega(own, view), change)
-            residuals[m] = residual_sums(own, view, change)
-            if self.settings.learners[m] is None:
+        learners, theta = [], self.layout.theta(state)
+        for m, judge in enumerate(X.judges.tolist()):
+            known[m] = point.information(m, view, theta[m], X.scores)
+            residuals[m] = residual_sums(sums[m], view, point.change(m, X.scores))
+            if self.layout.learners[m] is None:
                 learners.append(WeightLearner())
                 continue
             learner = _squared(state.calibrator.biases_[judge])
-            ridge = self._ridge(own, view, self.alphas[m], kind=1)
+            ridge = point.ridge(m, view, kind=1, theta=theta[m])
             learners.append(WeightLearner(learner, ridge))
         kept = KeptSums(known, residuals)
         return KeptFold(state.btl, state.calibrator, X[:0], learners, kept)
-
-
-def _omega(own: LocalSums, view: int) -> float:
-    """Weight of all rows of a judge, in that of a training set."""
-    if own.weight[view] <= 0:
-        raise ValueError(
-            "A training set keeps no row of a judge; use fewer folds or add rows."
-        )
-    return float(own.weight[0] / own.weight[view])
 
 
 def _squared(learner: Any) -> Any:

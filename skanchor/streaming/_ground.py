@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from skanchor._numerics.btl import pair_sums
 from skanchor._typing import Array
 from skanchor.admission import (
     ROWS_PER_PARAMETER,
@@ -33,7 +33,7 @@ from skanchor.sample import Sample
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
-from skanchor.streaming._survey import Survey
+from skanchor.streaming._survey import Drawn, Ranges, Survey
 from skanchor.warning_log import warn
 
 __all__ = ["Ground"]
@@ -51,20 +51,38 @@ class Ground:
         Names of the features.
     votes : DataFrame
         Cells of votes, models as codes.
+    verdicts : DataFrame
+        Cells of verdicts likewise.
+    ranges : dict
+        By judge the range of each feature.
     sample : Sample
         Votes by pair and outcome, and of each judge some rows that stand for all.
+    sample_folds : list of ndarray of shape (n_repeats, n_rows)
+        Folds of the sampled rows of each judge.
+    everyone : Sample
+        All cells of models with votes, those that are not fitted among them.
+    rows : ndarray of shape (n_cells,)
+        Number of rows of each.
     """
 
     models: NDArray[Any]
     judges: NDArray[Any]
     features: tuple[str, ...]
     votes: pd.DataFrame
+    verdicts: pd.DataFrame
+    ranges: Ranges
     sample: Sample
+    sample_folds: list[NDArray[np.intp]]
+    everyone: Sample
+    rows: Array
 
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> Ground:
         """Admit the rows that were surveyed, as a fit in memory admits its table."""
-        X = _admitted(survey, stages)
+        everyone, counts = _roles(survey)
+        is_joint = stages.historical_fit == "joint"
+        leave_out = leave_out_one_sided if is_joint else leave_out_separated
+        X = leave_out_judges(leave_out(everyone, stages.btl)).X
         models, judges = X.models, X.judges
         votes = _coded(survey.votes, models)
         verdicts = _coded(survey.verdicts, models)
@@ -73,10 +91,11 @@ class Ground:
             raise BattlesError("No judge has enough rows to be calibrated.")
         verdicts = verdicts[verdicts["judge"].isin(judges)]
         total = verdicts.groupby("judge")["weight"].sum()
-        parts = [
-            _sampled(survey.sample[judge][1], models, judges, reading, survey.features)
+        drawn = [
+            _sampled(survey.sample[judge], models, judges, reading, survey.features)
             for judge in judges.tolist()
         ]
+        parts, sample_folds = map(list, zip(*drawn, strict=True))
         scaled = [
             replace(part, weight=part.weight * (total[judge] / part.weight.sum()))
             for judge, part in zip(judges.tolist(), parts, strict=True)
@@ -84,7 +103,29 @@ class Ground:
         first = votes[votes["repeat"] == 0]
         cells = first.groupby(["left", "right", "y"])["weight"].sum().reset_index()
         sample = _one_sample(cells, scaled, models, judges, survey.features)
-        return cls(models, judges, survey.features, votes, sample)
+        return cls(
+            models, judges, survey.features, votes, verdicts, survey.ranges, sample,
+            sample_folds, everyone, counts,
+        )  # fmt: skip
+
+    def verdict_counts(self, m: int, what: str) -> Array:
+        """Sum over a judge's rows by ordered pair of models.
+
+        Parameters
+        ----------
+        m : int
+            The judge.
+        what : {"n", "weight", "square"}
+            What is summed: ones, weights, or their squares.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_models)
+        """
+        own = self.verdicts[self.verdicts["judge"] == self.judges[m]]
+        left, right = (own[side].to_numpy(np.intp) for side in ("left", "right"))
+        values = own[what].to_numpy(np.float64)
+        return pair_sums(left, right, values, len(self.models))
 
     def vote_cells(self, folds: Folds, view: int) -> VoteCells:
         """Votes of a view's training set, brought to the weight of all votes."""
@@ -160,8 +201,8 @@ class Ground:
         return known
 
 
-def _admitted(survey: Survey, stages: Stages) -> Comparisons:
-    """Historical models and judges that can be used, as rows of cells."""
+def _roles(survey: Survey) -> tuple[Sample, Array]:
+    """Historical models, as rows of cells, and how many rows each cell has."""
     keys = ["left", "right", "y"]
     votes = survey.votes[survey.votes["repeat"] == 0] if len(survey.votes) else None
     if votes is None or not len(survey.verdicts):
@@ -190,9 +231,7 @@ def _admitted(survey: Survey, stages: Stages) -> Comparisons:
     roles = roles.with_columns(new_models=())
     check_ranking(roles, ())
     sample = Sample(roles, _preferences(cells["y"].to_numpy()), weight)
-    is_joint = stages.historical_fit == "joint"
-    leave_out = leave_out_one_sided if is_joint else leave_out_separated
-    return leave_out_judges(leave_out(sample, stages.btl)).X
+    return sample, cells["n"].to_numpy(np.float64)
 
 
 def _coded(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
@@ -221,26 +260,28 @@ def _with_enough_rows(
 
 
 def _sampled(
-    table: pa.Table,
+    drawn: Drawn,
     models: NDArray[Any],
     judges: NDArray[Any],
     reading: Reading,
     features: tuple[str, ...],
-) -> Sample:
-    """Sampled rows of one judge between known models."""
+) -> tuple[Sample, NDArray[np.intp]]:
+    """Sampled rows of one judge between known models, and their folds."""
+    _, table, fold = drawn
     # A row that counts for many was drawn as one of them.
     once = replace(reading, weights="importance")
     rows = once.rows(table, 0, Folds(2))
     weight = np.ones(len(rows)) if reading.weights == "frequency" else rows.weight
     X = rows.X.relabel(models, judges).with_features(features)
     found = Sample(X, _preferences(rows.y), weight)
-    found = found[np.flatnonzero(X.is_usable)]
+    usable = np.flatnonzero(X.is_usable)
+    found, fold = found[usable], fold[:, usable]
     if not len(found):
         raise BattlesError(
             "The sample of a judge has no row between historical models; ask for more "
             "pilot_rows."
         )
-    return found
+    return found, fold
 
 
 def _one_sample(

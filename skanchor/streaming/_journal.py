@@ -19,13 +19,19 @@ from sklearn.utils import check_random_state
 
 from skanchor._typing import Array
 from skanchor.io.archive import ArchiveKind
-from skanchor.streaming._sums import LocalSums
+from skanchor.streaming._sums import HeldSums, PointSums
 from skanchor.streaming._survey import Survey
 
 __all__ = ["Journal", "KeptPass"]
 
-FILE = ArchiveKind("stream checkpoint", 1)
+FILE = ArchiveKind("stream checkpoint", 2)
 """The kind of file that keeps them."""
+
+SUMS: dict[str, type[PointSums] | type[HeldSums]] = {
+    "point": PointSums,
+    "held": HeldSums,
+}
+"""Kinds of sums."""
 
 SECONDS = 30.0
 """Time between two writings of a pass that goes on."""
@@ -37,7 +43,7 @@ class KeptPass:
 
     Attributes
     ----------
-    result : Survey, list of LocalSums or None
+    result : Survey, list of PointSums or HeldSums, or None
         Added up so far; None where nothing is.
     n_jobs : int
         Jobs that it holds.
@@ -152,6 +158,9 @@ def _pack(journal: Journal) -> tuple[dict[str, Any], dict[str, Array]]:
             about["survey"], parts = _of_survey(kept.result)
         else:
             about["judges"], parts = len(kept.result), _of_sums(kept.result)
+            about["sums"] = next(
+                name for name, kind in SUMS.items() if isinstance(kept.result[0], kind)
+            )
         arrays |= {f"{number}/{name}": values for name, values in parts.items()}
         known[number] = about
     header = {
@@ -179,11 +188,11 @@ def _read(path: Any) -> Journal:
             for name, values in arrays.items()
             if name.startswith(f"{number}/")
         }
-        result: Survey | list[LocalSums]
+        result: Any
         if "survey" in about:
             result = _to_survey(about["survey"], parts)
         else:
-            result = _to_sums(about["judges"], parts)
+            result = _to_sums(SUMS[about["sums"]], about["judges"], parts)
         passes[int(number)] = KeptPass(result, about["n_jobs"], about["whole"])
     layout = header["layout"]
     return Journal(
@@ -195,20 +204,17 @@ def _read(path: Any) -> Journal:
     )
 
 
-def _of_sums(sums: list[LocalSums]) -> dict[str, Array]:
-    names = [f.name for f in fields(LocalSums)]
+def _of_sums(sums: list[Any]) -> dict[str, Array]:
     return {
-        f"{m}/{name}": np.asarray(getattr(own, name))
+        f"{m}/{f.name}": np.asarray(getattr(own, f.name))
         for m, own in enumerate(sums)
-        for name in names
+        for f in fields(own)
     }
 
 
-def _to_sums(n_judges: int, arrays: dict[str, Array]) -> list[LocalSums]:
-    names = [f.name for f in fields(LocalSums)]
-    return [
-        LocalSums(*(arrays[f"{m}/{name}"] for name in names)) for m in range(n_judges)
-    ]
+def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
+    names = [f.name for f in fields(kind)]
+    return [kind(*(arrays[f"{m}/{name}"] for name in names)) for m in range(n_judges)]
 
 
 def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -219,22 +225,31 @@ def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
         "judges": _of_table(pa.table({"judge": judges})),
     }
     for m, judge in enumerate(judges):
-        hashes, table = survey.sample[judge]
+        hashes, table, fold = survey.sample[judge]
+        low, high = survey.ranges[judge]
         arrays |= {f"hashes {m}": hashes, f"rows {m}": _of_table(table)}
+        arrays |= {f"low {m}": low, f"high {m}": high, f"fold {m}": fold}
     return {"n_rows": survey.n_rows, "features": list(survey.features)}, arrays
 
 
 def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
     judges = _to_table(arrays["judges"])["judge"].to_pylist()
     sample = {
-        judge: (arrays[f"hashes {m}"], _to_table(arrays[f"rows {m}"]))
+        judge: tuple(
+            [arrays[f"hashes {m}"], _to_table(arrays[f"rows {m}"]), arrays[f"fold {m}"]]
+        )
         for m, judge in enumerate(judges)
     }
     votes, verdicts = (
         _as_objects(_to_table(arrays[name]).to_pandas())
         for name in ("votes", "verdicts")
     )
-    return Survey(about["n_rows"], votes, verdicts, sample, tuple(about["features"]))
+    ranges = {
+        judge: (arrays[f"low {m}"], arrays[f"high {m}"])
+        for m, judge in enumerate(judges)
+    }
+    features = tuple(about["features"])
+    return Survey(about["n_rows"], votes, verdicts, sample, features, ranges)
 
 
 def _as_objects(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,14 +1,16 @@
-"""The likelihood of rows that are gone, by their expansion about a point.
+"""The likelihood of rows that are gone, from sums about a point and a sample of them.
 
 Of a judge's rows, the loss is a function of few local coefficients, and convex in them:
-near where the sums were taken, score and Gram matrix say all of it. Votes are counts,
-and their loss is exact everywhere. What the parameters mean to the local coefficients
-is exact, too, so that one pass over the rows carries a fit far.
+near where the sums were taken, score and Gram matrix say nearly all of it, and what is
+left a sample tells. Votes are counts, and their loss is exact everywhere. What the
+parameters mean to the local coefficients is exact, too, so that one pass over the rows
+carries a fit far.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +22,9 @@ from skanchor._typing import Array
 from skanchor.items import ItemLikelihood
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
-from skanchor.streaming._sums import with_delta
+from skanchor.streaming._sums import Rows, with_delta
 
-__all__ = ["ExpandedLikelihood", "Expansion", "Nearby", "VoteCells"]
+__all__ = ["ExpandedLikelihood", "Nearby", "Surrogate", "VoteCells"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,12 @@ class VoteCells:
         return np.asarray(scores.take(self.left) - scores.take(self.right))
 
 
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """Sums over training rows of a judge, at a point.
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """Sums over training rows of a judge about a point, and some of these rows.
+
+    What the expansion about the point leaves out is taken from the sampled rows, as a
+    surrogate likelihood does (Jordan, Lee and Yang 2019).
 
     Attributes
     ----------
@@ -65,29 +70,72 @@ class Expansion:
         Sum of ``w V x x'``.
     ridge : ndarray of shape (n_span,)
         Ridge penalty of the bias coefficients.
+    rows : Rows
+        Sampled.
+    weight : ndarray of shape (n_rows,)
+        Their weights, which add up to that of all training rows.
+    told : ndarray of shape (n_local,)
+        Zero for a column that says nothing, else one.
     """
 
     theta: Array
     score: Array
     gram: Array
     ridge: Array
+    rows: Rows
+    weight: Array
+    told: Array
 
-    def over(self, noise: float) -> Expansion:
+    def over(self, noise: float) -> Surrogate:
         """The same rows with weights divided by a number."""
-        return replace(
-            self,
-            score=self.score / noise,
-            gram=self.gram / noise,
-            ridge=self.ridge / noise,
-        )
+        names = ("score", "gram", "ridge", "weight")
+        return replace(self, **{name: getattr(self, name) / noise for name in names})
+
+    def near(self, theta: Array) -> tuple[Array, Array]:
+        """Score and Gram matrix at other local coefficients."""
+        move = theta - self.theta
+        if not move.any():
+            return self.score, self.gram
+        before, known = self._at_point
+        after = sigmoid(self.rows.logits(theta))
+        some = self.rows.together(self._n_items)
+        now = some.grams(self.weight * after * (1.0 - after))[0]
+        rest = some.scores(self.weight * (before - after))[0] + known @ move
+        both = np.outer(self.told, self.told)
+        score = self.score - self.gram @ move + self.told * rest
+        return score, self.gram + both * (now - known)
+
+    def loss(self, theta: Array) -> float:
+        """Loss, less that at the point."""
+        move = theta - self.theta
+        found = float(0.5 * move @ self.gram @ move - self.score @ move)
+        if not move.any():
+            return found
+        y, (p, _) = self.rows.y, self._at_point
+        first, last = (self.rows.logits(at) for at in (self.theta, theta))
+        change = last - first
+        rest = log_loss_terms(y, last) - log_loss_terms(y, first)
+        rest -= (p - y) * change + 0.5 * p * (1.0 - p) * change**2
+        return found + float(self.weight @ rest)
+
+    @property
+    def _n_items(self) -> int:
+        return len(self.theta) - self.rows.columns.shape[1]
+
+    @cached_property
+    def _at_point(self) -> tuple[Array, Array]:
+        """What is expected of sampled rows at the point, and their Gram matrix."""
+        p = sigmoid(self.rows.logits(self.theta))
+        some = self.rows.together(self._n_items)
+        return p, some.grams(self.weight * p * (1.0 - p))[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """All training rows of a view: votes as they are, verdicts by their expansion."""
+    """All training rows of a view: votes as they are, verdicts by sums near a point."""
 
     votes: VoteCells
-    judges: tuple[Expansion, ...]
+    judges: tuple[Surrogate, ...]
 
     def over(self, noise: Array) -> Nearby:
         """The same rows with weights divided by a number for each source."""
@@ -162,13 +210,13 @@ class ExpandedLikelihood(ItemLikelihood):
         moves = [eta]
         local = self.local(parameters, factor)
         for m, (own, theta) in enumerate(zip(self.nearby.judges, local, strict=True)):
-            move = theta - own.theta
-            moves.append(move)
+            moves.append(theta)
             change = with_delta(n, len(theta) - n, scores)
-            slope = change.T @ (own.gram @ move - own.score)
+            score, seen = own.near(theta)
+            slope = -(change.T @ score)
             layout.add_gradient(gradient, m, slope, slopes[m])
             if hessian is not None:
-                gram = change.T @ own.gram @ change
+                gram = change.T @ seen @ change
                 layout.add_information(hessian, m, gram, slopes[m])
         mixed = factor if layout.has_deviations else None
         reduced = layout.reduce_gradient(gradient, mixed)
@@ -178,12 +226,11 @@ class ExpandedLikelihood(ItemLikelihood):
         return found, reduced, layout.reduce_information(hessian, mixed)
 
     def loss(self, eta: Array, weight: Array) -> float:
-        """Loss, from the logits of votes and the moves of local coefficients."""
+        """Loss, from the logits of votes and the local coefficients."""
         votes = self.nearby.votes
         stop = len(votes.y)
         total = float(votes.weight @ log_loss_terms(votes.y, eta[:stop]))
         for own in self.nearby.judges:
             start, stop = stop, stop + len(own.theta)
-            move = eta[start:stop]
-            total += float(0.5 * move @ own.gram @ move - own.score @ move)
+            total += own.loss(eta[start:stop])
         return total

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons import FeaturePairs
-from skanchor.exceptions import BattlesError
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
-from skanchor.streaming._sums import LocalSums, Rows, Views
+from skanchor.streaming._sums import HeldSums, PointSums, Rows
 
-__all__ = ["PassSettings", "add_sums", "sum_parts"]
+__all__ = [
+    "PassSettings",
+    "Sums",
+    "add_sums",
+    "span_squares",
+    "sum_about_point",
+    "sum_held_out",
+]
+
+Sums = list[PointSums] | list[HeldSums]
+"""Sums by judge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +46,6 @@ class PassSettings:
         Labels.
     features : tuple of str
         Names of the features.
-    displayed : ndarray of shape (n_judges,)
-        Judges with a position effect, whose display order counts.
     learners : list
         By judge the learner that has the span, or None without features.
     ridged : bool
@@ -52,22 +59,86 @@ class PassSettings:
     models: NDArray[Any]
     judges: NDArray[Any]
     features: tuple[str, ...]
-    displayed: NDArray[np.bool_]
     learners: list[Any]
     ridged: bool
 
-    def views(self, whole_only: bool) -> Views:
-        """The training sets of a pass."""
-        return Views(self.folds.n_splits, self.folds.n_repeats, whole_only)
+    def by_judge(self, parts: Sequence[Part]) -> Iterator[Iterator[Rows]]:
+        """Rows of the parts, batch by batch, in each judge by judge."""
+        like = None
+        for part in parts:
+            n_rows = 0
+            for table in part.tables(self.columns, self.batch_rows):
+                start = part.start + n_rows
+                rows = self.reading.rows(
+                    table, start, self.folds, featured=False, like=like
+                )
+                like, n_rows = rows.features, n_rows + len(table)
+                yield self._cut(rows)
+            check_length(part, n_rows)
+
+    def _cut(self, rows: ReadRows) -> Iterator[Rows]:
+        """Rows of each judge, sorted by the first fold."""
+        X = rows.X.relabel(self.models, self.judges)
+        n_splits, n_judges = self.folds.n_splits, len(self.judges)
+        used = X.is_usable & ~X.is_human
+        # All others come last.
+        key = np.where(used, X.judge * n_splits + rows.fold[0], n_judges * n_splits)
+        small = n_judges * n_splits <= np.iinfo(np.int16).max
+        # Of small integers a stable sort is one by digits.
+        order = np.argsort(key.astype(np.int16) if small else key, kind="stable")
+        counts = np.bincount(key, minlength=n_judges * n_splits + 1)[:-1]
+        stops = np.cumsum(counts.reshape(n_judges, n_splits).sum(axis=1))
+        order = order[: stops[-1]]
+        # One column after another, as products with all of them want it.
+        columns = np.empty((1 + len(self.features), len(order)))
+        columns[0] = X.order.take(order)
+        if not all(map(_is_mapped, self.learners)):
+            rows.features.contrasts(self.features, order, out=columns[1:])
+        left, right = X.left.take(order), X.right.take(order)
+        y, weight = rows.y.take(order), rows.weight.take(order)
+        fold = rows.fold.take(order, axis=1)
+        starts = [0, *stops[:-1].tolist()]
+        for learner, start, stop in zip(
+            self.learners, starts, stops.tolist(), strict=True
+        ):
+            own = slice(start, stop)
+            pairs = None
+            if _is_mapped(learner) or (learner is not None and self.ridged):
+                pairs = rows.features.pairs(self.features, order[own])
+            yield Rows(
+                left[own],
+                right[own],
+                self._columns(columns[:, own], learner, pairs),
+                y[own],
+                weight[own],
+                fold[:, own],
+                span_squares(learner, pairs) if pairs and self.ridged else None,
+            )
+
+    @staticmethod
+    def _columns(
+        columns: Array, learner: Any, pairs: FeaturePairs | None
+    ) -> NDArray[Any]:
+        """Display order and span."""
+        if learner is None:
+            return columns[:1].T
+        if pairs is None or not _is_mapped(learner):
+            return columns.T
+        return np.column_stack([columns[0], _span_columns(learner, pairs)])
 
 
-def sum_parts(
+def _is_mapped(learner: Any) -> bool:
+    """Whether a span is one of a feature map."""
+    return learner is not None and learner.feature_map_ is not None
+
+
+def sum_about_point(
     parts: Sequence[Part],
     settings: PassSettings,
     theta: list[Array],
-    whole_only: bool,
-) -> list[LocalSums]:
-    """Sum some parts, in order.
+    bends: Array | None,
+) -> list[PointSums]:
+    """Sum some parts about a point, in order.
 
     Parameters
     ----------
@@ -75,69 +146,70 @@ def sum_parts(
         What to read.
     settings : PassSettings
         The same in all passes.
-    theta : list of ndarray of shape (n_views, n_local)
-        By judge, the local coefficients in each view.
-    whole_only : bool
-        Whether only the set of all rows is looked at.
+    theta : list of ndarray of shape (n_local,)
+        By judge, the local coefficients.
+    bends : ndarray of shape (n_models, n_models) or None
+        Column of a bent scale.
 
     Returns
     -------
-    list of LocalSums
+    list of PointSums
         By judge.
     """
-    views = settings.views(whole_only)
-    total: list[LocalSums] | None = None
-    for part in parts:
-        n_rows = 0
-        for table in part.tables(settings.columns, settings.batch_rows):
-            rows = settings.reading.rows(table, part.start + n_rows, settings.folds)
-            n_rows += len(table)
-            found = [
-                LocalSums.of(own, at, views)
-                for own, at in zip(_cut_by_judge(rows, settings), theta, strict=True)
-            ]
-            total = found if total is None else add_sums(total, found)
-        check_length(part, n_rows)
+    n_splits = settings.folds.n_splits
+
+    def of(rows: Rows, at: Array) -> PointSums:
+        return PointSums.of(rows, at, n_splits, bends)
+
+    return _summed(parts, settings, theta, of)
+
+
+def sum_held_out(
+    parts: Sequence[Part], settings: PassSettings, theta: list[Array]
+) -> list[HeldSums]:
+    """Sum the rows that each fold holds out, at its nuisances, in order.
+
+    Parameters
+    ----------
+    parts, settings
+        As in :func:`sum_about_point`.
+    theta : list of ndarray of shape (n_folds, n_local)
+        By judge, the local coefficients in each fold of all repeats.
+
+    Returns
+    -------
+    list of HeldSums
+        By judge.
+    """
+    n_splits = settings.folds.n_splits
+
+    def of(rows: Rows, at: Array) -> HeldSums:
+        return HeldSums.of(rows, at, n_splits)
+
+    return _summed(parts, settings, theta, of)
+
+
+def _summed(
+    parts: Sequence[Part],
+    settings: PassSettings,
+    theta: list[Array],
+    of: Callable[[Rows, Array], Any],
+) -> list[Any]:
+    total: list[Any] | None = None
+    for cuts in settings.by_judge(parts):
+        found = [of(rows, at) for rows, at in zip(cuts, theta, strict=True)]
+        if total is None:
+            total = found
+            continue
+        for mine, more in zip(total, found, strict=True):
+            mine.gain(more)
     assert total is not None
     return total
 
 
-def add_sums(one: list[LocalSums], other: list[LocalSums]) -> list[LocalSums]:
+def add_sums(one: list[Any], other: list[Any]) -> list[Any]:
     """Add the sums of two sets of parts, judge by judge."""
     return [mine + more for mine, more in zip(one, other, strict=True)]
-
-
-def _cut_by_judge(rows: ReadRows, settings: PassSettings) -> list[Rows]:
-    X = rows.X.relabel(settings.models, settings.judges)
-    X = X.with_features(settings.features)
-    found = []
-    for m, learner in enumerate(settings.learners):
-        cut = X.by_judge(m)
-        pairs = cut.pairs
-        order = cut.order * settings.displayed[m]
-        blocks = [order[:, None]]
-        squares = None
-        if learner is not None:
-            if len(cut) and not np.isfinite(pairs.contrast).all():
-                raise BattlesError(
-                    f"A feature of judge {settings.judges[m]!r} contains NaN. Fill "
-                    "the values or drop the rows."
-                )
-            blocks.append(_span_columns(learner, pairs))
-            if settings.ridged:
-                squares = _squares(learner, pairs)
-        found.append(
-            Rows(
-                cut.left,
-                cut.right,
-                np.column_stack(blocks),
-                rows.y[cut.rows],
-                rows.weight[cut.rows],
-                rows.fold[:, cut.rows],
-                squares,
-            )
-        )
-    return found
 
 
 def _span_columns(learner: Any, pairs: FeaturePairs) -> Array:
@@ -147,7 +219,7 @@ def _span_columns(learner: Any, pairs: FeaturePairs) -> Array:
     return np.empty((0, len(learner.coef_)))
 
 
-def _squares(learner: Any, pairs: FeaturePairs) -> Array:
+def span_squares(learner: Any, pairs: FeaturePairs) -> Array:
     """Values of the span's functions, and their squares, summed over the responses.
 
     From where the functions start is no matter to a variance.

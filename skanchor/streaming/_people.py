@@ -17,7 +17,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons.labels import positions
 from skanchor.riesz import SEPARATED
 from skanchor.streaming._likelihood import VoteCells
-from skanchor.streaming._sums import LocalSums
+from skanchor.streaming._sums import PAIRED, PointSums
 
 __all__ = [
     "judge_dispersion",
@@ -102,14 +102,14 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
     return _dispersion(matrix, net, float(curvature.sum()), squares, noise)
 
 
-def judge_dispersion(sums: LocalSums, n_items: int) -> float:
+def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
     """The same of a judge's verdicts, from sums over all of its rows."""
     return _dispersion(
-        sums.gram[0, :n_items, :n_items],
-        sums.score[0, :n_items],
-        float(sums.curvature[0]),
+        sums.training("gram", 0, n_splits)[:n_items, :n_items],
+        sums.training("score", 0, n_splits)[:n_items],
+        float(sums.training("curvature", 0, n_splits)),
         float(sums.squares),
-        sums.noise,
+        sums.pairs[[PAIRED.index("mixed"), PAIRED.index("square")]],
     )
 
 

@@ -7,7 +7,7 @@ other row to be known, and is the same however the stream is cut.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -25,9 +25,11 @@ from skanchor.comparisons import (
     as_frame,
     split_battles,
 )
+from skanchor.comparisons.suspects import DECLARED
 from skanchor.comparisons.table import require_columns
 from skanchor.exceptions import BattlesError
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
+from skanchor.streaming._columns import FeatureColumns
 
 __all__ = ["Folds", "ReadRows", "Reading", "row_hash"]
 
@@ -113,6 +115,10 @@ class Folds:
             found[repeat] = (value >> np.uint64(32)) % np.uint64(self.n_splits)
         return found
 
+    def hashes(self, number: NDArray[np.integer]) -> NDArray[np.uint64]:
+        """A hash of each row, by which a sample is drawn."""
+        return row_hash(number, self.seed * 1_000_003 + self.n_repeats)
+
     def plans(
         self, n_rows: int, counts: NDArray[np.integer] | None = None
     ) -> list[list[tuple[NDArray[np.intp], NDArray[np.intp]]]]:
@@ -164,18 +170,21 @@ class ReadRows:
         Outcomes and importance.
     fold : ndarray of shape (n_repeats, n_rows)
         Folds.
-    hashes : ndarray of shape (n_rows,)
-        A hash of each row, by which a sample is drawn.
+    number : ndarray of shape (n_rows,)
+        Number in the stream.
     source : ndarray of shape (n_rows,)
         Row of the table.
+    features : FeatureColumns
+        Columns of the features, which the rows may lack.
     """
 
     X: Comparisons
     y: Array
     weight: Array
     fold: NDArray[np.intp]
-    hashes: NDArray[np.uint64]
+    number: NDArray[np.integer]
     source: NDArray[np.intp]
+    features: FeatureColumns
 
     def __len__(self) -> int:
         return len(self.y)
@@ -195,6 +204,8 @@ class Reading:
         Column of the weights; None is one for each row.
     weights : {"importance", "frequency"}
         What a weight is: with ``"frequency"`` a number of equal rows.
+    drop_ties : bool
+        Whether ties count for nothing.
     """
 
     columns: Mapping[str, str] | None = None
@@ -204,6 +215,7 @@ class Reading:
     drop_features: Sequence[str] | None = None
     weight: str | None = None
     weights: str = "importance"
+    drop_ties: bool = False
 
     def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
         """Battles and outcomes of a table; weights stay among its columns."""
@@ -229,11 +241,41 @@ class Reading:
         names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
         if self.weight is not None:
             names.add(self.weight)
+        # A feature that was asked for, whatever its name smells of, is renamed.
+        names |= {name.removeprefix(DECLARED) for name in names}
         found = {renamed.get(name, name) for name in names}
         return [name for name in schema.names if name in found]
 
-    def rows(self, table: pa.Table, start: int, folds: Folds) -> ReadRows:
-        """Read a table whose first row has the number ``start``."""
+    def rows(
+        self,
+        table: pa.Table,
+        start: int,
+        folds: Folds,
+        *,
+        featured: bool = True,
+        like: FeatureColumns | None = None,
+    ) -> ReadRows:
+        """Read a table whose first row has the number ``start``.
+
+        Rows that are not ``featured`` leave the features to their columns.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Rows of the stream.
+        start : int
+            Number of the first of them.
+        folds : Folds
+            Which fold holds a row out.
+        featured : bool
+            Whether the rows carry the features.
+        like : FeatureColumns, optional
+            Of an earlier table.
+
+        Returns
+        -------
+        ReadRows
+        """
         X, y = self.split(table)
         weight = np.ones(len(table))
         if self.weight is not None:
@@ -242,22 +284,27 @@ class Reading:
             column = nw.from_native(X[self.weight], series_only=True)
             weight = np.asarray(column.to_numpy(), dtype=np.float64)
             X = X.drop_columns([self.weight])
+        features = FeatureColumns.of(X, like)
+        if not featured:
+            X = X.drop_columns(features.columns())
         encoded = Comparisons.from_battles(X)
         outcomes = Outcomes.encode(y, named=True, models=encoded.models).values
         if self.weight is not None and weight.any():
             weight = np.asarray(check_weight(weight, encoded))
+        if self.drop_ties:
+            weight = np.where(outcomes == 0.5, 0.0, weight)
         number, copy, at = np.arange(start, start + len(table)), None, None
         if self.weights == "frequency" and (weight != 1.0).any():
-            width = encoded.features_left.shape[1]
+            width = len(features.names)
             counts = _whole_counts(weight, start, width)
             at, copy = expand(counts, np.arange(len(table)))
             encoded, outcomes, number = encoded[at], outcomes[at], number[at]
             weight = np.ones(len(at))
+            features = replace(features, rows=at)
         if at is None:
             at = np.arange(len(table))
         fold = folds.of_rows(number, copy)
-        hashes = row_hash(number, folds.seed * 1_000_003 + folds.n_repeats)
-        return ReadRows(encoded, outcomes, weight, fold, hashes, at)
+        return ReadRows(encoded, outcomes, weight, fold, number, at, features)
 
 
 def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:

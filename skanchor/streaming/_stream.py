@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor.anchor import AnchorPipeline
 from skanchor.chain import Stages
 from skanchor.comparisons import HUMAN
+from skanchor.exceptions import BattlesError
 from skanchor.history import KeptHistory
-from skanchor.items import ItemCovariance
+from skanchor.kept import AnchorHistory, KeptState
+from skanchor.sample import counts_rows
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._ground import Ground
 from skanchor.streaming._journal import Journal
+from skanchor.streaming._keeping import kept_state
 from skanchor.streaming._parts import open_data
 from skanchor.streaming._pass import PassSettings
+from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._survey import Survey, survey_parts
+from skanchor.ties import drops_ties
 from skanchor.warning_log import WarningLog
 
 __all__ = ["StreamOptions", "StreamedHistory", "stream_history"]
@@ -44,6 +50,8 @@ class StreamOptions:
         Column of row weights; None is one for each row.
     weights : {"importance", "frequency"}
         What a weight is: with ``"frequency"`` a number of equal rows.
+    drop_ties : bool
+        Whether ties count for nothing.
     batch_rows : int
         Rows in memory at a time, of each worker.
     job_rows : int
@@ -63,9 +71,10 @@ class StreamOptions:
     human: Any = HUMAN
     weight: str | None = None
     weights: str = "importance"
-    batch_rows: int = 1 << 16
-    job_rows: int = 1 << 17
-    pilot_rows: int = 2000
+    drop_ties: bool = False
+    batch_rows: int = 1 << 17
+    job_rows: int = 1 << 19
+    pilot_rows: int = 20_000
     tol: float = 1e-3
     max_passes: int = 12
 
@@ -81,6 +90,7 @@ class StreamOptions:
             self.drop_features,
             self.weight,
             self.weights,
+            self.drop_ties,
         )
 
 
@@ -90,8 +100,10 @@ class StreamedHistory:
 
     Attributes
     ----------
-    kept : KeptHistory
-        By which arrivals are placed.
+    state : KeptState
+        All that is kept.
+    anchor : AnchorPipeline or None
+        The settings; None where only stages were given.
     folds : Folds
         Which fold holds a row out, by the row's number.
     n_rows : int
@@ -104,7 +116,8 @@ class StreamedHistory:
         What each pass over the rows was for, the rows, and the seconds.
     """
 
-    kept: KeptHistory
+    state: KeptState
+    anchor: AnchorPipeline | None
     folds: Folds
     n_rows: int
     models: NDArray[Any]
@@ -112,19 +125,35 @@ class StreamedHistory:
     features: tuple[str, ...]
     passes: list[tuple[str, int, float]]
 
+    @property
+    def kept(self) -> KeptHistory:
+        """Folds as sums, by which arrivals are placed."""
+        return self.state.history
+
+    @property
+    def history(self) -> AnchorHistory:
+        """The history, fitted: it places new models, and is saved to a file."""
+        if self.anchor is None:
+            raise ValueError(
+                "stream_history was given stages, which do not say all settings of a "
+                "history: give it an AnchorPipeline."
+            )
+        return AnchorHistory.from_kept(self.state, self.anchor)
+
 
 def stream_history(
     data: Any,
-    stages: Stages,
+    anchor: AnchorPipeline | Stages | None = None,
     *,
-    cv: int = 10,
-    n_repeats: int = 1,
-    item_effects: Any = True,
+    cv: int | None = None,
+    n_repeats: int | None = None,
+    item_effects: Any = "as the anchor",
     options: StreamOptions | None = None,
+    fingerprints: Mapping[Any, str] | None = None,
     n_jobs: int | None = None,
     random_state: Any = None,
     checkpoint: Any = None,
-    verbose: int = 0,
+    verbose: int | None = None,
 ) -> StreamedHistory:
     """Fit and keep a history whose rows do not fit into memory.
 
@@ -132,48 +161,67 @@ def stream_history(
     ----------
     data : path, URL, pyarrow Dataset, dask DataFrame, tables or function
         As in :func:`skanchor.streaming.open_data`. It is read several times.
-    stages : Stages
-        Unfitted. The bias is :class:`skanchor.bias.LinearBias`.
-    cv : int, default=10
-        Number of folds.
-    n_repeats : int, default=1
-        Repeats with other folds.
-    item_effects : bool or array of shape (n_judges, n_judges), default=True
-        Covariance of the item effects, judges in sorted order; True learns it, False
-        leaves them out.
+    anchor : AnchorPipeline or Stages, optional
+        The settings, unfitted; None stands for ``AnchorPipeline()``. The bias is
+        :class:`skanchor.bias.LinearBias`.
+    cv : int, optional
+        Number of folds; None is that of the pipeline, or ten.
+    n_repeats : int, optional
+        Repeats with other folds; None is that of the pipeline, or one.
+    item_effects : str, bool, array of shape (n_judges, n_judges) or None, optional
+        As in :class:`skanchor.AnchorPipeline`, whose setting is the default; True is
+        ``"random"``, False is None.
     options : StreamOptions, optional
         How the stream is read and fitted.
+    fingerprints : mapping, optional
+        Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
     n_jobs : int, optional
         Workers, as in joblib: a backend that ``joblib.parallel_config`` names is used.
         The result does not depend on them.
     random_state : int, RandomState or None
-        Seed of the folds and of the sample.
+        Seed of the folds and of the sample; None is that of the pipeline.
     checkpoint : path, optional
         File in which finished work is kept, and from which a run that was stopped goes
         on.
-    verbose : int, default=0
+    verbose : int, optional
         Shows a progress bar when positive.
 
     Returns
     -------
     StreamedHistory
 
+    Raises
+    ------
+    BattlesError
+        If the stream holds no history, has changed between two passes, or a setting
+        needs the rows in memory.
+    LearnerError
+        If a learner has no span.
+
     Examples
     --------
-    >>> from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
-    >>> from skanchor.chain import Stages
+    >>> from skanchor import AnchorPipeline
     >>> from skanchor.simulation import simulate_battles
     >>> from skanchor.streaming import stream_history
     >>> data = simulate_battles(n_new_models=1, random_state=0)
     >>> new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
     >>> table = data.X.assign(winner=data.y)[~new]
-    >>> debiaser = RieszDebiaser("calibrator")
-    >>> stages = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), debiaser)
     >>> tables = [table.iloc[start : start + 2000] for start in range(0, 8000, 2000)]
-    >>> found = stream_history(tables, stages, cv=3, item_effects=False, random_state=0)
+    >>> found = stream_history(tables, AnchorPipeline(cv=3, random_state=0))
     >>> found.n_rows, len(found.kept.repeats[0])
     (8000, 3)
+    >>> result = found.history.place(data.X[new], data.y[new])
+    >>> result.scores.index.tolist()
+    ['new-model']
     """
+    options = StreamOptions() if options is None else options
+    given = AnchorPipeline() if anchor is None else anchor
+    settings = _Settings.of(given, options).with_values(
+        cv, n_repeats, item_effects, n_jobs, random_state, verbose
+    )
+    options, stages = settings.options, settings.stages
+    cv, n_repeats = settings.cv, settings.n_repeats
+    item_effects = settings.item_effects
     if cv < 2 or n_repeats < 1:
         raise ValueError(
             f"A stream needs at least two folds and one repeat, got cv={cv!r} and "
@@ -184,10 +232,10 @@ def stream_history(
     opened = open_data(data)
     schema = opened.schema()
     key = _key(checkpoint, stages, options, (cv, n_repeats, item_effects, schema))
-    journal = Journal.open(checkpoint, random_state, key)
+    journal = Journal.open(checkpoint, settings.random_state, key)
     folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
     columns = None if schema is None else reading.needed(schema)
-    runs = Runs(opened, options.job_rows, n_jobs, verbose, journal)
+    runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
     with WarningLog() as log:
         survey: Survey = runs.run(
             "survey",
@@ -199,8 +247,8 @@ def stream_history(
         pilot = ground.pilot(stages)
         learners = span_learners(stages, pilot)
         displayed = pilot.calibrator.has_position_effect_.reindex(ground.judges)
-        alphas = [0.0 if one is None else float(one.alpha) for one in learners]
-        settings = PassSettings(
+        layout = LocalLayout(ground, folds, learners, displayed.to_numpy(bool))
+        same = PassSettings(
             reading,
             folds,
             columns,
@@ -208,19 +256,23 @@ def stream_history(
             ground.models,
             ground.judges,
             ground.features,
-            displayed.to_numpy(bool),
             learners,
-            any(alphas),
+            any(layout.alphas),
         )
-        builder = Builder(
-            stages, ground, settings, runs, alphas, options.tol, options.max_passes
-        )
-        kept = builder.build(pilot, _items(item_effects, ground))
+        builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
+        built = builder.build(pilot, item_effects)
+        state = kept_state(built, ground, stages, fingerprints or {})
     log.issue()
     return StreamedHistory(
-        kept, folds, survey.n_rows, ground.models, ground.judges, ground.features,
+        state,
+        settings.anchor,
+        folds,
+        survey.n_rows,
+        ground.models,
+        ground.judges,
+        ground.features,
         runs.passes,
-    )  # fmt: skip
+    )
 
 
 def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> str:
@@ -235,18 +287,74 @@ def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> 
     return found
 
 
-def _items(item_effects: Any, ground: Ground) -> ItemCovariance | bool:
-    if isinstance(item_effects, (bool, np.bool_)):
-        return bool(item_effects)
-    size = len(ground.judges)
-    given = not isinstance(item_effects, str) and item_effects is not None
-    if not given or np.shape(item_effects) != (size, size):
+@dataclass(frozen=True)
+class _Settings:
+    """What is asked for, by a pipeline or by stages and arguments."""
+
+    anchor: AnchorPipeline | None
+    stages: Stages
+    options: StreamOptions
+    cv: Any = 10
+    n_repeats: int = 1
+    item_effects: Any = "random"
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+    @classmethod
+    def of(cls, given: AnchorPipeline | Stages, options: StreamOptions) -> Self:
+        """Settings of a pipeline, or those that go with stages."""
+        if isinstance(given, Stages):
+            _check_served(given)
+            return cls(None, given, options)
+        anchor = clone(given)
+        _check_pipeline(anchor)
+        stages = anchor.stages()
+        _check_served(stages)
+        if counts_rows(anchor):
+            options = replace(options, weights="frequency")
+        if drops_ties(anchor):
+            options = replace(options, drop_ties=True)
+        names = ("cv", "n_repeats", "item_effects", "n_jobs", "random_state", "verbose")
+        return cls(anchor, stages, options, *(getattr(anchor, name) for name in names))
+
+    def with_values(self, *values: Any) -> Self:
+        """The same, with the values that were given."""
+        names = ("cv", "n_repeats", "item_effects", "n_jobs", "random_state", "verbose")
+        given = {
+            name: value
+            for name, value in zip(names, values, strict=True)
+            if value is not None or name == "item_effects"
+        }
+        asked = given["item_effects"]
+        if isinstance(asked, (bool, np.bool_)):
+            given["item_effects"] = "random" if asked else None
+        elif isinstance(asked, str) and asked == "as the anchor":
+            del given["item_effects"]
+        found = replace(self, **given)
+        if not isinstance(found.cv, (int, np.integer)):
+            raise ValueError(
+                "cv of a stream is a number of folds, which its row numbers are dealt "
+                f"to, got {found.cv!r:.60}."
+            )
+        if found.anchor is None:
+            return found
+        used = {name: getattr(found, name) for name in ("cv", "n_repeats")}
+        return replace(found, anchor=found.anchor.set_params(**used))
+
+
+def _check_pipeline(anchor: AnchorPipeline) -> None:
+    """Refuse settings that need the rows, by their names."""
+    if anchor.new_models is not None:
         raise ValueError(
-            "item_effects of a stream is True, False or a covariance of the judges "
-            f"{ground.judges.tolist()[:5]}, of shape {(size, size)}; got "
-            f"{item_effects!r:.40}."
+            "new_models of the anchor must be None: a history has no new models."
         )
-    return ItemCovariance(np.asarray(item_effects, dtype=np.float64))
+    if anchor.human_bias is not None:
+        raise BattlesError(
+            "human_bias needs the features of the votes, of which a stream keeps "
+            "counts by pair of models: leave it at None, or fit AnchorHistory in "
+            "memory."
+        )
 
 
 def _check_served(stages: Stages) -> None:
@@ -256,4 +364,9 @@ def _check_served(stages: Stages) -> None:
     if stages.debiaser.weight_bound is not None:
         raise ValueError(
             "weight_bound needs the rows, of which a stream keeps only sums."
+        )
+    if stages.debiaser.judge_scale == "curved":
+        raise BattlesError(
+            "A history cannot be kept where the scales of judges may be curved "
+            "(judge_scale='curved'): use judge_scale='straight'."
         )

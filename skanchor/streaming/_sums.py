@@ -1,14 +1,19 @@
-"""Sums over a judge's rows by its local columns, under many nuisances at once.
+"""Sums over a judge's rows by its local columns, by the fold that holds a row out.
 
 A *view* is a training set with its own nuisances: all rows, or all but those of a fold.
 To a judge they are one vector, that multiplies the items, the display order and the
 span; the score difference is a combination of items and needs no column of its own.
+
+Scores and curvatures are summed about a point that all views share, by the fold that
+holds a row out: what a view trains on is all rows less one fold. Of each fold the rows
+held out are then summed at the fold's own nuisances.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Self
+from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,54 +21,26 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._numerics.sums import ResidualSums
 from skanchor._typing import Array
 from skanchor.riesz import SEPARATED
 
 __all__ = [
-    "LocalSums",
+    "PAIRED",
+    "HeldSums",
+    "PointSums",
     "Rows",
-    "Views",
-    "information",
     "residual_sums",
     "with_delta",
 ]
 
-
-@dataclass(frozen=True, slots=True)
-class Views:
-    """The training sets.
-
-    Attributes
-    ----------
-    n_splits, n_repeats : int
-        Folds of a repeat, and repeats.
-    whole_only : bool
-        Whether only the set of all rows is looked at.
-    """
-
-    n_splits: int
-    n_repeats: int
-    whole_only: bool = False
-
-    @property
-    def size(self) -> int:
-        """Number of views; the first is that of all rows."""
-        return 1 if self.whole_only else 1 + self.n_splits * self.n_repeats
-
-    def inside(self, fold: NDArray[np.intp]) -> Array:
-        """One where a row is in a view's training set, of shape (n_rows, size)."""
-        mask = np.ones((fold.shape[1], self.size))
-        if not self.whole_only:
-            rows = np.arange(fold.shape[1])
-            for repeat, own in enumerate(fold):
-                mask[rows, 1 + repeat * self.n_splits + own] = 0.0
-        return mask
+PAIRED = ("residual", "curvature", "mixed", "square")
+"""What is summed by pair of items: ``w eps``, ``w V``, their product, ``(w V)^2``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of one judge.
+    """Rows of one judge, those that a fold of the first repeat holds out together.
 
     Attributes
     ----------
@@ -74,7 +51,7 @@ class Rows:
     y, weight : ndarray of shape (n,)
         Outcomes and weights.
     fold : ndarray of shape (n_repeats, n)
-        Folds.
+        Folds; the first line is sorted.
     squares : ndarray of shape (n, 2 n_span) or None
         Values of the span's functions on the responses, summed over the two, and their
         squares, where a ridge needs their variance.
@@ -88,43 +65,189 @@ class Rows:
     fold: NDArray[np.intp]
     squares: Array | None = None
 
-    def incidence(self, size: int, shift: NDArray[np.intp] | int = 0) -> csr_array:
-        """Matrix with 1 at the first item and -1 at the second, of ``size`` columns.
+    def logits(self, theta: Array) -> Array:
+        """Logits of the rows where these coefficients multiply items and columns."""
+        n_items = len(theta) - self.columns.shape[1]
+        eta: Array = self.columns @ theta[n_items:]
+        eta += theta[:n_items].take(self.left, axis=0)
+        eta -= theta[:n_items].take(self.right, axis=0)
+        return eta
 
-        Items lie ``shift`` columns further right.
-        """
-        n = len(self.y)
-        sides = np.empty((n, 2), dtype=np.int32)
-        sides[:, 0] = self.left + shift
-        sides[:, 1] = self.right + shift
-        signs = np.tile([1.0, -1.0], n)
-        starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
-        return csr_array((signs, sides.ravel(), starts), (n, size))
+    def together(self, n_items: int) -> FoldedRows:
+        """The rows, all in one fold."""
+        fold = np.zeros(len(self.y), dtype=np.intp)
+        return FoldedRows(self.left, self.right, self.columns, fold, None, 1, n_items)
+
+    def by_fold(self, repeat: int, n_folds: int, n_items: int) -> FoldedRows:
+        """The rows in the order of the folds of a repeat."""
+        fold = self.fold[repeat]
+        if not repeat:
+            return FoldedRows(
+                self.left, self.right, self.columns, fold, None, n_folds, n_items
+            )
+        order = np.argsort(fold.astype(np.int16), kind="stable")
+        return FoldedRows(
+            self.left[order],
+            self.right[order],
+            self.columns[order],
+            fold[order],
+            order,
+            n_folds,
+            n_items,
+        )
+
+
+def _incidence(
+    left: NDArray[np.intp], right: NDArray[np.intp], size: Array, n_columns: int
+) -> csr_array:
+    """Matrix with ``size`` at the first item and its negative at the second."""
+    n = len(left)
+    sides = np.empty((n, 2), dtype=np.int32)
+    sides[:, 0], sides[:, 1] = left, right
+    values = np.empty((n, 2))
+    values[:, 0] = size
+    np.negative(values[:, 0], out=values[:, 1])
+    starts = np.arange(0, 2 * n + 1, 2, dtype=np.int32)
+    return csr_array((values.ravel(), sides.ravel(), starts), (n, n_columns))
 
 
 @dataclass(frozen=True, eq=False)
-class LocalSums:
-    """Sums over rows of one judge; of views, all but those of the residuals.
+class FoldedRows:
+    """Rows of one judge by the fold that holds them out.
 
     Attributes
     ----------
-    score : ndarray of shape (n_views, n_local)
-        Sum of ``w eps x`` over training rows.
-    gram : ndarray of shape (n_views, n_local, n_local)
-        Sum of ``w V x x'`` over training rows.
-    curvature, weight, n_rows : ndarray of shape (n_views,)
-        Sums of ``w V`` and of ``w``, and the number of training rows.
-    held_score : ndarray of shape (n_folds, n_local)
-        Sum of ``w eps x`` over the rows held out.
-    held_outer : ndarray of shape (n_folds, n_local, n_local)
-        Sum of ``(w eps)^2 x x'`` over the rows held out.
-    noise : ndarray of shape (2, n_items, n_items)
-        Sums of ``w eps w V`` and of ``(w V)^2`` by pair of items, over all rows.
-    squares : float
-        Sum of ``(w eps)^2`` over all rows.
-    spread : ndarray of shape (2, n_views, 2 n_span)
+    left, right, columns
+        As in :class:`Rows`.
+    fold : ndarray of shape (n,)
+        Sorted.
+    order : ndarray of shape (n,) or None
+        Where each row stands among the :class:`Rows`; None is the same place.
+    n_folds, n_items : int
+        Of the repeat.
+    """
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    columns: Array
+    fold: NDArray[np.intp]
+    order: NDArray[np.intp] | None
+    n_folds: int
+    n_items: int
+
+    def logits(self, theta: Array) -> Array:
+        """What multiplies items and columns, in each fold its own.
+
+        Parameters
+        ----------
+        theta : ndarray of shape (n_folds, n_local)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        K = self.n_items
+        by_item = np.ascontiguousarray(theta[:, :K]).ravel()
+        found: Array = by_item.take(self.fold * K + self.left)
+        found -= by_item.take(self.fold * K + self.right)
+        for rows, own in zip(self._slices, theta[:, K:], strict=True):
+            found[rows] += self.columns[rows] @ own
+        return found
+
+    def totals(self, values: Array) -> Array:
+        """Sums of values by fold."""
+        found: Array = np.bincount(self.fold, values, self.n_folds).astype(np.float64)
+        return found
+
+    def scores(self, values: Array) -> Array:
+        """Sums of values times local columns, of shape (n_folds, n_local)."""
+        K = self.n_items
+        found = np.empty((self.n_folds, K + self.columns.shape[1]))
+        size = self.n_folds * K
+        first = np.bincount(self.fold * K + self.left, values, size)
+        first -= np.bincount(self.fold * K + self.right, values, size)
+        found[:, :K] = first.reshape(self.n_folds, K)
+        for k, rows in enumerate(self._slices):
+            found[k, K:] = values[rows] @ self.columns[rows]
+        return found
+
+    def grams(self, weight: Array) -> Array:
+        """Gram matrices of the local columns, of shape (n_folds, n_local, n_local)."""
+        K = self.n_items
+        width = self.columns.shape[1]
+        found = np.empty((self.n_folds, K + width, K + width))
+        root = np.sqrt(weight)
+        # Rows side by side in memory are what the sparse product is quick with.
+        scaled = np.multiply(self.columns, root[:, None], order="C")
+        # An item in one fold is a row of its own.
+        shift = self.fold * K
+        incidence = _incidence(
+            self.left + shift, self.right + shift, root, self.n_folds * K
+        )
+        across = (incidence.T @ scaled).reshape(self.n_folds, K, width)
+        pair = (shift + self.left) * K + self.right
+        by_pair = np.bincount(pair, weight, self.n_folds * K * K)
+        pairs = by_pair.reshape(self.n_folds, K, K)
+        for k, rows in enumerate(self._slices):
+            found[k, :K, :K] = laplacian(pairs[k])
+            found[k, K:, K:] = scaled[rows].T @ scaled[rows]
+        found[:, :K, K:] = across
+        found[:, K:, :K] = across.transpose(0, 2, 1)
+        return found
+
+    def blocks(self, values: Array, weight: Array) -> Array:
+        """Weighted sums of values by fold, of shape (n_folds, n_values)."""
+        return np.stack([weight[rows] @ values[rows] for rows in self._slices])
+
+    def own(self, values: Array) -> Array:
+        """Values of the :class:`Rows` in the order of these; all others take these."""
+        return values if self.order is None else values[self.order]
+
+    @property
+    def _slices(self) -> list[slice]:
+        stops = np.searchsorted(self.fold, np.arange(self.n_folds + 1)).tolist()
+        return [slice(a, b) for a, b in pairwise(stops)]
+
+
+class _Added:
+    """Sums of two sets of rows, added field by field."""
+
+    def __add__(self, other: Self) -> Self:
+        known: Any = self
+        return type(self)(
+            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(known))
+        )
+
+    def gain(self, other: Self) -> None:
+        """Add the sums of other rows to these, in place."""
+        known: Any = self
+        for f in fields(known):
+            mine = getattr(self, f.name)
+            np.add(mine, getattr(other, f.name), out=mine)
+
+
+@dataclass(frozen=True, eq=False)
+class PointSums(_Added):
+    """Sums over the rows of one judge about a point, by the fold that holds them out.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_folds, n_local)
+        Sum of ``w eps x``; the folds of all repeats, one after another.
+    gram : ndarray of shape (n_folds, n_local, n_local)
+        Sum of ``w V x x'``.
+    curvature, weight, n_rows : ndarray of shape (n_folds,)
+        Sums of ``w V`` and of ``w``, and the number of rows.
+    spread : ndarray of shape (2, n_folds, 2 n_span)
         Sums of the values of the span's functions and of their squares, weighted by
         ``w`` and by ``w V``; none without a ridge.
+    pairs : ndarray of shape (4, n_items, n_items)
+        Sums by pair of items over all rows, as ``PAIRED`` names them.
+    squares : ndarray of shape ()
+        Sum of ``(w eps)^2`` over all rows.
+    bent : ndarray of shape (n_local + 2,)
+        Over all rows, of the column ``bends`` of a bent scale: ``w V`` times it and
+        each local column, ``w V`` times its square, and ``w eps`` times it.
     """
 
     score: Array
@@ -132,149 +255,148 @@ class LocalSums:
     curvature: Array
     weight: Array
     n_rows: Array
-    held_score: Array
-    held_outer: Array
-    noise: Array
-    squares: Array
     spread: Array
-
-    def __add__(self, other: LocalSums) -> LocalSums:
-        return LocalSums(
-            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(self))
-        )
+    pairs: Array
+    squares: Array
+    bent: Array
 
     @classmethod
-    def of(cls, rows: Rows, theta: Array, views: Views) -> Self:
+    def of(
+        cls, rows: Rows, theta: Array, n_folds: int, bends: Array | None = None
+    ) -> Self:
         """Sum rows.
 
         Parameters
         ----------
         rows : Rows
             Of one judge.
-        theta : ndarray of shape (n_views, n_local)
-            What multiplies items, display order and span in each view.
-        views : Views
-            The training sets.
+        theta : ndarray of shape (n_local,)
+            What multiplies items, display order and span.
+        n_folds : int
+            Folds of a repeat.
+        bends : ndarray of shape (n_items, n_items), optional
+            Value of a further column for each pair of items.
 
         Returns
         -------
-        LocalSums
+        PointSums
         """
-        n_items = theta.shape[1] - rows.columns.shape[1]
-        by_item, own = theta[:, :n_items].T, theta[:, n_items:].T
-        logits = by_item.take(rows.left, axis=0)
-        logits -= by_item.take(rows.right, axis=0)
-        logits += rows.columns @ own
-        p = sigmoid(logits)
-        inside = views.inside(rows.fold)
-        inside *= rows.weight[:, None]
-        residual = rows.weight[:, None] * (rows.y[:, None] - p)
-        variance = p * (1.0 - p)
-        variance[variance <= SEPARATED] = 0.0
-        curvature = inside * variance
-        held = _held_out(rows, residual, views, n_items)
-        noise, squares = _noise(rows, residual[:, 0], curvature[:, 0], n_items)
-        # Where a row is in training its weight is not zero.
-        residual *= inside > 0.0
-        incidence = rows.incidence(n_items)
+        n_items = len(theta) - rows.columns.shape[1]
+        p = sigmoid(rows.logits(theta))
+        residual = rows.y - p
+        residual *= rows.weight
+        curvature = 1.0 - p
+        curvature *= p
+        curvature[curvature <= SEPARATED] = 0.0
+        curvature *= rows.weight
+        seen = (curvature > 0.0).astype(np.float64)
+        found = []
+        for repeat in range(len(rows.fold)):
+            own = rows.by_fold(repeat, n_folds, n_items)
+            values = (residual, curvature, rows.weight, seen)
+            error, known, weight, used = map(own.own, values)
+            spread = np.zeros((2, n_folds, 0))
+            if rows.squares is not None:
+                squares = own.own(rows.squares)
+                spread = np.stack([own.blocks(squares, w) for w in (weight, known)])
+            sums = map(own.totals, (known, weight, used))
+            found.append((own.scores(error), own.grams(known), *sums, spread))
+        scores, grams, curvatures, weights, n_rows, spreads = (
+            list(part) for part in zip(*found, strict=True)
+        )
         return cls(
-            _scores(rows, incidence, residual),
-            _grams(rows, incidence, curvature),
-            curvature.sum(axis=0),
-            inside.sum(axis=0),
-            np.count_nonzero(curvature, axis=0).astype(np.float64),
-            *held,
-            noise,
-            squares,
-            _value_sums(rows, inside, curvature),
+            np.concatenate(scores),
+            np.concatenate(grams),
+            np.concatenate(curvatures),
+            np.concatenate(weights),
+            np.concatenate(n_rows),
+            np.concatenate(spreads, axis=1),
+            _by_pair(rows, residual, curvature, n_items),
+            np.array(residual @ residual),
+            _bent(rows, residual, curvature, n_items, bends),
         )
 
+    def training(self, name: str, view: int, n_splits: int) -> Any:
+        """Sum of one kind over the rows that a view trains on; view zero has all.
 
-def _scores(rows: Rows, incidence: csr_array, residual: Array) -> Array:
-    """Sums of residuals by item and column, of shape (n_views, n_local)."""
-    by_item = incidence.T @ residual
-    return np.hstack([by_item.T, residual.T @ rows.columns])
-
-
-def _grams(rows: Rows, incidence: csr_array, curvature: Array) -> Array:
-    """Gram matrices of the local columns, of shape (n_views, n_local, n_local)."""
-    n_views, n_items = curvature.shape[1], incidence.shape[1]
-    size = n_items + rows.columns.shape[1]
-    gram = np.zeros((n_views, size, size))
-    for view in range(n_views):
-        pairs = pair_sums(rows.left, rows.right, curvature[:, view], n_items)
-        gram[view, :n_items, :n_items] = laplacian(pairs)
-    for place, column in enumerate(rows.columns.T, start=n_items):
-        # One column in all views: these products stay in the cache.
-        products = curvature * column[:, None]
-        gram[:, :n_items, place] = (incidence.T @ products).T
-        gram[:, place, :n_items] = gram[:, :n_items, place]
-        rest = products.T @ rows.columns[:, place - n_items :]
-        gram[:, place, place:] = gram[:, place:, place] = rest
-    return gram
+        Of ``spread`` both kinds.
+        """
+        values = getattr(self, name)
+        if name == "spread":
+            values = values.swapaxes(0, 1)
+        if view == 0:
+            return values[:n_splits].sum(axis=0)
+        first = (view - 1) // n_splits * n_splits
+        return values[first : first + n_splits].sum(axis=0) - values[view - 1]
 
 
-def _held_out(
-    rows: Rows, residual: Array, views: Views, n_items: int
-) -> tuple[Array, Array]:
-    """Sums over the residuals of each fold's rows, at that fold's nuisances."""
-    size = n_items + rows.columns.shape[1]
-    score = np.zeros((views.size - 1, size))
-    outer = np.zeros((views.size - 1, size, size))
-    if views.whole_only:
-        return score, outer
-    for repeat, fold in enumerate(rows.fold):
-        at = slice(repeat * views.n_splits, (repeat + 1) * views.n_splits)
-        own = residual[np.arange(len(fold)), 1 + at.start + fold]
-        score[at], outer[at] = _by_fold(rows, fold, own, views.n_splits, n_items)
-    return score, outer
+@dataclass(frozen=True, eq=False)
+class HeldSums(_Added):
+    """Sums over the rows of one judge that each fold holds out, at its nuisances.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n_folds, n_local)
+        Sum of ``w eps x``; the folds of all repeats, one after another.
+    outer : ndarray of shape (n_folds, n_local, n_local)
+        Sum of ``(w eps)^2 x x'``.
+    """
+
+    score: Array
+    outer: Array
+
+    @classmethod
+    def of(cls, rows: Rows, theta: Array, n_folds: int) -> Self:
+        """Sum rows.
+
+        Parameters
+        ----------
+        rows : Rows
+            Of one judge.
+        theta : ndarray of shape (n_repeats n_folds, n_local)
+            What multiplies items, display order and span in each fold.
+        n_folds : int
+            Folds of a repeat.
+
+        Returns
+        -------
+        HeldSums
+        """
+        n_items = theta.shape[1] - rows.columns.shape[1]
+        scores, outers = [], []
+        for repeat in range(len(rows.fold)):
+            own = rows.by_fold(repeat, n_folds, n_items)
+            at = theta[repeat * n_folds : (repeat + 1) * n_folds]
+            residual = own.own(rows.y) - sigmoid(own.logits(at))
+            residual *= own.own(rows.weight)
+            scores.append(own.scores(residual))
+            outers.append(own.grams(residual**2))
+        return cls(np.concatenate(scores), np.concatenate(outers))
 
 
-def _by_fold(
-    rows: Rows, fold: NDArray[np.intp], residual: Array, n_folds: int, n_items: int
-) -> tuple[Array, Array]:
-    """Score and outer product of the residuals of each fold."""
-    width = rows.columns.shape[1]
-    score = np.empty((n_folds, n_items + width))
-    outer = np.empty((n_folds, n_items + width, n_items + width))
-    square = residual**2
-    weighted = rows.columns * square[:, None]
-    # An item in one fold is a row of its own.
-    incidence = rows.incidence(n_folds * n_items, fold * n_items)
-    sums = incidence.T @ np.column_stack([residual, weighted])
-    by_item = sums.reshape(n_folds, n_items, 1 + width)
-    pair = (fold * n_items + rows.left) * n_items + rows.right
-    by_pair = np.bincount(pair, square, n_folds * n_items**2)
-    pairs = by_pair.reshape(n_folds, n_items, n_items)
-    score[:, :n_items], across = by_item[:, :, 0], by_item[:, :, 1:]
-    outer[:, :n_items, n_items:] = across
-    outer[:, n_items:, :n_items] = across.transpose(0, 2, 1)
-    for k in range(n_folds):
-        chosen = np.flatnonzero(fold == k)
-        columns = rows.columns[chosen]
-        score[k, n_items:] = residual[chosen] @ columns
-        outer[k, :n_items, :n_items] = laplacian(pairs[k])
-        outer[k, n_items:, n_items:] = weighted[chosen].T @ columns
-    return score, outer
-
-
-def _noise(
-    rows: Rows, residual: Array, curvature: Array, n_items: int
-) -> tuple[Array, Array]:
-    """Sums from which the dispersion of residuals is known, over all rows."""
-    noise = np.stack(
+def _by_pair(rows: Rows, residual: Array, curvature: Array, n_items: int) -> Array:
+    return np.stack(
         [
             pair_sums(rows.left, rows.right, values, n_items)
-            for values in (residual * curvature, curvature**2)
+            for values in (residual, curvature, residual * curvature, curvature**2)
         ]
     )
-    return noise, np.asarray(residual @ residual)
 
 
-def _value_sums(rows: Rows, weight: Array, curvature: Array) -> Array:
-    if rows.squares is None:
-        return np.zeros((2, weight.shape[1], 0))
-    return np.stack([weight.T @ rows.squares, curvature.T @ rows.squares])
+def _bent(
+    rows: Rows, residual: Array, curvature: Array, n_items: int, bends: Array | None
+) -> Array:
+    """Sums of the column of a bent scale; zero where it is not asked for."""
+    found = np.zeros(n_items + rows.columns.shape[1] + 2)
+    if bends is None:
+        return found
+    column = bends.ravel().take(rows.left * n_items + rows.right)
+    weighted = curvature * column
+    found[:n_items] = np.bincount(rows.left, weighted, n_items)
+    found[:n_items] -= np.bincount(rows.right, weighted, n_items)
+    found[n_items:-2] = weighted @ rows.columns
+    found[-2:] = weighted @ column, residual @ column
+    return found
 
 
 def with_delta(n_items: int, width: int, scores: Array) -> Array:
@@ -300,17 +422,10 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     return change
 
 
-def information(sums: LocalSums, view: int, omega: float, change: Array) -> Information:
-    """Information of a view's training rows."""
-    gram = change.T @ sums.gram[view] @ change * omega
-    curvature = float(sums.curvature[view]) * omega
-    return Information(gram, curvature, int(sums.n_rows[view]))
-
-
-def residual_sums(sums: LocalSums, view: int, change: Array) -> ResidualSums:
+def residual_sums(sums: HeldSums, view: int, change: Array) -> ResidualSums:
     """Residuals of the rows that a view holds out; of none, zero."""
     if view == 0:
         size = change.shape[1]
         return ResidualSums(np.zeros(size), np.zeros((size, size)))
-    score, outer = sums.held_score[view - 1], sums.held_outer[view - 1]
+    score, outer = sums.score[view - 1], sums.outer[view - 1]
     return ResidualSums(score @ change, change.T @ outer @ change)

@@ -2,13 +2,14 @@
 
 Votes carry no features, so that their counts by pair, outcome and fold are all that any
 later step needs of them. Of verdicts the counts tell who has compared what, in which
-order of display; a sample of each judge's rows is what a first fit starts from.
+order of display; a sample of each judge's rows is what a first fit starts from, and
+stands for all where arrivals are held against them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,21 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 
-__all__ = ["Survey", "survey_parts"]
+__all__ = ["Drawn", "Ranges", "Survey", "survey_parts"]
 
 VOTE = ["repeat", "fold", "left", "right", "y"]
 VERDICT = ["judge", "left", "right", "order", "y"]
+
+Drawn = tuple[NDArray[np.uint64], pa.Table, NDArray[np.intp]]
+"""Hashes, rows, and their folds of shape (n_repeats, n_rows)."""
+
+Ranges = dict[Any, tuple[Array, Array]]
+"""Smallest and largest value of each feature, by judge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,16 +45,19 @@ class Survey:
     votes, verdicts : DataFrame
         Sums of ``weight`` and of squared weights (``square``), and ``n``, by cell.
     sample : dict
-        By judge: hashes, ascending, and the rows that have them.
+        By judge: hashes, ascending, and the rows that have them, with their folds.
     features : tuple of str
         Names of the features.
+    ranges : dict
+        By judge the range of each feature over the responses.
     """
 
     n_rows: int
     votes: pd.DataFrame
     verdicts: pd.DataFrame
-    sample: dict[Any, tuple[NDArray[np.uint64], pa.Table]]
+    sample: dict[Any, Drawn]
     features: tuple[str, ...] = ()
+    ranges: Ranges = field(default_factory=dict)
 
     def add(self, other: Survey, size: int) -> Survey:
         """Rows of both; of each judge a sample of ``size`` at most."""
@@ -55,17 +66,21 @@ class Survey:
                 f"Tables of the stream have different features: {self.features} and "
                 f"{other.features}."
             )
-        sample = dict(self.sample)
+        sample, ranges = dict(self.sample), dict(self.ranges)
         for judge, mine in other.sample.items():
             sample[judge] = (
                 _least(sample[judge], mine, size) if judge in sample else mine
             )
+        for judge, (low, high) in other.ranges.items():
+            known = ranges.get(judge, (low, high))
+            ranges[judge] = np.minimum(known[0], low), np.maximum(known[1], high)
         return Survey(
             self.n_rows + other.n_rows,
             _summed([self.votes, other.votes], VOTE),
             _summed([self.verdicts, other.verdicts], VERDICT),
             sample,
             self.features,
+            ranges,
         )
 
 
@@ -99,12 +114,14 @@ def survey_parts(
     Survey
     """
     total: Survey | None = None
+    like = None
     for part in parts:
         n_rows = 0
         for table in part.tables(columns, batch_rows):
-            rows = reading.rows(table, part.start + n_rows, folds)
-            n_rows += len(table)
-            found = _of_rows(rows, table, sample_size)
+            start = part.start + n_rows
+            rows = reading.rows(table, start, folds, featured=False, like=like)
+            like, n_rows = rows.features, n_rows + len(table)
+            found = _of_rows(rows, table, folds, sample_size, total)
             total = found if total is None else total.add(found, sample_size)
         check_length(part, n_rows)
     if total is None:
@@ -112,55 +129,107 @@ def survey_parts(
     return total
 
 
-def _of_rows(rows: ReadRows, table: pa.Table, size: int) -> Survey:
+def _of_rows(
+    rows: ReadRows, table: pa.Table, folds: Folds, size: int, before: Survey | None
+) -> Survey:
+    """Survey a table; of its rows those are drawn that earlier ones leave room for."""
     X = rows.X
     used = X.is_usable & (rows.weight > 0)
-    human = used & X.is_human
-    votes = [
-        _cell_sums(rows, human, {"repeat": repeat, "fold": fold[human]})
-        for repeat, fold in enumerate(rows.fold)
-    ]
-    judged = used & ~X.is_human
-    verdicts = _cell_sums(
-        rows, judged, {"judge": X.judge[judged], "order": X.order[judged]}
+    human, judged = (
+        np.flatnonzero(used & which) for which in (X.is_human, ~X.is_human)
     )
+    votes = [
+        _cell_sums(rows, human, {"repeat": np.full(len(human), k), "fold": fold[human]})
+        for k, fold in enumerate(rows.fold)
+    ]
+    judge, order = X.judge[judged], X.order[judged]
+    verdicts = _cell_sums(rows, judged, {"judge": judge, "order": order})
     verdicts["judge"] = X.judges.take(verdicts["judge"].to_numpy(np.intp))
-    sample = {}
-    for m, judge in enumerate(X.judges.tolist()):
-        own = np.flatnonzero(used & (X.judge == m))
-        chosen = own[np.argsort(rows.hashes[own], kind="stable")[:size]]
-        if len(chosen):
-            sample[judge] = rows.hashes[chosen], table.take(rows.source[chosen])
+    hashes = folds.hashes(rows.number[judged])
+    place = np.argsort(judge.astype(np.int16 if len(X.judges) < 30_000 else np.intp),
+                       kind="stable")  # fmt: skip
+    stops = np.cumsum(np.bincount(judge, minlength=len(X.judges))).tolist()
+    sample, ranges, start = {}, {}, 0
+    for name, stop in zip(X.judges.tolist(), stops, strict=True):
+        own, start = place[start:stop], stop
+        if not len(own):
+            continue
+        known, low = hashes[own], own
+        full = None if before is None else before.sample.get(name)
+        if full is not None and len(full[0]) == size:
+            fewer = known < full[0][-1]
+            known, low = known[fewer], low[fewer]
+        if len(low) > size:
+            first = np.argpartition(known, size - 1)[:size]
+            known, low = known[first], low[first]
+        # Of equal hashes, which chance does not make, the first row is the first.
+        ranked = np.lexsort((low, known))
+        drawn = judged[low[ranked]]
+        some = table.take(rows.source[drawn])
+        sample[name] = known[ranked], some, rows.fold[:, drawn]
+        ranges[name] = rows.features.ranges(judged[own])
     return Survey(
         len(table),
         _summed(votes, VOTE),
         _summed([verdicts], VERDICT),
         sample,
-        X.feature_names,
+        rows.features.names,
+        ranges,
     )
 
 
 def _cell_sums(
-    rows: ReadRows, used: NDArray[np.bool_], keys: dict[str, Any]
+    rows: ReadRows, used: NDArray[np.intp], keys: dict[str, NDArray[Any]]
 ) -> pd.DataFrame:
     """Sums by pair, outcome and further keys, models by their labels."""
     X, weight = rows.X, rows.weight[used]
+    parts = {**keys, "left": X.left[used], "right": X.right[used], "y": rows.y[used]}
+    code, kinds = np.zeros(len(used), dtype=np.intp), {}
+    size = 1
+    for name, values in parts.items():
+        kinds[name], codes = _few(values)
+        code *= len(kinds[name])
+        code += codes
+        size *= len(kinds[name])
+    if size > 4 * max(len(used), 1 << 16):
+        # Cells are told apart by sorting where counting would take too much room.
+        cells, code = np.unique(code, return_inverse=True)
+        size = len(cells)
+    else:
+        cells = np.arange(size)
+    n = np.bincount(code, minlength=size)
+    sums = {
+        "n": n,
+        "weight": np.bincount(code, weight, size),
+        "square": np.bincount(code, weight**2, size),
+    }
+    seen, found = n > 0, {}
+    left = cells[seen]
+    for name in reversed(parts):
+        left, at = np.divmod(left, max(len(kinds[name]), 1))
+        found[name] = kinds[name].take(at)
     frame = pd.DataFrame(
-        {
-            **keys,
-            "left": X.left[used],
-            "right": X.right[used],
-            "y": rows.y[used],
-            "n": 1,
-            "weight": weight,
-            "square": weight**2,
-        }
+        {name: found[name] for name in parts}
+        | {name: values[seen] for name, values in sums.items()}
     )
-    names = [*keys, "left", "right", "y"]
-    summed = frame.groupby(names, as_index=False, sort=False).sum()
     for side in ("left", "right"):
-        summed[side] = X.models.take(summed[side].to_numpy(np.intp))
-    return summed
+        frame[side] = X.models.take(frame[side].to_numpy(np.intp))
+    return frame
+
+
+def _few(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Distinct values, sorted, and the place of each value among them."""
+    if not len(values):
+        return values[:0], np.empty(0, dtype=np.intp)
+    if values.dtype.kind == "f":
+        twice = 2.0 * values + 2.0
+        codes = twice.astype(np.intp)
+        # Outcomes and display orders mostly are halves.
+        if values.min() < -1.0 or values.max() > 1.0 or (codes != twice).any():
+            kinds, at = np.unique(values, return_inverse=True)
+            return kinds, at.astype(np.intp)
+        return np.array([-1.0, -0.5, 0.0, 0.5, 1.0]), codes
+    return np.arange(int(values.max()) + 1), values
 
 
 def _summed(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
@@ -172,13 +241,14 @@ def _summed(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
     return total[[*keys, "n", "weight", "square"]]
 
 
-def _least(
-    one: tuple[NDArray[np.uint64], pa.Table],
-    other: tuple[NDArray[np.uint64], pa.Table],
-    size: int,
-) -> tuple[NDArray[np.uint64], pa.Table]:
+def _least(one: Drawn, other: Drawn, size: int) -> Drawn:
     """Of two samples the rows of the lowest hashes."""
+    if not len(other[0]):
+        return one
     hashes = np.concatenate([one[0], other[0]])
-    table = pa.concat_tables([one[1], other[1]], promote_options="permissive")
     order = np.argsort(hashes, kind="stable")[:size]
-    return hashes[order], table.take(order)
+    if (order < len(one[0])).all():
+        return one
+    table = pa.concat_tables([one[1], other[1]], promote_options="permissive")
+    fold = np.concatenate([one[2], other[2]], axis=1)
+    return hashes[order], table.take(order), fold[:, order]

@@ -224,3 +224,33 @@ def test_changed_judges_are_told(run, battles, arrivals, tmp_path):
     prints.write_text("[]")
     code, _, err = run("history", "place", path, arrivals, *flags)
     assert code == 2 and "must hold a text for each judge" in err[-1]
+
+
+def test_build_from_a_stream(run, arrivals, tmp_path):
+    table, path = tmp_path / "all.parquet", tmp_path / "history"
+    load_demo().frame.to_parquet(table, row_group_size=500)
+    build = ["history", "build", table, *FAST, "--stream", "--output", path]
+    checkpoint = tmp_path / "checkpoint"
+    code, out, err = run(*build, "--checkpoint", checkpoint)
+    assert (code, out) == (0, "")
+    assert "have no human row" in " ".join(err)
+    assert "rows were read" in err[-1]
+    assert checkpoint.exists()
+    assert NEW not in AnchorHistory.load(path).models_
+    code, out, _ = run("history", "place", path, arrivals)
+    assert code == 0 and NEW in out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--stream", "--groups", "prompt_id"], "--groups does not go with --stream"),
+        (["--stream"], "--stream reads Parquet files and folders of them, not"),
+        (["--checkpoint", "file"], "--checkpoint goes with --stream"),
+        (["--stream", "--human", "expert_*"], "labels are no patterns"),
+    ],
+)
+def test_what_a_stream_does_not_read_is_refused(run, battles, tmp_path, flags, message):
+    build = ["history", "build", battles, *FAST, "--output", tmp_path / "history"]
+    code, _, err = run(*build, *flags)
+    assert code == 2 and message in err[-1]

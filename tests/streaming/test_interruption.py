@@ -36,7 +36,7 @@ def streamed(data, checkpoint, items=True, random_state=0):
     )
 
 
-@pytest.mark.parametrize("stops", [[0], [3], [7, 12], [14, 1, 7]])
+@pytest.mark.parametrize("stops", [[0], [2], [4, 5], [8, 1, 3]])
 def test_resumed_is_uninterrupted(tmp_path, stops):
     """Stopped in the survey, between passes and within them, once or often."""
     pieces = in_pieces(tables()[0], 1000)

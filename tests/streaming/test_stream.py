@@ -181,6 +181,16 @@ def test_however_it_is_stored(tmp_path):
     assert_allclose(sums_of(other.kept), expected, rtol=1e-9, atol=1e-9)
 
 
+def test_features_that_smell_of_the_outcome_are_read_when_asked_for(tmp_path):
+    table, _ = tables()
+    table = battles(table).assign(winner=table["winner"])
+    table = table.rename(columns={"x1_a": "my_score_a", "x1_b": "my_score_b"})
+    table.to_parquet(tmp_path / "all.parquet")
+    options = {"features": ["my_score"]}
+    found = streamed(tmp_path / "all.parquet", stages_of(), options)
+    assert found.features == ("my_score",)
+
+
 def test_workers_change_nothing(tmp_path):
     table, _ = tables()
     whole = pa.Table.from_pandas(table.drop(columns=[*WITHOUT]))
@@ -217,8 +227,8 @@ def test_what_a_stream_cannot_do_is_refused():
         streamed(pieces, stages_of(BoostedBias(max_rounds=1)))
     with pytest.raises(BattlesError, match="There is no file or folder"):
         streamed("nowhere.parquet", stages_of())
-    with pytest.raises(ValueError, match=r"item_effects of a stream is True, False"):
-        streamed(pieces, stages_of(), item_effects="auto")
+    with pytest.raises(ValueError, match="item_effects must be 'auto', 'none'"):
+        streamed(pieces, stages_of(), item_effects="perhaps")
     with pytest.raises(ValueError, match="at least two folds and one repeat"):
         streamed(pieces, stages_of(), cv=1)
     bounded = replace(stages_of(), debiaser=RieszDebiaser(weight_bound=3.0))
@@ -239,8 +249,8 @@ def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
     found = streamed([table], stages_of(), verbose=1)
     assert [what for what, *_ in found.passes][:3] == [
         "survey",
+        "judges",
         "all rows",
-        "all folds",
     ]
     assert {n_rows for _, n_rows, _ in found.passes} == {len(table)}
     assert capsys.readouterr().out == ""

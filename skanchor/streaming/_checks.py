@@ -1,0 +1,210 @@
+"""What a fit of all rows tells beside its estimates, from sums alone.
+
+The test for item effects, by which ``"auto"`` decides, and the sums that diagnostics
+of arrivals are read from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._typing import Array
+from skanchor.diagnostics import (
+    FitSums,
+    HistoricalFeatures,
+    ItemCheck,
+    ModelSums,
+    SourceSums,
+    after_fit,
+    pearson,
+    score_error_of,
+    score_test,
+    tests_table,
+)
+from skanchor.historical import History
+from skanchor.items import LEAST_DISPERSION
+from skanchor.streaming._ground import Ground
+from skanchor.streaming._likelihood import VoteCells
+from skanchor.streaming._people import vote_information, vote_residuals
+from skanchor.streaming._point import Expansion
+from skanchor.streaming._sums import PAIRED, with_delta
+
+__all__ = ["bends", "check_items", "fit_sums"]
+
+
+def check_items(point: Expansion, known: History) -> ItemCheck:
+    """Test for item effects, as :func:`skanchor.diagnostics.item_effects_check`.
+
+    Parameters
+    ----------
+    point : Expansion
+        Near the history.
+    known : History
+        Without item effects, calibrated to the scores of the votes.
+
+    Returns
+    -------
+    ItemCheck
+    """
+    X = known.X
+    assert X.sensitivities is not None and X.scores is not None
+    n_items, error = len(X.models), score_error_of(known.btl, X.models)
+    theta, ground = point.layout.theta(known), point.layout.ground
+    rows: dict[Any, dict[str, float]] = {}
+    found: list[ModelSums] = []
+    for m, judge in enumerate(X.judges.tolist()):
+        rows[judge] = {}
+        curvature = float(point.training(m, "curvature", 0))
+        if not curvature > 0.0:
+            continue
+        noise = float(point.sums[m].squares) / curvature
+        if noise < LEAST_DISPERSION:
+            continue
+        gram = _with_difference(point, m, X.scores)
+        ridge = point.weight(m) * point.ridge(m, 0, kind=0)
+        ridge = np.concatenate([np.zeros(2), ridge])
+        if X.position_effects is None:
+            gram = np.delete(np.delete(gram, n_items + 1, 0), n_items + 1, 1)
+            ridge = ridge[1:]
+        seen, n_fitted = after_fit(gram, ridge)
+        slope = float(X.sensitivities[m])
+        # Turned round, a judge that dislikes what people like deviates alike.
+        sign = -1.0 if slope < 0 else 1.0
+        sums = sign * point.near(m, theta[m])[:n_items]
+        by_model = ModelSums(sums, seen, noise, abs(slope))
+        found.append(by_model)
+        residual, information = (
+            point.sums[m].pairs[PAIRED.index(name)]
+            for name in ("residual", "curvature")
+        )
+        n_rows = ground.verdict_counts(m, "n")
+        rows[judge] = pearson(
+            residual, information, n_rows, noise, slope**2 * error, n_fitted
+        )
+        rows[judge] |= by_model.chi_square(error)
+    return ItemCheck(tests_table(rows), score_test(found, error) if found else 1.0)
+
+
+def bends(known: History) -> Array:
+    """Column of a bent scale, by pair of models; times the sensitivity it is a slope.
+
+    Parameters
+    ----------
+    known : History
+        With its scores.
+
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+    """
+    scores = known.X.scores
+    assert scores is not None
+    return bend(scores[:, None] - scores)
+
+
+def fit_sums(point: Expansion, known: History, noise: Array) -> FitSums:
+    """Sums from which the diagnostics of arrivals are read.
+
+    Parameters
+    ----------
+    point : Expansion
+        Near the history.
+    known : History
+        Fitted on all rows, item effects included where there are any.
+    noise : ndarray of shape (n_judges + 1,)
+        Dispersion of each source.
+
+    Returns
+    -------
+    FitSums
+    """
+    X, ground = known.X, point.layout.ground
+    assert X.scores is not None and X.sensitivities is not None
+    votes = ground.vote_cells(point.layout.folds, 0)
+    sources = {PEOPLE: _people(votes, X.scores)}
+    n_judge, verdicts, apart = (np.zeros(len(X.models)) for _ in range(3))
+    square, theta = (X.scores[:, None] - X.scores) ** 2, point.layout.theta(known)
+    for m, judge in enumerate(X.judges.tolist()):
+        counts, weight = (ground.verdict_counts(m, name) for name in ("n", "weight"))
+        learner = known.calibrator.biases_.get(judge)
+        score = point.near(m, theta[m])
+        rows = _appearances(counts)
+        sources[m] = _judge(point, m, score, X.scores, X.sensitivities[m], learner,
+                            rows)  # fmt: skip
+        n_judge += rows
+        verdicts += _appearances(weight)
+        apart += (weight * square).sum()
+    n_human = sources[PEOPLE].rows
+    return FitSums(
+        sources,
+        n_human.astype(np.intp),
+        n_judge.astype(np.intp),
+        verdicts,
+        float(apart[0]),
+        noise,
+        _features(ground),
+    )
+
+
+def _people(votes: VoteCells, scores: Array) -> SourceSums:
+    known, rest = vote_information(votes, scores), vote_residuals(votes, scores)
+    n, none = len(scores), np.empty(0)
+    rows = np.bincount(votes.left, votes.n, n) + np.bincount(votes.right, votes.n, n)
+    counts = rows.astype(np.float64)
+    return SourceSums(known.gram, rest.score, none, none, counts)
+
+
+def _judge(
+    point: Expansion,
+    m: int,
+    score: Array,
+    scores: Array,
+    slope: float,
+    learner: Any,
+    rows: Array,
+) -> SourceSums:
+    """Sums of one judge: the changes on arrival rows are zero, as there are none."""
+    n = len(scores)
+    bent = point.sums[m].bent * slope
+    gram = _with_difference(point, m, scores)
+    full = np.concatenate([score[:n], [score[:n] @ scores], score[n:]])
+    across = np.concatenate([bent[:n], [bent[:n] @ scores], bent[n:-2]])
+    # Models, difference, order; the two changes and the scale; then the span.
+    old = np.r_[0 : n + 2, n + 5 : len(full) + 3]
+    wide, tall = np.zeros((len(full) + 3,) * 2), np.zeros(len(full) + 3)
+    wide[np.ix_(old, old)], tall[old] = gram, full
+    wide[n + 4, old] = wide[old, n + 4] = across
+    wide[n + 4, n + 4], tall[n + 4] = bent[-2] * slope, bent[-1]
+    ridge = pull = np.empty(0)
+    if point.layout.learners[m] is not None:
+        ridge = point.weight(m) * point.ridge(m, 0, kind=0)
+        pull = ridge * learner.coef_
+    return SourceSums(wide, tall, ridge, pull, rows)
+
+
+def _features(ground: Ground) -> tuple[HistoricalFeatures | None, ...]:
+    """Range of the features of each judge's rows, and some that stand for all."""
+    found: list[HistoricalFeatures | None] = []
+    for m, judge in enumerate(ground.judges.tolist()):
+        if not ground.features:
+            found.append(None)
+            continue
+        contrasts = ground.sample.X.by_judge(m).pairs.contrast
+        found.append(HistoricalFeatures(*ground.ranges[judge], contrasts).thinned())
+    return tuple(found)
+
+
+def _appearances(pairs: Array) -> Array:
+    """Sums over the pairs that a model is a side of."""
+    return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1))
+
+
+def _with_difference(point: Expansion, m: int, scores: Array) -> Array:
+    """Gram matrix of all rows with the score difference after the items."""
+    gram = point.training(m, "gram", 0)
+    change = with_delta(len(scores), len(gram) - len(scores), scores)
+    return np.asarray(change.T @ gram @ change)

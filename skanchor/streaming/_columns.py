@@ -1,0 +1,142 @@
+"""Feature columns of a table of a stream, read one by one where they are needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from skanchor._typing import Array
+from skanchor.comparisons import FeaturePairs
+from skanchor.comparisons.features import (
+    LARGEST,
+    as_float,
+    declared_label,
+    feature_stems,
+)
+from skanchor.comparisons.labels import to_numpy
+from skanchor.exceptions import BattlesError
+
+__all__ = ["FeatureColumns"]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureColumns:
+    """Pairs of feature columns of a table.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Battles under their standard names.
+    stems : dict of str to str
+        By name of a feature, that of its pair of columns without ``_a`` and ``_b``.
+    rows : ndarray of shape (n_rows,) or None
+        Rows of the table that each row of the stream is; None is each its own.
+    """
+
+    table: pa.Table
+    stems: dict[str, str]
+    rows: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, table: pa.Table, like: FeatureColumns | None = None) -> FeatureColumns:
+        """Find the pairs of a table; they are those of one with the same columns."""
+        if like is not None and like.table.schema.equals(table.schema):
+            return cls(table, like.stems)
+        stems = feature_stems(nw.from_native(table, eager_only=True))
+        return cls(table, {declared_label(stem): stem for stem in stems})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(self.stems)
+
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [stem + side for stem in self.stems.values() for side in ("_a", "_b")]
+
+    def contrasts(
+        self, names: tuple[str, ...], chosen: NDArray[np.intp], out: Array
+    ) -> None:
+        """Features of the first responses minus those of the second.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Names of the features.
+        chosen : ndarray of shape (n_chosen,)
+            Rows of the stream.
+        out : ndarray of shape (n_features, n_chosen)
+            Where they go.
+        """
+        at = self._at(chosen)
+        for name, own in zip(names, out, strict=True):
+            left, right = (self._column(name, side) for side in ("_a", "_b"))
+            difference = np.subtract(left, right, dtype=np.float64)
+            # Checked modes take by way of a copy.
+            np.take(difference, at, out=own, mode="clip")
+            if len(own) and not _is_sound(own):
+                self._refuse(names, at)
+
+    def pairs(self, names: tuple[str, ...], chosen: NDArray[np.intp]) -> FeaturePairs:
+        """Features of both responses."""
+        at = self._at(chosen)
+        left, right = (
+            np.column_stack(
+                [self._column(name, side).take(at) for name in names]
+                or [np.empty((len(at), 0))]
+            ).astype(np.float64)
+            for side in ("_a", "_b")
+        )
+        if left.size and not (_is_sound(left) and _is_sound(right)):
+            self._refuse(names, at)
+        return FeaturePairs(left, right, names)
+
+    def ranges(self, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Smallest and largest value of each feature over the responses of rows."""
+        at = self._at(chosen)
+        low, high = np.empty((2, len(self.stems)))
+        for k, name in enumerate(self.stems):
+            sides = [self._column(name, side).take(at) for side in ("_a", "_b")]
+            low[k] = min(side.min() for side in sides)
+            high[k] = max(side.max() for side in sides)
+        return low, high
+
+    def _at(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        return chosen if self.rows is None else self.rows.take(chosen)
+
+    def _column(self, name: str, side: str) -> NDArray[Any]:
+        """Values of a column: floats as they come, which are looked at later."""
+        if name not in self.stems:
+            raise BattlesError(
+                f"Tables of the stream have different features: {name!r} is missing "
+                f"from one that has {list(self.names)[:20]}."
+            )
+        whole = self.stems[name] + side
+        column = self.table[whole]
+        if pa.types.is_float32(column.type) or pa.types.is_float64(column.type):
+            return np.asarray(column.to_numpy())
+        return as_float(to_numpy(nw.from_native(column, series_only=True)), whole)
+
+    def _refuse(self, names: tuple[str, ...], at: NDArray[np.intp]) -> None:
+        """Name what is infinite, too large or missing."""
+        for name in names:
+            for side in ("_a", "_b"):
+                values = as_float(self._column(name, side), self.stems[name] + side)
+                lost = np.isnan(values.take(at))
+                if lost.any():
+                    raise BattlesError(
+                        f"Feature {name!r} of a judge's rows contains NaN, first in "
+                        f"row {int(at[np.argmax(lost)])} of a batch (model_a "
+                        f"{self.table['model_a'][int(at[np.argmax(lost)])]}). Fill the "
+                        "values or drop the rows."
+                    )
+
+
+def _is_sound(values: Array) -> bool:
+    """Whether no value is missing, infinite or too large; NaN is no number's equal."""
+    return bool(values.min() >= -LARGEST and values.max() <= LARGEST)

@@ -1,0 +1,83 @@
+"""What a streamed history keeps beside its folds, as one that was fitted in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from skanchor.chain import Stages
+from skanchor.kept import Board, KeptState
+from skanchor.streaming._build import Built
+from skanchor.streaming._ground import Ground
+from skanchor.warning_log import WarningLog
+
+__all__ = ["kept_state"]
+
+
+def kept_state(
+    built: Built, ground: Ground, stages: Stages, fingerprints: Mapping[Any, str]
+) -> KeptState:
+    """All that a history keeps, of a stream.
+
+    Parameters
+    ----------
+    built : Built
+        Its folds, sums for diagnostics, and test for item effects.
+    ground : Ground
+        What the survey has settled.
+    stages : Stages
+        Unfitted.
+    fingerprints : mapping
+        Of judges, where they were given.
+
+    Returns
+    -------
+    KeptState
+    """
+    votes = ground.votes[ground.votes["repeat"] == 0]
+    n_votes = int(votes["n"].sum())
+    facts = {"rows": n_votes + int(ground.verdicts["n"].sum()), "votes": n_votes}
+    return KeptState(
+        built.kept,
+        built.sums,
+        built.check,
+        built.treatment,
+        _board(ground, stages),
+        None,
+        dict(fingerprints),
+        facts,
+    )
+
+
+def _board(ground: Ground, stages: Stages) -> Board | None:
+    """Models with votes that are not fitted, beside all others; None without any."""
+    everyone = ground.everyone
+    models = everyone.X.models
+    if len(models) == len(ground.models):
+        return None
+    with WarningLog():
+        # What it warns of, the admission has warned of.
+        btl = clone(stages.btl)
+        if stages.fits_jointly(everyone.X):
+            btl.set_params(disconnected="warn")
+        scores = btl.fit_sample(everyone).scores_
+    index = pd.Index(models)
+
+    def appearances(used: Any) -> pd.Series:
+        X, n = everyone.X, np.where(used, ground.rows, 0.0)
+        first, second = (
+            np.bincount(side, n, len(models)) for side in (X.left, X.right)
+        )
+        return pd.Series((first + second).astype(np.intp), index)
+
+    X = everyone.X
+    used = X.is_usable
+    return Board(
+        scores.reindex(index),
+        appearances(used & X.is_human),
+        appearances(used & ~X.is_human),
+    )
