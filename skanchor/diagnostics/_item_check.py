@@ -320,10 +320,11 @@ def score_test(judges: Sequence[ModelSums], error: Array) -> float:
         score -= one.lent @ pulled
         traces.add(one)
     first, second, third = traces.tested()
-    if not second > 0:
+    if not (second > 0 and third > 0):
         return 1.0
     statistic = float(np.sum(np.square(scores)) + np.sum(np.sum(scores, axis=0) ** 2))
-    df = second**3 / third**2
+    # Of small numbers, powers may fall below all numbers.
+    df = second * (second / third) ** 2
     deviation = (statistic - first) / np.sqrt(2.0 * second)
     return _tail(df + deviation * np.sqrt(2.0 * df), df)
 

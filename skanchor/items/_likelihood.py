@@ -380,9 +380,9 @@ class ItemLikelihood:
             high,
         )
         # By default a tenth of a standard error at most, which the last step squares.
-        tolerance = Tolerance(
-            decrement=tol, drift=_STALE_MOVE, short_steps=_SHORT_STEPS
-        )
+        # Without deviations, scores that run away are looked at once they are far.
+        short_steps = _SHORT_STEPS if self.layout.has_deviations else None
+        tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE, short_steps=short_steps)
         found = minimise(problem, parameters[free], tolerance, max_iter=max_iter)
         return replace(found, coef=np.clip(found.coef, low, high))
 

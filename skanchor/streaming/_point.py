@@ -56,11 +56,14 @@ class LocalLayout:
             span = [] if learner is None else [learner.span(cut.pairs)]
             columns = np.column_stack([cut.order, *span])
             y, weight = self.ground.sample.y, self.ground.sample.weight
-            own, squares = cut.rows, None
+            # As they were drawn, fold after fold.
+            drawn = np.argsort(cut.rows)
+            own, squares = cut.rows[drawn], None
             if self.alphas[m]:
-                squares = span_squares(learner, cut.pairs)
+                squares = span_squares(learner, cut.pairs)[drawn]
+            left, right = cut.left[drawn], cut.right[drawn]
             found.append(
-                Rows(cut.left, cut.right, columns, y[own], weight[own], fold, squares)
+                Rows(left, right, columns[drawn], y[own], weight[own], fold, squares)
             )
         return found
 
