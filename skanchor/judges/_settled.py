@@ -80,10 +80,10 @@ def settled_judges(sample: Sample, bias: Any) -> list[SettledVerdicts]:
         learner.fit_span(pairs, weight)
         if learner.ridge(pairs, weight).any():
             continue
-        span = learner.span(pairs)
-        some = slice(None, None, -(-len(used) // PILOT_ROWS))
-        if not _may_be_separated(span[some], y[some]):
+        some = np.arange(0, len(used), -(-len(used) // PILOT_ROWS))
+        if not _may_be_separated(learner.span(pairs[some]), y[some]):
             continue
+        span = learner.span(pairs)
         split = separation_of(span, y)
         if len(split.columns) and 2 * split.n_rows >= len(used):
             names = span_names(learner, tuple(X.feature_names), span.shape[1])
