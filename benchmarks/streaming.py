@@ -295,7 +295,7 @@ def main() -> None:
                     found.append((n_rows, workers, *line.split("\t")))
                     print(*found[-1], sep="\t", flush=True)
             path.unlink()
-    write_rows("streaming.csv", HEADER, found)
+    write_rows("streaming", HEADER, found)
 
 
 if __name__ == "__main__":
