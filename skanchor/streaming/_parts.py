@@ -247,7 +247,8 @@ def open_data(data: Any) -> Data:
         return TablesData(lambda: iter([data]))
     if isinstance(data, Iterable):
         if isinstance(data, Sequence) and data and isinstance(data[0], str):
-            return DatasetData(ds.dataset(list(data), format="parquet"))
+            names = [each if "://" in each else os.path.abspath(each) for each in data]
+            return DatasetData(ds.dataset(names, format="parquet"))
         return TablesData(lambda: iter(data))
     raise TypeError(
         "A stream is a Parquet file or folder, a data set of pyarrow, a dask "
@@ -266,4 +267,5 @@ def _dataset(path: str | os.PathLike[str]) -> ds.Dataset:
         return ds.dataset(name, format="parquet")
     if not os.path.exists(name):
         raise BattlesError(f"There is no file or folder {name}.")
-    return ds.dataset(name, format="parquet")
+    # A worker that was started elsewhere reads it, too.
+    return ds.dataset(os.path.abspath(name), format="parquet")
