@@ -291,23 +291,23 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     return sample.with_battles(kept)
 
 
-def check_contexts(everyone: Comparisons, bounded: Comparisons) -> None:
+def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
     """Refuse contexts in which too few models have a score with limits.
 
     Parameters
     ----------
-    everyone : Comparisons
+    everyone : Sample
         All rows in their roles.
     bounded : Comparisons
         The rows without models whose scores have no limit.
     """
     kept = bounded.models[~bounded.is_new]
-    for context in everyone.rows.items.contexts.tolist():
+    for context in everyone.X.rows.items.contexts.tolist():
         if sum(label.context == context for label in kept) < 2:
             raise BattlesError(
                 "Too few scores of historical models have limits on both sides in "
                 f"context {context!r}: no two of them lie on a common scale.",
-                advice=Advice(Remedy.ADD_VOTES, {"alpha": 0.01}),
+                advice=Advice(Remedy.ADD_VOTES, _slight_ridge(everyone)),
             )
 
 

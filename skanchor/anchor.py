@@ -387,7 +387,7 @@ class AnchorPipeline(RankingEstimator):
             bounded = leave_out_one_sided(everyone, btl)
         else:
             bounded = leave_out_separated(everyone, btl)
-        check_contexts(everyone.X, bounded.X)
+        check_contexts(everyone, bounded.X)
         known = leave_out_little_history(leave_out_judges(bounded))
         return everyone, leave_out_settled(known, stages.calibrator.bias)
 
