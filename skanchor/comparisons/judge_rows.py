@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +113,14 @@ class JudgeRows:
         )
         return np.asarray(first - second)
 
+    def _by_pair(self, combine: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
+        """Combine the values of each row's two models, once for rows of the same."""
+        starts = self._starts
+        if starts is None:
+            return combine(values.take(self.left), values.take(self.right))
+        of_pairs = combine(values[self.left[starts]], values[self.right[starts]])
+        return np.repeat(of_pairs, self._sizes)
+
     def involves(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Rows with at least one model of those that are flagged.
 
@@ -124,11 +133,7 @@ class JudgeRows:
         -------
         ndarray of shape (n,)
         """
-        starts = self._starts
-        if starts is None:
-            return np.asarray(flags[self.left] | flags[self.right])
-        of_pairs = flags[self.left[starts]] | flags[self.right[starts]]
-        return np.repeat(of_pairs, self._sizes)
+        return np.asarray(self._by_pair(np.logical_or, flags))
 
     def differences(self, values: Array) -> Array:
         """Value of the first model of each row minus that of the second.
@@ -142,13 +147,7 @@ class JudgeRows:
         -------
         ndarray of shape (n,)
         """
-        starts = self._starts
-        if starts is None:
-            difference: Array = values.take(self.left)
-            difference -= values.take(self.right)
-            return difference
-        of_pairs = values[self.left[starts]] - values[self.right[starts]]
-        return np.repeat(of_pairs, self._sizes)
+        return np.asarray(self._by_pair(np.subtract, values))
 
     def group_sums(self, values: Array, groups: NDArray[np.intp]) -> Array:
         """Sums over each group of the values of a model's rows, those not zero.
