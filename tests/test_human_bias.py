@@ -264,6 +264,19 @@ def test_features_missing_on_votes_are_refused(table):
         pipeline(cv=2).fit(X, y)
 
 
+def test_style_is_not_included_without_responses_of_the_new_model(table):
+    data, y, _ = table
+    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    X = data.X.copy()
+    X.loc[new, "x2_a"] = np.nan
+    included = pipeline(target="style_included", cv=2)
+    with pytest.raises(BattlesError, match=r"'x2' contains NaN in \d+ judge rows"):
+        included.fit(X, y)
+    included.set_params(new_models=["new-model"])
+    with pytest.raises(BattlesError, match="no battle of positive weight involves"):
+        included.fit(data.X[~new], np.asarray(y)[~new])
+
+
 def test_a_table_without_features_is_refused(table):
     data, y, _ = table
     with pytest.raises(BattlesError, match="needs features of the responses"):
