@@ -136,10 +136,11 @@ class JudgeCalibrator(ComparisonEstimator):
         seed_offset: int = 0,
     ) -> None:
         X = sample.X
-        historical = (sample.weight > 0) & X.is_historical_judge_row
-        historical = historical & np.isfinite(X.score_differences)
-        X, scores = usable_features(X, historical & X.is_usable), X.scores
+        scores = X.scores
         assert scores is not None
+        if not X.rows.features_complete:
+            historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
+            X = usable_features(X, historical & np.isfinite(X.score_differences))
         tasks, displays = {}, {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)

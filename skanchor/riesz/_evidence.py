@@ -102,12 +102,15 @@ class RowEvidence:
     ) -> Self:
         """Evidence of rows with these ``training`` weights."""
         eta = sample.X.logits()
-        used = sample.X.is_usable & (training > 0) & np.isfinite(eta)
-        p = sigmoid(np.where(used, eta, 0.0))
-        variance = p * (1.0 - p)
+        known = sample.X.is_usable & np.isfinite(eta)
+        variance = sigmoid(eta if known.all() else np.where(known, eta, 0.0))
+        variance -= variance * variance
+        curvature = training * variance
         # Separated verdicts say nothing: their inverse would be rounding noise.
-        informs = used & (variance > SEPARATED)
-        curvature = np.where(informs, training * variance, 0.0)
+        informs = known & (variance > SEPARATED)
+        if not informs.all():
+            curvature[~informs] = 0.0
+        used = known & (training > 0)
         if held_out is None:
             held_out = np.arange(0)
         return cls(sample, used, curvature, held_out)
