@@ -136,8 +136,7 @@ class JudgeCalibrator(ComparisonEstimator):
         seed_offset: int = 0,
     ) -> None:
         X = sample.X
-        scores = X.scores
-        assert scores is not None
+        scores = X.learned_scores()
         if not X.rows.features_complete:
             historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
             X = usable_features(X, historical & np.isfinite(X.score_differences))
