@@ -509,7 +509,8 @@ def source_weights(
         system knows nothing of the source.
     """
     n_items, projection = len(X.models), system.projection(m)
-    if projection is None:
+    if projection is None or not len(places):
+        # A feature map may refuse to see no rows.
         return np.zeros((n_items, len(places))).T
     cut, columns = X.by_judge(m), system.columns(m)
     assert X.scores is not None
