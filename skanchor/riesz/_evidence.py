@@ -27,6 +27,13 @@ from skanchor.exceptions import BattlesError
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import NO_BIAS, WeightLearner, row_pairs
 from skanchor.riesz._responses import ResponseMeans
+from skanchor.riesz._rows import (
+    check_finite,
+    row_influence,
+    row_residuals,
+    row_weights,
+    source_weights,
+)
 from skanchor.sample import Sample
 
 __all__ = [
@@ -35,8 +42,6 @@ __all__ = [
     "RowEvidence",
     "people_block",
     "riesz_problem",
-    "row_influence",
-    "row_weights",
 ]
 
 
@@ -189,7 +194,7 @@ class RowEvidence:
         rows = X.by_judge(m).rows[places]
         values = source_weights(system, X, m, places, limit)
         values *= residual.take(rows)[:, None]
-        _check_finite(values, rows)
+        check_finite(values, rows)
         return values
 
     def _steps(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
@@ -202,7 +207,7 @@ class RowEvidence:
         """Weight times outcome minus probability of the rows held out, else zero."""
         sample, held = self.sample, self.held_out
         result = np.zeros(len(sample))
-        result[held] = sample.weight.take(held) * plain_residuals(
+        result[held] = sample.weight.take(held) * row_residuals(
             sample.X, sample.y, held
         )
         return result
@@ -248,7 +253,7 @@ class RowEvidence:
         """
         sample = self.sample
         values = row_influence(system, sample.X, sample.y, rows, limit)
-        _check_finite(values, rows)
+        check_finite(values, rows)
         values *= sample.weight[rows, None]
         if responses is not None:
             values += responses.influence(sample.X, sample.weight, rows)
@@ -444,136 +449,3 @@ def people_block(
     if human.learner is None:
         return JudgeBlock(known.gram, known.gram, None, None)
     return judge_block(known, n_items, human.learner, human.ridge)
-
-
-def row_weights(
-    system: RieszSystem,
-    X: Comparisons,
-    rows: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weights of some rows.
-
-    Parameters
-    ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    rows : ndarray of shape (n_chosen,)
-        Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        Largest weight by target, in size.
-
-    Returns
-    -------
-    ndarray of shape (n_chosen, n_models)
-        Zero for rows that cannot be used.
-    """
-    weights = np.zeros((len(rows), len(X.models)))
-    judge = np.where(X.is_usable.take(rows), X.judge.take(rows), PEOPLE - 1)
-    for m in range(PEOPLE, len(X.judges)):
-        at = np.flatnonzero(judge == m)
-        if len(at):
-            places = X.rows.places.take(rows[at])
-            weights[at] = source_weights(system, X, m, places, limit)
-    return weights
-
-
-def source_weights(
-    system: RieszSystem,
-    X: Comparisons,
-    m: int,
-    places: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weights of rows of one source.
-
-    Parameters
-    ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    m : int
-        Judge, or ``PEOPLE``.
-    places : ndarray of shape (n_chosen,)
-        Where the rows lie among those of the source.
-    limit : ndarray of shape (n_models,), optional
-        Largest weight by target, in size.
-
-    Returns
-    -------
-    ndarray of shape (n_chosen, n_models)
-        Column by column in memory, as each target is summed by itself; zero where the
-        system knows nothing of the source.
-    """
-    n_items, projection = len(X.models), system.projection(m)
-    if projection is None or not len(places):
-        # A feature map may refuse to see no rows.
-        return np.zeros((n_items, len(places))).T
-    cut, columns = X.by_judge(m), system.columns(m)
-    assert X.scores is not None
-    # What a row says of its two models and of the sensitivity, by target and model.
-    by_item = (columns[:n_items] + np.outer(X.scores, columns[n_items])).T
-    values: Array = by_item.take(cut.left.take(places), axis=1)
-    values -= by_item.take(cut.right.take(places), axis=1)
-    if m != PEOPLE and X.position_effects is not None:
-        values += np.outer(columns[n_items + 1], cut.order.take(places))
-    pairs = row_pairs(projection.learner, X, cut, places)
-    values = values.T
-    values -= projection.correction(pairs, columns)
-    return values if limit is None else np.clip(values, -limit, limit)
-
-
-def row_influence(
-    system: RieszSystem,
-    X: Comparisons,
-    y: Array,
-    rows: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weight times residual of some rows.
-
-    Parameters
-    ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    y : ndarray of shape (n_rows,)
-        Preferences for the first side, in [0, 1].
-    rows : ndarray of shape (n_chosen,)
-        Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        As in :func:`row_weights`.
-
-    Returns
-    -------
-    ndarray of shape (n_chosen, n_models)
-        In logits of each score; zero for rows that cannot be used.
-    """
-    residual = plain_residuals(X, y, rows)
-    influence = row_weights(system, X, rows, limit)
-    influence *= residual[:, None]
-    influence[residual == 0.0] = 0.0
-    return influence
-
-
-def plain_residuals(X: Comparisons, y: Array, rows: NDArray[np.intp]) -> Array:
-    """Outcome minus probability of some rows; zero for those that cannot be used."""
-    eta = X.logits().take(rows)
-    eta[~X.is_usable.take(rows)] = np.nan
-    valid = np.isfinite(eta)
-    return np.where(valid, y.take(rows) - sigmoid(np.where(valid, eta, 0.0)), 0.0)
-
-
-def _check_finite(influence: Array, rows: NDArray[np.intp]) -> None:
-    """Refuse influence values of rows that are not numbers."""
-    if not np.isfinite(influence.sum()):
-        finite = np.isfinite(influence).all(axis=1)
-        if not finite.all():
-            raise ValueError(
-                f"The influence of row {rows[np.argmin(finite)]} is not finite: check "
-                "what the learners return."
-            )
