@@ -96,17 +96,18 @@ class ArrivalScorer(ComparisonEstimator):
         new = np.flatnonzero(X.is_new)
         self.new_models_ = X.models[new]
         index = pd.Index(self.new_models_, name="model")
-        slope = np.append(_sensitivities(X), [np.nan, 1.0])[X.judge]
-        used = X.involves_new & sample.counts & np.isfinite(slope)
-        rows = np.flatnonzero(used)
-        X = usable_features(X, used & ~X.is_human)
+        slopes = np.append(_sensitivities(X), [np.nan, 1.0])
+        rows = np.flatnonzero(X.involves_new & sample.counts)
+        rows = rows[np.isfinite(slopes[X.judge[rows]])]
+        if not X.rows.features_complete:
+            X = usable_features(X, np.isin(np.arange(len(X)), rows) & ~X.is_human)
         signs = self._signs(X, rows, new)
         if not len(new):
             self.scores_ = pd.Series(index=index, dtype=float, name="score")
             self.at_bound_ = np.zeros(0, dtype=bool)
             return
         y, weight = sample.y[rows], sample.weight[rows]
-        offset, factor = _offset(X, rows), slope[rows]
+        offset, factor = _offset(X, rows), slopes[X.judge[rows]]
         low, high = bounds
         first = None
         if start is not None:

@@ -221,6 +221,10 @@ class BTLRegressor(ComparisonEstimator):
         if self.bias is not None:
             self._fit_bias(sample, standing, present, start, seed_offset)
             return
+        if start is not None:
+            # In folds, errors are those of the whole inference.
+            self.covariance_ = np.full((len(present), len(present)), np.nan)
+            return
         errors: ScoreErrors | OrderedErrors
         if ordered is not None:
             coef = np.append(standing.scores, self.position_effect_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from skanchor._typing import Array
 
 __all__ = [
     "Connectivity",
+    "components",
     "count_components",
     "describe_connectivity",
     "strong_components",
@@ -78,14 +79,54 @@ class Connectivity:
         return f"no chain of wins leads from {apart} to another model and back"
 
 
+_CONNECTIONS: tuple[Literal["weak"], Literal["strong"]] = ("weak", "strong")
+
+_FEW_STEPS = 8
+"""Steps that are tried before a graph is searched in earnest."""
+
+
+def components(
+    links: NDArray[np.bool_], connection: Literal["weak", "strong"]
+) -> NDArray[np.intp]:
+    """Number the component that each node of a graph belongs to, from zero.
+
+    Parameters
+    ----------
+    links : ndarray of shape (n, n)
+        Whether a link leads from the row's node to the column's.
+    connection : {"weak", "strong"}
+        Whether links serve both ways, or there must be a way back.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    ways = (links | links.T,) if connection == "weak" else (links, links.T)
+    if all(_lead_everywhere(way) for way in ways):
+        return np.zeros(len(links), dtype=np.intp)
+    found = connected_components(
+        csr_array(links.astype(np.int8)), connection=connection
+    )
+    return np.asarray(found[1], dtype=np.intp)
+
+
+def _lead_everywhere(links: NDArray[np.bool_]) -> bool:
+    """Whether a few steps lead from the first node to all; False says nothing."""
+    reached = np.arange(len(links)) == 0
+    for _ in range(_FEW_STEPS):
+        if reached.all():
+            return True
+        reached = reached | links[reached].any(axis=0)
+    return False
+
+
 def describe_connectivity(
     wins: Array, labels: NDArray[Any], n_scales: int = 1
 ) -> Connectivity:
     """Describe the graph of ``wins[i, j]``, the (half) wins of i over j."""
-    graph = csr_array((wins > 0).astype(np.int8))
     groups = []
-    for connection in ("weak", "strong"):
-        _, membership = connected_components(graph, connection=connection)
+    for connection in _CONNECTIONS:
+        membership = components(wins > 0, connection)
         parts = [labels[membership == part] for part in np.unique(membership)]
         parts.sort(key=len, reverse=True)
         groups.append(tuple(tuple(part.tolist()) for part in parts))
@@ -100,9 +141,7 @@ def describe_connectivity(
 
 def strong_components(wins: Array) -> list[NDArray[np.intp]]:
     """Models of each strong component of ``wins``, largest first."""
-    _, membership = connected_components(
-        csr_array((wins > 0).astype(np.int8)), connection="strong"
-    )
+    membership = components(wins > 0, "strong")
     order = np.argsort(membership, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
     # Among equals the one that holds the first model.
@@ -111,9 +150,8 @@ def strong_components(wins: Array) -> list[NDArray[np.intp]]:
 
 def count_components(wins: NDArray[np.number]) -> tuple[int, int]:
     """Count the components of ``wins``, and its strong components."""
-    graph = csr_array((wins > 0).astype(np.int8))
     weak, strong = (
-        int(connected_components(graph, connection=connection)[0])
-        for connection in ("weak", "strong")
+        int(components(wins > 0, connection).max(initial=-1)) + 1
+        for connection in _CONNECTIONS
     )
     return weak, strong

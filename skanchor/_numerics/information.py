@@ -60,7 +60,9 @@ class Projection:
         if self.learner is None:
             return 0.0
         if self.coef is not None:
-            return np.asarray(self.learner.span(pairs) @ -self._of_span(columns))
+            # Target by target in memory, as the weights are summed.
+            taken: Array = self._of_span(columns).T @ self.learner.span(pairs).T
+            return np.negative(taken, out=taken).T
         return np.asarray(self.learner.contrast(pairs) @ columns)
 
     def misses(self, asked: Array) -> NDArray[np.bool_]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
+from skanchor._numerics.graph import components
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
 
@@ -153,7 +153,7 @@ def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
         Symmetric.
     """
     noise, due = noise + noise.T, expected + expected.T
-    _, part = connected_components(noise > LEAST_NOISE * due, directed=False)
+    part = components(noise > LEAST_NOISE * due, "weak")
     return (due > 0) & (part[:, None] != part[None, :])
 
 

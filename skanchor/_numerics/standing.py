@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import connected_components
 
-from skanchor._numerics.graph import strong_components
+from skanchor._numerics.graph import components, strong_components
 from skanchor._typing import Array
 
 __all__ = ["Standing", "beyond", "find_standing"]
@@ -56,11 +55,13 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
     Standing
     """
     parts = strong_components(wins)
+    if len(parts) == 1 < len(wins):
+        return Standing(scores.copy(), parts, np.zeros(len(wins), dtype=np.intp))
     beats = _beats(wins, parts)
     width = np.array([np.ptp(scores[part]) for part in parts])
     result, side = scores.copy(), np.zeros(len(wins), dtype=np.intp)
     scales = []
-    group = connected_components(beats, connection="weak")[1]
+    group = components(beats, "weak")
     for inside in (np.flatnonzero(group == g) for g in np.unique(group)):
         order = _Order.of(beats[np.ix_(inside, inside)], width[inside])
         # Parts come largest first. A single model among others carries no scale.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns
 from skanchor._typing import Array
 
@@ -50,6 +50,9 @@ class ItemRows(Protocol):
     def incidence(self) -> csr_array:
         """Matrix of shape (n, n_items): 1 at the first item, -1 at the second."""
 
+    def pair_sums(self, values: Array) -> Array:
+        """Sum of values over the rows of each ordered pair of items."""
+
     def net(self, values: Array) -> Array:
         """Sum of values over each item's rows, minus where it is second."""
 
@@ -77,9 +80,7 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     root = np.sqrt(weight)
     scaled = Columns.of(extra).scaled(root)
     gram = np.empty((n_items + scaled.shape[1],) * 2)
-    gram[:n_items, :n_items] = laplacian(
-        pair_sums(cut.left, cut.right, weight, n_items)
-    )
+    gram[:n_items, :n_items] = laplacian(cut.pair_sums(weight))
     gram[:n_items, n_items:] = cut.item_sums(scaled, root)
     gram[n_items:, :n_items] = gram[:n_items, n_items:].T
     gram[n_items:, n_items:] = scaled.T @ scaled

@@ -247,18 +247,23 @@ class Comparisons:
         """Return the usable rows of one judge (-1: human), cut out once."""
         return self.rows.by_judge(judge)
 
-    @cached_property
-    def score_differences(self) -> Array:
-        """Score of the first side minus the second's, in logits; NaN if unknown."""
+    def learned_scores(self) -> Array:
+        """Scores of all models, NaN where unknown; an error where none was learned."""
         if self.scores is None:
             raise BattlesError(
                 "These comparisons carry no scores; transform them with a fitted "
                 "BTLRegressor first."
             )
-        padded = np.append(self.scores, np.nan)
+        return self.scores
+
+    @cached_property
+    def score_differences(self) -> Array:
+        """Score of the first side minus the second's, in logits; NaN if unknown."""
+        scores = self.learned_scores()
+        padded = np.append(scores, np.nan)
         delta: Array = padded.take(self.left)
         delta -= padded.take(self.right)
-        if np.isnan(self.scores).any():
+        if np.isnan(scores).any():
             delta[(self.left == self.right) & (self.left >= 0)] = 0.0
         return delta
 

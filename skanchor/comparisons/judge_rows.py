@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from skanchor._numerics.btl import pair_sums
 from skanchor._typing import Array
 from skanchor.comparisons.pairs import FeaturePairs
 
@@ -103,6 +104,16 @@ class JudgeRows:
     def incidence(self) -> csr_array:
         """Sparse (n, n_models) matrix with +1 at the first model, -1 at the second."""
         return self._entries(np.ones(len(self.rows)))
+
+    def pair_sums(self, values: Array) -> Array:
+        """Sum of the values of the rows of each two models, by first and second."""
+        starts = self._starts
+        if starts is None:
+            return pair_sums(self.left, self.right, values, self.n_models)
+        sums = np.zeros((self.n_models, self.n_models))
+        at = self.left[starts], self.right[starts]
+        sums[at] = np.add.reduceat(values, starts)
+        return sums
 
     def net(self, values: Array) -> Array:
         """Sum of the values of each model's rows, minus those where it is second."""

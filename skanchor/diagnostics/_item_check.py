@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import chdtrc, expit
 
-from skanchor._numerics.btl import pair_sums
 from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
@@ -165,11 +164,11 @@ class _HistoricalResiduals:
     def of(cls, sample: Sample, judge: int, eta: Array) -> _HistoricalResiduals:
         X = sample.X
         cut = X.by_judge(judge)
-        used = (sample.weight[cut.rows] > 0) & ~X.involves_new[cut.rows]
-        used &= np.isfinite(eta[cut.rows])
-        weight = np.where(used, sample.weight[cut.rows], 0.0)
-        p = expit(np.where(used, eta[cut.rows], 0.0))
-        residual = weight * (sample.y[cut.rows] - p)
+        eta, weight = eta.take(cut.rows), sample.weight.take(cut.rows)
+        used = (weight > 0) & ~cut.involves(X.is_new) & np.isfinite(eta)
+        weight = np.where(used, weight, 0.0)
+        p = expit(np.where(used, eta, 0.0))
+        residual = weight * (sample.y.take(cut.rows) - p)
         return cls(cut, judge, used, weight, residual, weight * p * (1.0 - p))
 
     def information(self, X: Comparisons, learner: Any) -> tuple[Array, float]:
@@ -179,7 +178,7 @@ class _HistoricalResiduals:
         shrunk.
         """
         cut = self.cut
-        blocks = [np.where(self.used, X.score_differences[cut.rows], 0.0)[:, None]]
+        blocks = [np.where(self.used, X.score_differences.take(cut.rows), 0.0)[:, None]]
         if X.position_effects is not None:
             blocks.append(cut.order[:, None])
         ridge = np.zeros(len(blocks))
@@ -191,11 +190,8 @@ class _HistoricalResiduals:
 
     def by_pair(self) -> tuple[Array, Array, Array]:
         """Residuals, information and number of rows of each ordered pair of models."""
-        n_models = self.cut.n_models
         values = self.values, self.curvature, self.used.astype(np.float64)
-        residual, information, n_rows = (
-            pair_sums(self.cut.left, self.cut.right, each, n_models) for each in values
-        )
+        residual, information, n_rows = map(self.cut.pair_sums, values)
         return residual, information, n_rows
 
 

@@ -15,6 +15,9 @@ from skanchor.comparisons import Comparisons
 __all__ = ["HistoricalFeatures", "feature_overlap"]
 
 
+_ABREAST = 32
+"""Rows that are compared side by side."""
+
 KEPT_ROWS = 500
 """Historical rows of a judge that stand for all of them where rows are not kept."""
 
@@ -48,9 +51,10 @@ class HistoricalFeatures:
         old = np.flatnonzero(used & ~new[cut.left] & ~new[cut.right])
         if not X.features_left.shape[1] or not len(old):
             return None
-        # From the comparisons, so that no copy of the features outlives this.
-        sides = (X.features_left, X.features_right)
-        limits = [_range_of(side.take(cut.rows[old], axis=0)) for side in sides]
+        # From the comparisons, so that no copy of the features outlives this; in the
+        # order of the table, which is read faster.
+        sides, rows = (X.features_left, X.features_right), np.sort(cut.rows[old])
+        limits = [_range_of(side.take(rows, axis=0)) for side in sides]
         (low, high), (other_low, other_high) = limits
         return cls(
             np.minimum(low, other_low),
@@ -132,5 +136,16 @@ def feature_overlap(
 
 def _range_of(features: Array) -> tuple[Array, Array]:
     """Smallest and largest value of each column."""
-    by_column = np.asfortranarray(features)
-    return by_column.min(axis=0), by_column.max(axis=0)
+    # Side by side they make long rows, which are compared several times faster.
+    n_rows, n_columns = features.shape
+    whole = n_rows - n_rows % _ABREAST
+    found = []
+    for extreme in (np.minimum, np.maximum):
+        few = features
+        if whole:
+            abreast = features[:whole].reshape(-1, _ABREAST * n_columns)
+            best = extreme.reduce(abreast).reshape(_ABREAST, n_columns)
+            few = np.concatenate([best, features[whole:]])
+        found.append(extreme.reduce(few))
+    low, high = found
+    return low, high

@@ -243,10 +243,10 @@ def _judge(
     """Sum over the rows of judge m."""
     X, cut = sample.X, sample.X.by_judge(m)
     used, residual, curvature = _of_rows(sample, cut.rows, eta)
-    arrival = X.involves_new[cut.rows]
-    delta = np.where(used, X.score_differences[cut.rows], 0.0)
+    arrival = cut.involves(X.is_new)
+    delta = np.where(used, X.score_differences.take(cut.rows), 0.0)
     assert X.sensitivities is not None
-    shown = np.where(arrival & used, order[cut.rows], 0.0)
+    shown = np.where(arrival & used, order.take(cut.rows), 0.0)
     turned = np.where(np.append(X.is_new, False)[cut.left], shown, -shown)
     if not (turned > 0).any() or not (turned < 0).any():
         # A side shown first throughout is the score of who is shown there.
@@ -254,7 +254,7 @@ def _judge(
     slope = X.sensitivities[m]
     tested = [slope * arrival * delta, shown, slope * bend(delta)]
     blocks = [np.column_stack([delta, cut.order, *tested])]
-    known = np.where(arrival | ~used, 0.0, sample.weight[cut.rows])
+    known = np.where(arrival | ~used, 0.0, sample.weight.take(cut.rows))
     # Arrivals change nothing of the penalty.
     stage = last_stage(
         learner, cut.pairs, known if known.any() else np.ones(len(known))
@@ -276,11 +276,12 @@ def _of_rows(
     sample: Sample, rows: NDArray[np.intp], eta: Array
 ) -> tuple[NDArray[np.bool_], Array, Array]:
     """Which of some rows are used, their weighted residuals and curvatures."""
-    logits = eta[rows]
-    used = sample.counts[rows] & np.isfinite(logits)
-    weight = np.where(used, sample.weight[rows], 0.0)
+    logits, weight = eta.take(rows), sample.weight.take(rows)
+    # Rows of a source are usable.
+    used = (weight > 0) & np.isfinite(logits)
+    weight = np.where(used, weight, 0.0)
     p = sigmoid(np.where(used, logits, 0.0))
-    return used, weight * (sample.y[rows] - p), weight * p * (1.0 - p)
+    return used, weight * (sample.y.take(rows) - p), weight * p * (1.0 - p)
 
 
 def _rows_of_models(X: Comparisons, m: int, used: NDArray[np.bool_]) -> Array:

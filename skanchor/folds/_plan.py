@@ -117,7 +117,7 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     """
     weight, keys = sample.weight, sample.X.rows.source_keys
     inside = np.zeros(len(weight))
-    inside[train] = weight[train]
+    inside[train] = weight.take(train)
     size = len(keys)
     # Rows that no stage can use fall into the first bin.
     bins = sample.X.rows.sources + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
@@ -47,15 +47,14 @@ def dispersions(sample: Sample, *, deviating: bool) -> Array:
     found = np.ones(len(X.judges) + 1)
     for m in range(-1, len(X.judges)):
         cut = X.by_judge(m)
-        w, v = weight[cut.rows], variance[cut.rows]
+        w, v = weight.take(cut.rows), variance.take(cut.rows)
         total = float(w @ v)
         if not total > 0:
             continue
-        r = w * residual[cut.rows]
+        r = w * residual.take(cut.rows)
         taken = 0.0
         if deviating:
-            sums = pair_sums(cut.left, cut.right, w * v, len(X.models))
-            solver = SymmetricSolver.factorise(laplacian(sums))
+            solver = SymmetricSolver.factorise(laplacian(cut.pair_sums(w * v)))
             r -= w * v * cut.differences(solver.solve(cut.net(r)))
             taken = _taken(cut, w * v, solver.inverse(), groups)
         squares = float(r @ r)

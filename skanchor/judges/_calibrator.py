@@ -136,10 +136,10 @@ class JudgeCalibrator(ComparisonEstimator):
         seed_offset: int = 0,
     ) -> None:
         X = sample.X
-        historical = (sample.weight > 0) & X.is_historical_judge_row
-        historical = historical & np.isfinite(X.score_differences)
-        X, scores = usable_features(X, historical & X.is_usable), X.scores
-        assert scores is not None
+        scores = X.learned_scores()
+        if not X.rows.features_complete:
+            historical = (sample.weight > 0) & X.is_historical_judge_row & X.is_usable
+            X = usable_features(X, historical & np.isfinite(X.score_differences))
         tasks, displays = {}, {}
         for m, judge in enumerate(X.judges.tolist()):
             cut = X.by_judge(m)
@@ -224,7 +224,7 @@ class JudgeCalibrator(ComparisonEstimator):
         start: JudgeCalibrator | None,
     ) -> None:
         """Store what the learners have found."""
-        sensitivities, positions, displayed, choices = {}, {}, {}, {}
+        sensitivities, positions, displayed, choices = [], [], [], {}
         self.biases_: dict[Any, BiasLearner] = {}
         for judge, learner in learners.items():
             _check_fitted(judge, learner, tasks[judge].parametric.shape[1])
@@ -233,24 +233,23 @@ class JudgeCalibrator(ComparisonEstimator):
                 learner = learner.learner_
             self.biases_[judge] = learner
             coef = learner.parametric_coef_
-            sensitivities[judge] = coef[0]
-            positions[judge] = coef[1] if len(coef) > 1 else 0.0
-            displayed[judge] = len(coef) > 1
+            sensitivities.append(coef[0])
+            positions.append(coef[1] if len(coef) > 1 else 0.0)
+            displayed.append(len(coef) > 1)
         if start is None:
             table = pd.DataFrame.from_dict(choices, orient="index")
             self.choices_ = table.rename_axis("judge")
         else:
             self.choices_ = start.choices_
-        self.sensitivities_, self.position_effects_ = (
-            pd.Series(values, dtype=float, name=name).rename_axis("judge")
+        index = pd.Index(self.judges_, name="judge")
+        self.sensitivities_, self.position_effects_, self.has_position_effect_ = (
+            pd.Series(np.array(values), index, name=name)
             for name, values in (
                 ("sensitivity", sensitivities),
                 ("position", positions),
+                ("has_position_effect", displayed),
             )
         )
-        self.has_position_effect_ = pd.Series(
-            displayed, dtype=bool, name="has_position_effect"
-        ).rename_axis("judge")
 
     @property
     def coefficients_(self) -> pd.DataFrame:

@@ -77,7 +77,7 @@ class Display:
     @property
     def is_known(self) -> bool:
         """Whether the display order of any historical row is known."""
-        return bool(self.cut.order[self.historical].any())
+        return bool(np.logical_and(self.cut.order, self.historical).any())
 
     def check(self, judge: Any) -> None:
         """Refuse a position effect that the historical rows cannot tell apart."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
+from skanchor._numerics.graph import components
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
@@ -97,7 +97,7 @@ class StageFits(Fits):
         """BTL scores from cells, by a solver that stands separated votes."""
         scores = np.full(len(self.X.models), np.nan)
         games = cells.incidence.T @ np.diag(cells.weight[0]) @ cells.incidence
-        _, part = connected_components(games != 0)
+        part = components(games != 0, "weak")
         if len(set(part[self.historical])) == 1:
             inside = np.flatnonzero(part == part[self.historical[0]])
             used = np.isin(cells.left, inside) & (cells.weight[0] > 0)

@@ -29,8 +29,6 @@ from skanchor.riesz._evidence import (
     RowEvidence,
     people_block,
     riesz_problem,
-    row_influence,
-    row_weights,
 )
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (
@@ -45,6 +43,7 @@ from skanchor.riesz._projection import (
     judges_to_fit,
 )
 from skanchor.riesz._responses import ResponseMeans
+from skanchor.riesz._rows import row_influence, row_weights
 from skanchor.sample import Sample, check_weight
 from skanchor.warning_log import warn
 

@@ -27,6 +27,13 @@ from skanchor.exceptions import BattlesError
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import NO_BIAS, WeightLearner, row_pairs
 from skanchor.riesz._responses import ResponseMeans
+from skanchor.riesz._rows import (
+    check_finite,
+    row_influence,
+    row_residuals,
+    row_weights,
+    source_weights,
+)
 from skanchor.sample import Sample
 
 __all__ = [
@@ -35,8 +42,6 @@ __all__ = [
     "RowEvidence",
     "people_block",
     "riesz_problem",
-    "row_influence",
-    "row_weights",
 ]
 
 
@@ -102,12 +107,15 @@ class RowEvidence:
     ) -> Self:
         """Evidence of rows with these ``training`` weights."""
         eta = sample.X.logits()
-        used = sample.X.is_usable & (training > 0) & np.isfinite(eta)
-        p = sigmoid(np.where(used, eta, 0.0))
-        variance = p * (1.0 - p)
+        known = sample.X.is_usable & np.isfinite(eta)
+        variance = sigmoid(eta if known.all() else np.where(known, eta, 0.0))
+        variance -= variance * variance
+        curvature = training * variance
         # Separated verdicts say nothing: their inverse would be rounding noise.
-        informs = used & (variance > SEPARATED)
-        curvature = np.where(informs, training * variance, 0.0)
+        informs = known & (variance > SEPARATED)
+        if not informs.all():
+            curvature[~informs] = 0.0
+        used = known & (training > 0)
         if held_out is None:
             held_out = np.arange(0)
         return cls(sample, used, curvature, held_out)
@@ -139,30 +147,55 @@ class RowEvidence:
         responses: ResponseMeans | None = None,
     ) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
-        X = self.sample.X
-        rest = np.zeros(len(X), dtype=bool)
-        rest[self.held_out] = True
-        found = []
-        many = len(X.models) >= _MODELS
-        plain = limit is None and responses is None
-        if many and plain and self.sample.groups is None:
+        if responses is not None or self.sample.groups is not None:
+            # Both tie rows of several sources together.
+            parts = self._steps(self.held_out)
+            found = [self._influence(system, limit, part, responses) for part in parts]
+        else:
             residual = self._residuals()
-            for m in range(PEOPLE, len(X.judges)):
-                rows = X.by_judge(m).rows
-                rows = rows[rest[rows]]
-                learner = _weight_learner(system, m)
-                if learner is not None and len(rows) > _ROWS_PER_MODEL * len(X.models):
-                    sums = self._residual_sums(m, learner, residual)
-                    largest = self._largest(system, rows)
-                    found.append(
-                        InfluenceSums.of_source(
-                            sums, system.all_columns(m), largest, human=m == PEOPLE
-                        )
-                    )
-                    rest[rows] = False
-        parts = self._steps(np.flatnonzero(rest))
-        found += [self._influence(system, limit, part, responses) for part in parts]
+            sources = range(PEOPLE, len(self.sample.X.judges))
+            found = [self._of_source(m, system, limit, residual) for m in sources]
         return reduce(add, found)
+
+    def _of_source(
+        self, m: int, system: RieszSystem, limit: Array | None, residual: Array
+    ) -> InfluenceSums:
+        """Sums over the influence of the rows held out of one source."""
+        X, human = self.sample.X, m == PEOPLE
+        chosen = np.flatnonzero(residual.take(X.by_judge(m).rows))
+        parts = (
+            self._of_places(m, system, limit, residual, part)
+            for part in self._steps(chosen)
+        )
+        learner, n_models = _weight_learner(system, m), len(X.models)
+        many = n_models >= _MODELS and len(chosen) > _ROWS_PER_MODEL * n_models
+        if not many or limit is not None or learner is None:
+            return reduce(
+                add, (InfluenceSums.of_rows(values, human=human) for values in parts)
+            )
+        largest = np.zeros(n_models)
+        for values in parts:
+            np.maximum(largest, np.abs(values, out=values).max(axis=0), out=largest)
+        sums = self._residual_sums(m, learner, residual)
+        return InfluenceSums.of_source(
+            sums, system.all_columns(m), largest, human=human
+        )
+
+    def _of_places(
+        self,
+        m: int,
+        system: RieszSystem,
+        limit: Array | None,
+        residual: Array,
+        places: NDArray[np.intp],
+    ) -> Array:
+        """Influence of the rows in some places among those of a source."""
+        X = self.sample.X
+        rows = X.by_judge(m).rows[places]
+        values = source_weights(system, X, m, places, limit)
+        values *= residual.take(rows)[:, None]
+        check_finite(values, rows)
+        return values
 
     def _steps(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         """Parts of which all influence values may be held; at least one."""
@@ -170,22 +203,13 @@ class RowEvidence:
         starts = range(0, max(len(rows), 1), step)
         return [rows[start : start + step] for start in starts]
 
-    def _largest(self, system: RieszSystem, rows: NDArray[np.intp]) -> Array:
-        """Largest influence of some rows, in size, by target."""
-        largest = np.zeros(len(self.sample.X.models))
-        for part in self._steps(rows):
-            values = self.influence_values(system, part, None)
-            np.maximum(largest, np.abs(values, out=values).max(axis=0), out=largest)
-        return largest
-
     def _residuals(self) -> Array:
         """Weight times outcome minus probability of the rows held out, else zero."""
-        X = self.sample.X
-        eta = X.logits()
-        valid = X.is_usable & np.isfinite(eta)
-        error = np.where(valid, self.sample.y - sigmoid(np.where(valid, eta, 0.0)), 0.0)
-        result = np.zeros(len(X))
-        result[self.held_out] = (self.sample.weight * error)[self.held_out]
+        sample, held = self.sample, self.held_out
+        result = np.zeros(len(sample))
+        result[held] = sample.weight.take(held) * row_residuals(
+            sample.X, sample.y, held
+        )
         return result
 
     def _influence(
@@ -229,12 +253,7 @@ class RowEvidence:
         """
         sample = self.sample
         values = row_influence(system, sample.X, sample.y, rows, limit)
-        if not np.isfinite(values).all():
-            row = int(rows[np.argmin(np.isfinite(values).all(axis=1))])
-            raise ValueError(
-                f"The influence of row {row} is not finite: check what the learners "
-                "return."
-            )
+        check_finite(values, rows)
         values *= sample.weight[rows, None]
         if responses is not None:
             values += responses.influence(sample.X, sample.weight, rows)
@@ -430,86 +449,3 @@ def people_block(
     if human.learner is None:
         return JudgeBlock(known.gram, known.gram, None, None)
     return judge_block(known, n_items, human.learner, human.ridge)
-
-
-def row_weights(
-    system: RieszSystem,
-    X: Comparisons,
-    rows: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weights of some rows.
-
-    Parameters
-    ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    rows : ndarray of shape (n_chosen,)
-        Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        Largest weight by target, in size.
-
-    Returns
-    -------
-    ndarray of shape (n_chosen, n_models)
-        Zero for rows that cannot be used.
-    """
-    n_items, scores = len(X.models), X.scores
-    weights = np.zeros((len(rows), n_items))
-    judge = np.where(X.is_usable.take(rows), X.judge.take(rows), PEOPLE - 1)
-    assert scores is not None
-    for m in range(PEOPLE, len(X.judges)):
-        projection = system.projection(m)
-        at = np.flatnonzero(judge == m)
-        if not len(at) or projection is None:
-            continue
-        cut, chosen = X.by_judge(m), X.rows.places.take(rows[at])
-        columns = system.columns(m)
-        # What a row says of its two models and of the sensitivity, by model.
-        by_item = columns[:n_items] + np.outer(scores, columns[n_items])
-        values = by_item.take(cut.left[chosen], axis=0)
-        values -= by_item.take(cut.right[chosen], axis=0)
-        if m != PEOPLE and X.position_effects is not None:
-            values += np.outer(cut.order[chosen], columns[n_items + 1])
-        pairs = row_pairs(projection.learner, X, cut, chosen)
-        values -= projection.correction(pairs, columns)
-        weights[at] = values
-    return weights if limit is None else np.clip(weights, -limit, limit)
-
-
-def row_influence(
-    system: RieszSystem,
-    X: Comparisons,
-    y: Array,
-    rows: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weight times residual of some rows.
-
-    Parameters
-    ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    y : ndarray of shape (n_rows,)
-        Preferences for the first side, in [0, 1].
-    rows : ndarray of shape (n_chosen,)
-        Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        As in :func:`row_weights`.
-
-    Returns
-    -------
-    ndarray of shape (n_chosen, n_models)
-        In logits of each score; zero for rows that cannot be used.
-    """
-    part = X.without_features()[rows]
-    eta = part.logits()
-    valid = part.is_usable & np.isfinite(eta)
-    influence = row_weights(system, X, rows, limit)
-    influence *= np.where(valid, y[rows] - sigmoid(eta), 0.0)[:, None]
-    influence[~valid] = 0.0
-    return influence

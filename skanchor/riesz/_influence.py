@@ -14,10 +14,6 @@ from skanchor._typing import Array
 __all__ = ["InfluenceSums"]
 
 
-_STEP = 4096
-"""Rows of a step that stays in the cache, where a copy costs nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class InfluenceSums:
     """Additive sums over influence values.
@@ -75,25 +71,35 @@ class InfluenceSums:
         -------
         InfluenceSums
         """
-        size = influence.shape[1]
-        outer, by_group = np.zeros((3, size, size)), None
+        human, judge = influence[is_human], influence[~is_human]
         if groups is None:
-            for start in range(0, len(influence), _STEP):
-                part = slice(start, start + _STEP)
-                for kind, rows in enumerate((is_human[part], ~is_human[part])):
-                    values = influence[part][rows]
-                    outer[kind] += values.T @ values
-        else:
-            human, judge = (
-                _group_totals(influence[rows], groups[rows])
-                for rows in (is_human, ~is_human)
-            )
-            by_group = human, judge
-        low, high = (
-            influence.min(axis=0, initial=0.0),
-            influence.max(axis=0, initial=0.0),
+            return cls.of_rows(human, human=True) + cls.of_rows(judge, human=False)
+        size = influence.shape[1]
+        by_group = (
+            _group_totals(human, groups[is_human]),
+            _group_totals(judge, groups[~is_human]),
         )
-        return cls(influence.sum(axis=0), outer, np.maximum(high, -low), by_group)
+        total, largest = influence.sum(axis=0), _largest(influence)
+        return cls(total, np.zeros((3, size, size)), largest, by_group)
+
+    @classmethod
+    def of_rows(cls, influence: Array, *, human: bool) -> InfluenceSums:
+        """Sum rows that no group ties together, all of people or all of judges.
+
+        Parameters
+        ----------
+        influence : ndarray of shape (n_rows, n_models)
+            Influence of each row on each score.
+        human : bool
+            Whether they are of people.
+
+        Returns
+        -------
+        InfluenceSums
+        """
+        outer = np.zeros((3, influence.shape[1], influence.shape[1]))
+        outer[0 if human else 1] = influence.T @ influence
+        return cls(influence.sum(axis=0), outer, _largest(influence))
 
     @classmethod
     def of_source(
@@ -169,6 +175,15 @@ class InfluenceSums:
             largest=np.abs(both.totals).max(axis=0, initial=0.0),
             by_group=None,
         )
+
+
+def _largest(influence: Array) -> Array:
+    """Largest influence of a row, in size, by model."""
+    low, high = (
+        influence.min(axis=0, initial=0.0),
+        influence.max(axis=0, initial=0.0),
+    )
+    return np.asarray(np.maximum(high, -low))
 
 
 def _group_totals(influence: Array, groups: NDArray[np.intp]) -> GroupTotals:

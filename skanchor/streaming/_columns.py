@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -96,15 +97,51 @@ class FeatureColumns:
             self._refuse(names, at)
         return FeaturePairs(left, right, names)
 
-    def ranges(self, chosen: NDArray[np.intp]) -> tuple[Array, Array]:
-        """Smallest and largest value of each feature over the responses of rows."""
+    def ranges(
+        self, chosen: NDArray[np.intp], known: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
+        """Smallest and largest value of each feature over the responses of rows.
+
+        Parameters
+        ----------
+        chosen : ndarray of shape (n_chosen,)
+            Rows of the stream.
+        known : (low, high), optional
+            Range that is known without them, and widened where they leave it.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_features,)
+        """
+        n = len(self.stems)
+        low, high = np.full(n, np.inf), np.full(n, -np.inf)
+        if known is not None:
+            low, high = (limit.copy() for limit in known)
+        whole_low, whole_high = self._limits
+        # What is missing somewhere leaves any range.
+        leaves = ~((whole_low >= low) & (whole_high <= high))
         at = self._at(chosen)
-        low, high = np.empty((2, len(self.stems)))
-        for k, name in enumerate(self.stems):
-            sides = [self._column(name, side).take(at) for side in ("_a", "_b")]
-            low[k] = min(side.min() for side in sides)
-            high[k] = max(side.max() for side in sides)
+        for k in np.flatnonzero(leaves).tolist():
+            for values in self._responses(k):
+                own = values.take(at)
+                low[k] = min(low[k], own.min())
+                high[k] = max(high[k], own.max())
         return low, high
+
+    @cached_property
+    def _limits(self) -> tuple[Array, Array]:
+        """Range of each feature over all responses of the table."""
+        low, high = np.empty((2, len(self.stems)))
+        for k in range(len(self.stems)):
+            left, right = self._responses(k)
+            low[k] = np.minimum(left.min(), right.min())
+            high[k] = np.maximum(left.max(), right.max())
+        return low, high
+
+    def _responses(self, k: int) -> list[NDArray[Any]]:
+        """Values of a feature of the first and of the second responses."""
+        name = list(self.stems)[k]
+        return [self._column(name, side) for side in ("_a", "_b")]
 
     def _at(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
         return chosen if self.rows is None else self.rows.take(chosen)

@@ -27,6 +27,9 @@ __all__ = ["Drawn", "Ranges", "Survey", "survey_parts"]
 VOTE = ["repeat", "fold", "left", "right", "y"]
 VERDICT = ["judge", "left", "right", "order", "y"]
 
+_WAITING, _TABLES = 4, 16
+"""Part of a sample that waits at most, one over it, and of the cells, times theirs."""
+
 Drawn = tuple[NDArray[np.uint64], pa.Table, NDArray[np.intp]]
 """Hashes, rows, and their folds of shape (n_repeats, n_rows)."""
 
@@ -59,29 +62,48 @@ class Survey:
     features: tuple[str, ...] = ()
     ranges: Ranges = field(default_factory=dict)
 
-    def add(self, other: Survey, size: int) -> Survey:
-        """Rows of both; of each judge a sample of ``size`` at most."""
-        if self.features != other.features:
-            raise BattlesError(
-                f"Tables of the stream have different features: {self.features} and "
-                f"{other.features}."
-            )
-        sample, ranges = dict(self.sample), dict(self.ranges)
-        for judge, mine in other.sample.items():
-            sample[judge] = (
-                _least(sample[judge], mine, size) if judge in sample else mine
-            )
-        for judge, (low, high) in other.ranges.items():
-            known = ranges.get(judge, (low, high))
-            ranges[judge] = np.minimum(known[0], low), np.maximum(known[1], high)
-        return Survey(
-            self.n_rows + other.n_rows,
-            _summed([self.votes, other.votes], VOTE),
-            _summed([self.verdicts, other.verdicts], VERDICT),
-            sample,
-            self.features,
+    @classmethod
+    def of(cls, parts: Sequence[Survey], size: int) -> Survey:
+        """Rows of all parts; of each judge a sample of ``size`` at most."""
+        first = parts[0]
+        sample: dict[Any, list[Drawn]] = {}
+        ranges = dict(first.ranges)
+        for part in parts:
+            if part.features != first.features:
+                raise BattlesError(
+                    "Tables of the stream have different features: "
+                    f"{first.features} and {part.features}."
+                )
+            for judge, drawn in part.sample.items():
+                sample.setdefault(judge, []).append(drawn)
+            for judge, (low, high) in part.ranges.items():
+                known = ranges.get(judge, (low, high))
+                ranges[judge] = np.minimum(known[0], low), np.maximum(known[1], high)
+        return cls(
+            sum(part.n_rows for part in parts),
+            _summed([part.votes for part in parts], VOTE),
+            _summed([part.verdicts for part in parts], VERDICT),
+            {judge: _least(drawn, size) for judge, drawn in sample.items()},
+            first.features,
             ranges,
         )
+
+    def add(self, other: Survey, size: int) -> Survey:
+        """Rows of both."""
+        return Survey.of([self, other], size)
+
+    def outweighs(self, others: Sequence[Survey], size: int) -> bool:
+        """Whether others are so few beside this that they are better added later."""
+        waiting: dict[Any, int] = {}
+        for other in others:
+            for judge, (hashes, _, _) in other.sample.items():
+                waiting[judge] = waiting.get(judge, 0) + len(hashes)
+        cells, more = (
+            sum(len(one.votes) + len(one.verdicts) for one in parts)
+            for parts in ([self], others)
+        )
+        few = _WAITING * max(waiting.values(), default=0) <= size
+        return few and more <= _TABLES * cells
 
 
 def survey_parts(
@@ -114,6 +136,7 @@ def survey_parts(
     Survey
     """
     total: Survey | None = None
+    waiting: list[Survey] = []
     like = None
     for part in parts:
         n_rows = 0
@@ -121,12 +144,17 @@ def survey_parts(
             start = part.start + n_rows
             rows = reading.rows(table, start, folds, featured=False, like=like)
             like, n_rows = rows.features, n_rows + len(table)
-            found = _of_rows(rows, table, folds, sample_size, total)
-            total = found if total is None else total.add(found, sample_size)
+            waiting.append(_of_rows(rows, table, folds, sample_size, total))
+            if total is None:
+                total = Survey.of(waiting, sample_size)
+                waiting = []
+            elif not total.outweighs(waiting, sample_size):
+                total = Survey.of([total, *waiting], sample_size)
+                waiting = []
         check_length(part, n_rows)
     if total is None:
         raise BattlesError("The stream has no rows.")
-    return total
+    return Survey.of([total, *waiting], sample_size)
 
 
 def _of_rows(
@@ -149,6 +177,9 @@ def _of_rows(
     place = np.argsort(judge.astype(np.int16 if len(X.judges) < 30_000 else np.intp),
                        kind="stable")  # fmt: skip
     stops = np.cumsum(np.bincount(judge, minlength=len(X.judges))).tolist()
+    # Of other features, which is an error, once they are added.
+    like = before is not None and before.features == rows.features.names
+    known_ranges = before.ranges if before is not None and like else {}
     sample, ranges, start = {}, {}, 0
     for name, stop in zip(X.judges.tolist(), stops, strict=True):
         own, start = place[start:stop], stop
@@ -167,11 +198,11 @@ def _of_rows(
         drawn = judged[low[ranked]]
         some = table.take(rows.source[drawn])
         sample[name] = known[ranked], some, rows.fold[:, drawn]
-        ranges[name] = rows.features.ranges(judged[own])
+        ranges[name] = rows.features.ranges(judged[own], known_ranges.get(name))
     return Survey(
         len(table),
-        _summed(votes, VOTE),
-        _summed([verdicts], VERDICT),
+        pd.concat(votes, ignore_index=True),
+        verdicts,
         sample,
         rows.features.names,
         ranges,
@@ -241,14 +272,15 @@ def _summed(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
     return total[[*keys, "n", "weight", "square"]]
 
 
-def _least(one: Drawn, other: Drawn, size: int) -> Drawn:
-    """Of two samples the rows of the lowest hashes."""
-    if not len(other[0]):
-        return one
-    hashes = np.concatenate([one[0], other[0]])
+def _least(samples: list[Drawn], size: int) -> Drawn:
+    """Of the rows of some samples those of the lowest hashes."""
+    known = [one for one in samples if len(one[0])] or samples[:1]
+    if len(known) == 1:
+        return known[0]
+    hashes = np.concatenate([one[0] for one in known])
     order = np.argsort(hashes, kind="stable")[:size]
-    if (order < len(one[0])).all():
-        return one
-    table = pa.concat_tables([one[1], other[1]], promote_options="permissive")
-    fold = np.concatenate([one[2], other[2]], axis=1)
+    if (order < len(known[0][0])).all():
+        return known[0]
+    table = pa.concat_tables([one[1] for one in known], promote_options="permissive")
+    fold = np.concatenate([one[2] for one in known], axis=1)
     return hashes[order], table.take(order), fold[:, order]
