@@ -31,6 +31,9 @@ __all__ = ["BiasDisplay"]
 MOST_FEATURES, MOST_JUDGES = 4, 4
 """Features and judges that are shown where none are named."""
 
+SHORT_NAME = 14
+"""Letters of which four names go side by side."""
+
 _STYLES = (
     ("#08306b", "-"), ("#d95f0e", "--"), ("#238b45", "-."), ("0.1", ":"),
     ("#807dba", (0, (5, 1))), ("#a50f15", (0, (1, 1))),
@@ -150,9 +153,10 @@ class BiasDisplay:
         self.axes_, self.figure_ = found, found[0].figure
         if axes is None:
             handles, labels = found[0].get_legend_handles_labels()
+            columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
             self.figure_.legend(
-                handles, labels, loc="outside upper center", ncols=2, frameon=False,
-                fontsize=8,
+                handles, labels, loc="outside upper center", ncols=columns,
+                frameon=False, fontsize=8,
             )  # fmt: skip
         else:
             found[0].legend(frameon=False, fontsize=8)

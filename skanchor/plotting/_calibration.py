@@ -32,6 +32,9 @@ __all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
 MOST_JUDGES = 9
 """Judges that are shown where none are named."""
 
+_LONGEST = 26
+"""Most letters of a name above a third of a figure."""
+
 
 def judge_calibration(sample: Sample, judge: Any, n_bins: int = 8) -> pd.DataFrame:
     """Observed against predicted shares of a judge's verdicts.
@@ -150,7 +153,7 @@ class JudgeCalibrationDisplay:
         found = panels(len(judges), axes, n_rows=6, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)
         for ax, judge, name in zip(
-            found, judges, shorten(judges.tolist()), strict=True
+            found, judges, shorten(judges.tolist(), _LONGEST), strict=True
         ):
             part = self.calibration.loc[judge]
             ax.plot([0.5, 1.0], [0.5, 1.0], color=OLD, linewidth=1, linestyle="--")

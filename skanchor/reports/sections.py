@@ -34,7 +34,13 @@ from skanchor.reports.figures import (
 from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import share
-from skanchor.results import AnchorResult, RankingResult, Scale
+from skanchor.results import (
+    AnchorResult,
+    RankingResult,
+    Scale,
+    new_by_score,
+    strongest_first,
+)
 
 __all__ = ["leaderboard_table", "report_document"]
 
@@ -113,15 +119,10 @@ def _add_figures(
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     by_name = {section.name: section.blocks for section in sections}
     by_name["leaderboard"] += board_figures(result, level, scale)
-    for place, model in enumerate(_new_by_score(result)[:_DRAWN], 1):
+    for place, model in enumerate(new_by_score(result)[:_DRAWN], 1):
         by_name["wins"].append(contrast_figure(result, model, place, level, scale))
     if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
         by_name["judges"] += judge_figures(fitted, level)
-
-
-def _new_by_score(result: RankingResult) -> list[Any]:
-    scores = result.scores.sort_values(ascending=False, kind="stable")
-    return scores.index.tolist()
 
 
 # --------------------------------------------------------------------------- sections
@@ -206,8 +207,8 @@ def _contrasts(result: RankingResult, level: float) -> Section:
         Heading("Decided", is_number=False),
     ]
     is_new = dict(zip(result.models.tolist(), result.is_new.tolist(), strict=True))
-    for place, model in enumerate(_new_by_score(result)):
-        own = table.loc[model].sort_values("difference")
+    for place, model in enumerate(new_by_score(result)):
+        own = strongest_first(table.loc[model])
         blocks.append(
             Table(
                 f"wins-{place + 1}",
