@@ -83,6 +83,11 @@ class Scale:
         """Units of the scale to one logit."""
         return _UNITS[self.name]
 
+    @property
+    def digits(self) -> int:
+        """Decimals of a score, or its error, that a reader wants."""
+        return 2 if self.name == "logit" else 0
+
     def place(self, table: pd.DataFrame) -> pd.DataFrame:
         """Bring scores, errors and intervals from logits to this scale.
 
