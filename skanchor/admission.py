@@ -101,7 +101,8 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
         if len(items.contexts):
             what = f"Historical models with rows in context {items.contexts[code]!r}"
         raise BattlesError(
-            f"{what}: {counts[code]}; at least two are needed for a scale."
+            f"{what}: {counts[code]}; at least two are needed for a scale. Add rows of "
+            "others."
         )
 
 

@@ -36,7 +36,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
         ".feather, or - for standard input; several are joined, and name their judges "
-        "where they have no column judge",
+        "where they have no column judge; while 50 MB or more are read a bar tells "
+        "how far",
     )
     parser.add_argument(
         "--demo", action="store_true", help="use the bundled (simulated) table instead"
@@ -245,6 +246,11 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             verbose=int(is_watched()),
         )
         counted = COUNTED in table.attrs["formats"].values()
+        if table.empty:
+            raise BadInputError(
+                f"{', '.join(options.battles)}: there are names of columns, but no "
+                "battles; give a file with a row for each comparison"
+            )
 
     from skanchor.cli.texts import with_text_features
     from skanchor.comparisons import HUMAN, split_battles

@@ -123,7 +123,8 @@ class SourceKFold(BaseCrossValidator):
             raise BattlesError(
                 "Cannot have ",
                 Term.N_FOLDS,
-                f"={self.n_splits} greater than the number of rows, {len(encoded)}.",
+                f"={self.n_splits} greater than the number of rows, {len(encoded)}. "
+                "Use fewer folds.",
             )
         codes = resolve_groups(
             self.groups if groups is None else groups, X, len(encoded)
@@ -133,7 +134,7 @@ class SourceKFold(BaseCrossValidator):
                 "Cannot have ",
                 Term.N_FOLDS,
                 f"={self.n_splits} greater than the number of groups, "
-                f"{len(np.unique(codes))}.",
+                f"{len(np.unique(codes))}. Use fewer folds, or finer groups.",
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
