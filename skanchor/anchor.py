@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
@@ -46,7 +46,7 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.riesz import TARGETS, RieszDebiaser
-from skanchor.sample import WEIGHTS, Sample
+from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.ties import TIES
 from skanchor.treatments import Treatments, choose_treatments, leaves_items_out
 
@@ -273,7 +273,7 @@ class AnchorPipeline(RankingEstimator):
         debiaser: RieszDebiaser | str | None = None,
         cv: int | Splitter | Sequence[Any] = 10,
         n_repeats: int = 1,
-        new_models: Sequence[Any] | None = None,
+        new_models: Sequence[Hashable] | None = None,
         item_effects: str | ArrayLike | None = "auto",
         historical_fit: str = "joint",
         human_bias: Any = None,
@@ -310,7 +310,9 @@ class AnchorPipeline(RankingEstimator):
         self.context_mix = context_mix
 
     # ----------------------------------------------------------------------------- fit
-    def _admitted(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Sample:
+    def _admitted(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> Sample:
         sample = super()._admitted(X, y, sample_weight, groups)
         if self.context is None or has_contexts(sample.X):
             return sample
@@ -511,7 +513,7 @@ class AnchorPipeline(RankingEstimator):
 
     def check_coverage(
         self,
-        X: Any,
+        X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = None,
@@ -552,7 +554,7 @@ class AnchorPipeline(RankingEstimator):
         return float(coverage)
 
     # ---------------------------------------------------------------- scikit-learn side
-    def _encode(self, X: Any) -> Comparisons:
+    def _encode(self, X: Battles) -> Comparisons:
         encoded = super()._encode(X)
         if self.context is None or has_contexts(encoded):
             return encoded

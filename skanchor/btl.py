@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
@@ -29,7 +29,7 @@ from skanchor.exceptions import (
     SeparationWarning,
 )
 from skanchor.human_bias import Votes, fit_votes, vote_biases
-from skanchor.sample import WEIGHTS, Sample
+from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.score_errors import GroupedVotes, OrderedErrors, ScoreErrors
 from skanchor.ties import TIES
 from skanchor.vote_checks import check_graph, check_order
@@ -501,7 +501,9 @@ class BTLRegressor(ComparisonEstimator):
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """D^2 on human rows: the share of log loss that the scores remove.
 
         Parameters

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from skanchor._typing import Array
@@ -17,7 +17,7 @@ from skanchor.comparisons import decide_roles, has_contexts, read_contexts
 from skanchor.comparisons.labels import positions
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.results import Mixture, RankingResult, check_mix
-from skanchor.sample import Sample
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ContextResults", "context_mix", "rank_contexts", "refuse_contexts"]
@@ -226,12 +226,12 @@ def _check_models(results: dict[Any, RankingResult]) -> None:
 
 def rank_contexts(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: Battles,
+    y: ArrayLike,
     contexts: Any,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
 ) -> ContextResults:
     """Fit a method to the rows of each context by themselves.
 

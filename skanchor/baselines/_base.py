@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +49,7 @@ class TwoStages(ComparisonEstimator):
         btl: BTLRegressor | None = None,
         calibrator: JudgeCalibrator | None = None,
         *,
-        new_models: Sequence[Any] | None = None,
+        new_models: Sequence[Hashable] | None = None,
         unseen: str = "warn",
     ):
         self.btl = btl

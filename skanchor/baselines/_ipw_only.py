@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -84,7 +84,7 @@ class IPWOnly(PlugIn):
         *,
         classifier: Any = None,
         clip: float = 20.0,
-        new_models: Sequence[Any] | None = None,
+        new_models: Sequence[Hashable] | None = None,
         unseen: str = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class PerJudgeBTL(PlugIn):
         calibrator: JudgeCalibrator | None = None,
         *,
         plug_in_average: bool = False,
-        new_models: Sequence[Any] | None = None,
+        new_models: Sequence[Hashable] | None = None,
         unseen: str = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skanchor._typing import Array
+from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._refit import bootstrap
 from skanchor.bootstrap._result import KINDS, BootstrapResult
@@ -49,7 +50,9 @@ class BootstrapRanking(RankingResult):
         table["low"] = np.where(known, low, -np.inf)
         table["high"] = np.where(known, high, np.inf)
 
-    def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
+    def intervals(
+        self, level: float = 0.95, relative_to: Hashable | None = None
+    ) -> pd.DataFrame:
         """As the base class, with intervals from quantiles of the refits."""
         table = super().intervals(level, relative_to)
         targets = np.eye(len(self.models))
@@ -150,7 +153,7 @@ class Bootstrapped(RankingEstimator):
         kind: str = "basic",
         n_inner: int = 25,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
         new_models: Any = None,

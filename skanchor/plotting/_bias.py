@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
@@ -72,7 +72,7 @@ class BiasDisplay:
         cls,
         estimator: AnchorPipeline,
         features: Sequence[str] | None = None,
-        judges: Sequence[Any] | None = None,
+        judges: Sequence[Hashable] | None = None,
         level: float = 0.95,
         *,
         axes: AxesGiven = None,

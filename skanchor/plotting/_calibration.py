@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -36,7 +36,7 @@ _LONGEST = 26
 """Most letters of a name above a third of a figure."""
 
 
-def judge_calibration(sample: Sample, judge: Any, n_bins: int = 8) -> pd.DataFrame:
+def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.DataFrame:
     """Observed against predicted shares of a judge's verdicts.
 
     Each row is turned so that the answer predicted to be preferred comes first: the
@@ -105,7 +105,7 @@ class JudgeCalibrationDisplay:
     def from_estimator(
         cls,
         estimator: AnchorPipeline,
-        judges: Sequence[Any] | None = None,
+        judges: Sequence[Hashable] | None = None,
         *,
         n_bins: int = 8,
         level: float = 0.95,

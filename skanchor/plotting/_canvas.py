@@ -223,7 +223,7 @@ def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
 
 
 def busiest_judges(
-    pipeline: AnchorPipeline, judges: Sequence[Any] | None, most: int
+    pipeline: AnchorPipeline, judges: Sequence[Hashable] | None, most: int
 ) -> list[Any]:
     """The judges that are named, or so many of those with most rows."""
     rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -63,7 +64,7 @@ class ContrastDisplay:
     def __init__(
         self,
         contrasts: pd.DataFrame,
-        model: Any,
+        model: Hashable,
         level: float = 0.95,
         scale: str = "logit",
     ):
@@ -82,7 +83,7 @@ class ContrastDisplay:
     def from_estimator(
         cls,
         estimator: RankingEstimator,
-        model: Any = None,
+        model: Hashable = None,
         level: float = 0.95,
         *,
         scale: str = "logit",
@@ -113,7 +114,7 @@ class ContrastDisplay:
     def from_result(
         cls,
         result: RankingResult,
-        model: Any = None,
+        model: Hashable = None,
         level: float = 0.95,
         *,
         scale: str = "logit",
@@ -142,7 +143,8 @@ class ContrastDisplay:
                 f"{model!r} is no new model; they are {scores.index[:10].tolist()}."
             )
         Scale.of(scale)
-        table = result.contrasts(level).loc[model]
+        contrasts = result.contrasts(level)
+        table = contrasts.xs(model, level="model")
         is_new = dict(zip(result.models, result.is_new, strict=True))
         table = table.assign(is_new=[is_new[other] for other in table.index])
         return cls(strongest_first(table), model, level, scale).plot(ax)

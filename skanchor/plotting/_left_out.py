@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from skanchor.plotting._canvas import (
     shorten,
 )
 from skanchor.ranking import RankingEstimator
+from skanchor.sample import Battles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +70,7 @@ class LeftOutDisplay:
     def from_estimator(
         cls,
         estimator: RankingEstimator,
-        X: Any,
+        X: Battles,
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,

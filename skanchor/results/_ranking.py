@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -154,7 +154,9 @@ class RankingResult(ModelResult):
             low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
         return pd.DataFrame({"low": low, "high": high})
 
-    def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
+    def intervals(
+        self, level: float = 0.95, relative_to: Hashable | None = None
+    ) -> pd.DataFrame:
         """Scores of all models with their errors and intervals.
 
         Parameters

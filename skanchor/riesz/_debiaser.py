@@ -10,7 +10,7 @@ from operator import add
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -45,7 +45,7 @@ from skanchor.riesz._projection import (
     judges_to_fit,
 )
 from skanchor.riesz._responses import ResponseMeans
-from skanchor.sample import Sample, check_weight
+from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import warn
 
 __all__ = ["RieszDebiaser"]
@@ -362,7 +362,7 @@ class RieszDebiaser(ComparisonEstimator):
                 )
             )
 
-    def _aligned(self, X: Any) -> Comparisons:
+    def _aligned(self, X: Battles) -> Comparisons:
         encoded = self._encode(X)
         aligned = encoded.relabel(self.models_, self.judges_)
         if aligned.scores is None or aligned.sensitivities is None:
@@ -374,7 +374,7 @@ class RieszDebiaser(ComparisonEstimator):
             )
         return aligned
 
-    def weights(self, X: Any) -> Array:
+    def weights(self, X: Battles) -> Array:
         """Riesz weights of rows.
 
         Parameters
@@ -394,7 +394,7 @@ class RieszDebiaser(ComparisonEstimator):
         weights[rows] = row_weights(self.system_, aligned, rows, self._limit)
         return weights
 
-    def influence(self, X: Any, y: Any) -> Array:
+    def influence(self, X: Battles, y: ArrayLike) -> Array:
         """Weight times residual of each row, the terms of the correction.
 
         Their sum is that of eq:arrival-residual-correction-v2.
@@ -446,7 +446,9 @@ class RieszDebiaser(ComparisonEstimator):
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return self._valid(X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Battles, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the Riesz criterion on the given rows, summed over the targets.
 
         The mean of each source stands for all of its rows in ``fit``, so that the
