@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._typing import Array, Splitter
+from skanchor._typing import Array, Split, Splitter
 from skanchor.admission import (
     check_contexts,
     check_ranking,
@@ -27,6 +27,7 @@ from skanchor.admission import (
 )
 from skanchor.arrivals import ArrivalScorer
 from skanchor.assembly import Inference, TreatmentResults
+from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, fit_stages
@@ -271,21 +272,21 @@ class AnchorPipeline(RankingEstimator):
         calibrator: JudgeCalibrator | None = None,
         arrival: ArrivalScorer | None = None,
         debiaser: RieszDebiaser | str | None = None,
-        cv: int | Splitter | Sequence[Any] = 10,
+        cv: int | Splitter | Sequence[Split] | Sequence[Sequence[Split]] = 10,
         n_repeats: int = 1,
         new_models: Sequence[Hashable] | None = None,
         item_effects: str | ArrayLike | None = "auto",
-        historical_fit: str = "joint",
-        human_bias: Any = None,
-        target: str = "style_controlled",
+        historical_fit: Literal["joint", "two-step"] = "joint",
+        human_bias: str | BiasLearner | None = None,
+        target: Literal["style_controlled", "style_included"] = "style_controlled",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-        unseen: str = "warn",
-        weights: str = "importance",
-        ties: str = "half",
+        unseen: Literal["warn", "raise"] = "warn",
+        weights: Literal["importance", "frequency"] = "importance",
+        ties: Literal["half", "drop"] = "half",
         context: str | None = None,
-        context_effects: str = "free",
+        context_effects: Literal["free"] = "free",
         context_mix: Mapping[Any, float] | None = None,
     ):
         self.btl = btl

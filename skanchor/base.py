@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -212,7 +212,13 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         seen = self._seen_features
         return encoded if seen is None else encoded.with_features(seen)
 
-    def transform(self, X: Battles) -> Any:
+    @overload
+    def transform(self, X: Comparisons) -> Comparisons: ...
+
+    @overload
+    def transform(self, X: Battles) -> Comparisons | Array: ...
+
+    def transform(self, X: Battles) -> Comparisons | Array:
         """Return the battles with what this stage has learned.
 
         Parameters
@@ -238,7 +244,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = None,
-    ) -> Any:
+    ) -> Comparisons | Array:
         """Fit, then :meth:`transform` the same rows.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.standing import Standing, beyond, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
+from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.comparisons import Comparisons, align, is_constant
 from skanchor.exceptions import (
@@ -162,13 +163,13 @@ class BTLRegressor(ComparisonEstimator):
         score_bound: float = 15.0,
         position_effect: bool = False,
         covariance: str = "sandwich",
-        disconnected: str = "raise",
-        unseen: str = "warn",
+        disconnected: Literal["raise", "warn"] = "raise",
+        unseen: Literal["warn", "raise"] = "warn",
         tol: float = 1e-10,
         max_iter: int = 100,
-        weights: str = "importance",
-        ties: str = "half",
-        bias: Any = None,
+        weights: Literal["importance", "frequency"] = "importance",
+        ties: Literal["half", "drop"] = "half",
+        bias: str | BiasLearner | None = None,
     ):
         self.alpha = alpha
         self.score_bound = score_bound

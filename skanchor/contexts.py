@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from skanchor._typing import Array
 from skanchor.chain import Stages
@@ -225,7 +225,7 @@ def _check_models(results: dict[Any, RankingResult]) -> None:
 
 
 def rank_contexts(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Battles,
     y: ArrayLike,
     contexts: Any,

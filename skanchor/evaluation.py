@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
@@ -34,13 +34,13 @@ __all__ = ["leave_one_model_out", "models_left_out", "predict_left_out"]
 
 
 def leave_one_model_out(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Battles,
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = None,
-    weights: str | None = None,
+    weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
@@ -142,13 +142,13 @@ def leave_one_model_out(
 
 
 def models_left_out(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Battles,
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = None,
-    weights: str | None = None,
+    weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     without: Collection[Any] = (),
     level: float = 0.95,
@@ -343,7 +343,7 @@ def _centred_error(human: BTLRegressor, model: Any) -> float:
 
 
 def predict_left_out(
-    estimator: Any,
+    estimator: BaseEstimator,
     X: Battles,
     y: ArrayLike,
     *,

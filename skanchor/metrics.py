@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
+from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.sample import Battles
 
@@ -262,7 +263,7 @@ def _judge_rows(estimator: Any, X: Battles, y: ArrayLike) -> tuple[Array, Array]
     return estimator.win_probability(encoded[rows]), outcomes.values[rows]
 
 
-def log_loss_scorer(estimator: Any, X: Battles, y: ArrayLike) -> float:
+def log_loss_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) -> float:
     """Minus the mean log loss on judge rows, ties counted as half a win.
 
     Parameters
@@ -284,7 +285,7 @@ def log_loss_scorer(estimator: Any, X: Battles, y: ArrayLike) -> float:
         return -float(np.mean(log_loss_terms(values, np.log(p) - np.log1p(-p))))
 
 
-def brier_scorer(estimator: Any, X: Battles, y: ArrayLike) -> float:
+def brier_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) -> float:
     """Minus the mean squared error of the win probability on judge rows.
 
     Parameters

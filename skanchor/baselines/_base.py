@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class TwoStages(ComparisonEstimator):
         calibrator: JudgeCalibrator | None = None,
         *,
         new_models: Sequence[Hashable] | None = None,
-        unseen: str = "warn",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.btl = btl
         self.calibrator = calibrator

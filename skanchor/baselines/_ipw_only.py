@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._numerics.batched import fit_judge
@@ -82,10 +82,10 @@ class IPWOnly(PlugIn):
         btl: BTLRegressor | None = None,
         calibrator: JudgeCalibrator | None = None,
         *,
-        classifier: Any = None,
+        classifier: BaseEstimator | None = None,
         clip: float = 20.0,
         new_models: Sequence[Hashable] | None = None,
-        unseen: str = "warn",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
         self.classifier = classifier

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -76,7 +76,7 @@ class Oracle(RankingEstimator):
         arrival: ArrivalScorer | None = None,
         *,
         new_models: Sequence[Hashable] | None = None,
-        unseen: str = "warn",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.truth = truth
         self.arrival = arrival

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class PerJudgeBTL(PlugIn):
         *,
         plug_in_average: bool = False,
         new_models: Sequence[Hashable] | None = None,
-        unseen: str = "warn",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
         self.plug_in_average = plug_in_average

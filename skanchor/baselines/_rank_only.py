@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, logit
@@ -35,7 +35,7 @@ class RankOnly(RankOnlyEstimator):
         btl: BTLRegressor | None = None,
         *,
         new_models: Sequence[Hashable] | None = None,
-        unseen: str = "warn",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.btl = btl
         self.new_models = new_models

@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
 from skanchor._typing import Array, Seed
@@ -45,13 +45,13 @@ class _RefitTask:
 
 
 def bootstrap(
-    methods: Mapping[str, Any] | Sequence[Any],
+    methods: Mapping[str, BaseEstimator] | Sequence[BaseEstimator],
     X: Battles,
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = None,
-    weights: str = "importance",
+    weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
     n_inner: int = 0,
     tol: float = 1e-5,

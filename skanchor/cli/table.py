@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 from skanchor.cli.command import BadInputError
 from skanchor.cli.streams import is_watched
@@ -295,7 +295,9 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     return groups
 
 
-def weights_of(X: Any, options: argparse.Namespace, counted: bool) -> tuple[str, Any]:
+def weights_of(
+    X: Any, options: argparse.Namespace, counted: bool
+) -> tuple[Literal["importance", "frequency"], Any]:
     """Give what weights are, and the weights of the rows, if there are any."""
     from skanchor.io.generic import column_called
 

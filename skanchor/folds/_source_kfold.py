@@ -63,7 +63,11 @@ class SourceKFold(BaseCrossValidator):
         self.new_models = new_models
         self.random_state = random_state
 
-    def get_n_splits(self, X: Battles | None = None, y: Any = None, groups: ArrayLike | str | None = None
+    def get_n_splits(
+        self,
+        X: Battles | None = None,
+        y: Any = None,
+        groups: ArrayLike | str | None = None,
     ) -> int:
         """Number of folds.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -66,7 +66,7 @@ class ContrastDisplay:
         contrasts: pd.DataFrame,
         model: Hashable,
         level: float = 0.95,
-        scale: str = "logit",
+        scale: Literal["logit", "elo"] = "logit",
     ):
         self.contrasts = contrasts
         self.model = model
@@ -86,7 +86,7 @@ class ContrastDisplay:
         model: Hashable = None,
         level: float = 0.95,
         *,
-        scale: str = "logit",
+        scale: Literal["logit", "elo"] = "logit",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the contrasts of a fitted estimator.
@@ -117,7 +117,7 @@ class ContrastDisplay:
         model: Hashable = None,
         level: float = 0.95,
         *,
-        scale: str = "logit",
+        scale: Literal["logit", "elo"] = "logit",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the contrasts of a result.

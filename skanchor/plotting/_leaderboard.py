@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -75,9 +75,9 @@ class LeaderboardDisplay:
         estimator: RankingEstimator,
         level: float = 0.95,
         *,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
+        sort: Literal["score", "low"] = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the leaderboard of a fitted estimator.
@@ -107,9 +107,9 @@ class LeaderboardDisplay:
         result: RankingResult,
         level: float = 0.95,
         *,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
+        sort: Literal["score", "low"] = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the leaderboard of a result.

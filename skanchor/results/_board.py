@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -29,10 +29,10 @@ RANKS = ("score", "shared", "tier")
 def board_table(
     result: RankingResult,
     level: float = 0.95,
-    scale: str | Scale = "logit",
+    scale: Literal["logit", "elo"] | Scale = "logit",
     anchor: Mapping[Any, float] | None = None,
-    sort: str = "score",
-    ranks: str = "score",
+    sort: Literal["score", "low"] = "score",
+    ranks: Literal["score", "shared", "tier"] = "score",
 ) -> pd.DataFrame:
     """Lay out all models, best first; as :meth:`RankingResult.leaderboard`.
 

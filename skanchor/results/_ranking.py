@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -275,7 +275,7 @@ class RankingResult(ModelResult):
         self,
         level: float = 0.95,
         among: str = "historical",
-        method: str = "romano-wolf",
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
         n_draws: int | None = None,
     ) -> pd.DataFrame:
         """Ranks with simultaneous confidence sets.
@@ -398,10 +398,10 @@ class RankingResult(ModelResult):
     def leaderboard(
         self,
         level: float = 0.95,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
-        ranks: str = "score",
+        sort: Literal["score", "low"] = "score",
+        ranks: Literal["score", "shared", "tier"] = "score",
     ) -> pd.DataFrame:
         """All models, best first; undetermined ones come last.
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 from numbers import Integral, Real
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
+from skanchor.bias import BiasLearner
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.comparisons import Comparisons, usable_features
@@ -164,17 +165,17 @@ class RieszDebiaser(ComparisonEstimator):
 
     def __init__(
         self,
-        learner: Any = "linear",
+        learner: str | BiasLearner = "linear",
         *,
         route: str = "projection",
         inner_folds: int = 2,
         rounds: int = 3,
         ridge: float = 0.0,
         weight_bound: float | None = None,
-        judge_scale: str = "straight",
-        human_bias: Any = None,
-        target: str = "style_controlled",
-        unseen: str = "warn",
+        judge_scale: Literal["straight", "curved"] = "straight",
+        human_bias: str | BiasLearner | None = None,
+        target: Literal["style_controlled", "style_included"] = "style_controlled",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.learner = learner
         self.route = route
