@@ -22,7 +22,7 @@ from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.comparisons import Comparisons, align, is_constant
+from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
@@ -31,16 +31,23 @@ from skanchor.exceptions import (
 )
 from skanchor.human_bias import Votes, fit_votes, vote_biases
 from skanchor.sample import WEIGHTS, Battles, Sample
-from skanchor.score_errors import GroupedVotes, OrderedErrors, ScoreErrors
+from skanchor.score_errors import (
+    GroupedVotes,
+    OrderedErrors,
+    ScoreErrors,
+    variance_of_differences,
+)
 from skanchor.ties import TIES
-from skanchor.vote_checks import check_graph, check_order
+from skanchor.vote_checks import (
+    check_graph,
+    check_order,
+    counted_votes,
+    in_units_of_the_heaviest,
+)
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
 
-
-LEAST_WEIGHT = 1e-150
-"""Weight of a vote, in that of the heaviest, whose square is still a number."""
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -197,9 +204,9 @@ class BTLRegressor(ComparisonEstimator):
                 "bias and position_effect cannot both be fitted for people: leave one "
                 "at its default."
             )
-        rows = self._counted(sample)
+        rows = counted_votes(sample)
         left, right, y = X.left[rows], X.right[rows], sample.y[rows]
-        share, unit = _in_units_of_the_heaviest(sample.weight[rows])
+        share, unit = in_units_of_the_heaviest(sample.weight[rows])
         counts = PairCounts.from_rows(left, right, y, share, len(X.models))
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
@@ -340,22 +347,6 @@ class BTLRegressor(ComparisonEstimator):
         self.n_iter_ += found.n_iter
         return found.scores
 
-    def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
-        """Rows that count: human votes of positive weight on historical models."""
-        X, weight = sample.X, sample.weight
-        if (
-            sample.groups is None
-            and all(map(is_constant, (weight, X.judge, X.involves_new)))
-            and len(X)
-            and X.judge[0] == -1
-            and X.rows.all_known
-        ):
-            # Nothing tells rows apart, and there is no need to look at each; models
-            # against themselves fall on the diagonal of the counts.
-            return slice(None)
-        votes = X.is_human & ~X.involves_new & (weight > 0)
-        return np.flatnonzero(votes & X.is_usable)
-
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""
         X = sample.X
@@ -450,14 +441,7 @@ class BTLRegressor(ComparisonEstimator):
                 raise BattlesError(f"Unknown anchor {anchor!r}.")
             at = int(self._place([anchor])[0])
             scores = scores - scores[at]
-            total = np.diag(covariance) + covariance[at, at]
-            spread = np.subtract(
-                total,
-                2.0 * covariance[at],
-                out=np.full(len(total), np.inf),
-                where=np.isfinite(total),
-            )
-            spread[at] = 0.0
+            spread = variance_of_differences(covariance, at)
         else:
             spread = np.diag(covariance)
         half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))
@@ -526,19 +510,3 @@ class BTLRegressor(ComparisonEstimator):
             check_consistent_length(self._encode(X), y, sample_weight)
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
-
-
-def _in_units_of_the_heaviest(weight: Array) -> tuple[Array, float]:
-    """Weights of votes over the largest, one number if all are equal; the largest."""
-    if is_constant(weight):
-        weight = weight[:1]
-    # Squares of tiny or huge weights leave the range of floats.
-    unit = weight.max() if weight.size else 1.0
-    share = weight / unit
-    lost = int((share < LEAST_WEIGHT).sum())
-    if lost:
-        raise ValueError(
-            f"sample_weight spans too much: {lost} rows weigh less than "
-            f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
-        )
-    return share, unit

@@ -141,21 +141,8 @@ class ContextResults(Mapping[Any, RankingResult]):
     def under(self, mix: Mapping[Any, float]) -> RankingResult:
         """Scores under a mix of contexts.
 
-        Parameters
-        ----------
-        mix : mapping of label to float
-            Share of each context, not negative, one in sum. Contexts that are not
-            named have none.
-
-        Returns
-        -------
-        RankingResult
-            Of the mean of the contexts' scores by these shares.
-
-        Raises
-        ------
-        BattlesError
-            If a context of the mix lacks a model: nothing tells its score there.
+        Parameters, errors and the meaning of a mix are those of
+        :meth:`skanchor.results.ContextResult.under`.
 
         Notes
         -----

@@ -13,7 +13,7 @@ from skanchor.admission import check_ranking
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows, decide_roles
 from skanchor.ranking import RankingEstimator
-from skanchor.refits import Fits, check_plain
+from skanchor.refits import BaseFits, check_plain
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -99,7 +99,7 @@ class JointBTL(RankingEstimator):
         """The rows that the model reads."""
         return sample
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         return fits.btl_scores(fits.cells)
 

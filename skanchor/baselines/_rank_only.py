@@ -14,7 +14,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError
 from skanchor.ranking import RankOnlyEstimator
-from skanchor.refits import Fits, StageFits
+from skanchor.refits import BaseFits, StageFits
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 
@@ -42,14 +42,14 @@ class RankOnly(RankOnlyEstimator):
         self.unseen = unseen
 
     # ---------------------------------------------------------------------- definition
-    def _new_rates(self, fits: Fits) -> Array:
+    def _new_rates(self, fits: BaseFits) -> Array:
         """Win rates of the new models, of shape (n_replicates, n_new)."""
         raise NotImplementedError
 
-    def _remember(self, fits: Fits) -> None:
+    def _remember(self, fits: BaseFits) -> None:
         """Keep what else the definition has found."""
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         """Win rates of all models, of shape (n_replicates, n_models)."""
         theta = fits.human_scores()[:, fits.historical]
         rates = np.empty((len(theta), len(fits.X.models)))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import reduce
 from numbers import Integral, Real
 from operator import add
@@ -14,9 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
@@ -28,10 +25,10 @@ from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._evidence import (
     Evidence,
     RowEvidence,
+    judge_blocks,
     people_block,
     riesz_problem,
-    row_influence,
-    row_weights,
+    solved,
 )
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (
@@ -46,6 +43,7 @@ from skanchor.riesz._projection import (
     judges_to_fit,
 )
 from skanchor.riesz._responses import ResponseMeans
+from skanchor.riesz._rows import row_influence, row_weights
 from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import warn
 
@@ -213,13 +211,13 @@ class RieszDebiaser(ComparisonEstimator):
                 len(X.models), [rows], human if human.has_span else NO_BIAS
             )
             problem = riesz_problem(X, people, self.ridge, responses)
-            blocks = dict(enumerate(_blocks(len(X.models), [rows], learners)))
+            blocks = dict(enumerate(judge_blocks(len(X.models), [rows], learners)))
             fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
                 for fit, block in zip(fits, fitted, strict=True):
                     blocks[fit.judge] = block
-                self._settle(X, _solved(problem, blocks), responses)
+                self._settle(X, solved(problem, blocks), responses)
             else:
                 found = self._descend(problem, blocks, fits, seed_offset)
                 self._settle(X, found, responses)
@@ -277,7 +275,7 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         self
         """
-        blocks = _blocks(len(X.models), evidence, learners)
+        blocks = judge_blocks(len(X.models), evidence, learners)
         people = people_block(len(X.models), evidence, human)
         problem = riesz_problem(X, people, self.ridge, responses)
         self._settle(X, problem.solve(blocks), responses)
@@ -330,7 +328,7 @@ class RieszDebiaser(ComparisonEstimator):
         """Descend on the criterion itself (route ``"direct"``)."""
         for fit in fits:
             blocks[fit.judge] = fit.spanned([])
-        system = _solved(problem, blocks)
+        system = solved(problem, blocks)
         learned: list[list[Any]] = [[] for _ in fits]
         for _ in range(self.rounds if fits else 0):
             # What the weights make of each target, for the learners to take away.
@@ -344,7 +342,7 @@ class RieszDebiaser(ComparisonEstimator):
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)
-            system = _solved(problem, blocks)
+            system = solved(problem, blocks)
         return system
 
     def _check_determined(self) -> None:
@@ -489,23 +487,3 @@ class RieszDebiaser(ComparisonEstimator):
         )
         linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
         return float(linear - total)
-
-
-def _solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
-    """Solve with the blocks of all sources; people's, too, where it was fitted."""
-    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
-    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
-
-
-def _blocks(
-    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
-) -> Iterator[JudgeBlock | None]:
-    """Blocks of the judges, one at a time; None where none is known from a span."""
-    for m, learner in enumerate(learners):
-        found = [one.information(m, learner) for one in evidence if learner.has_span]
-        known = [one for one in found if one is not None]
-        if not known:
-            yield None
-        else:
-            total = reduce(add, known)
-            yield judge_block(total, n_items, learner.learner, learner.ridge)

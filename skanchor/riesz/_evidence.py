@@ -6,11 +6,11 @@ out, source by source, so that whatever solves the Riesz system reads both alike
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,16 +27,17 @@ from skanchor.exceptions import BattlesError
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import NO_BIAS, WeightLearner, row_pairs
 from skanchor.riesz._responses import ResponseMeans
+from skanchor.riesz._rows import row_influence, row_weights
 from skanchor.sample import Sample
 
 __all__ = [
     "Evidence",
     "KeptSums",
     "RowEvidence",
+    "judge_blocks",
     "people_block",
     "riesz_problem",
-    "row_influence",
-    "row_weights",
+    "solved",
 ]
 
 
@@ -432,84 +433,47 @@ def people_block(
     return judge_block(known, n_items, human.learner, human.ridge)
 
 
-def row_weights(
-    system: RieszSystem,
-    X: Comparisons,
-    rows: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weights of some rows.
+def solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
+    """Solve with the blocks of all sources; people's, too, where it was fitted.
 
     Parameters
     ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    rows : ndarray of shape (n_chosen,)
-        Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        Largest weight by target, in size.
+    problem : RieszProblem
+        What is to be solved.
+    blocks : dict from int to JudgeBlock
+        By judge, and perhaps of people.
 
     Returns
     -------
-    ndarray of shape (n_chosen, n_models)
-        Zero for rows that cannot be used.
+    RieszSystem
     """
-    n_items, scores = len(X.models), X.scores
-    weights = np.zeros((len(rows), n_items))
-    judge = np.where(X.is_usable.take(rows), X.judge.take(rows), PEOPLE - 1)
-    assert scores is not None
-    for m in range(PEOPLE, len(X.judges)):
-        projection = system.projection(m)
-        at = np.flatnonzero(judge == m)
-        if not len(at) or projection is None:
-            continue
-        cut, chosen = X.by_judge(m), X.rows.places.take(rows[at])
-        columns = system.columns(m)
-        # What a row says of its two models and of the sensitivity, by model.
-        by_item = columns[:n_items] + np.outer(scores, columns[n_items])
-        values = by_item.take(cut.left[chosen], axis=0)
-        values -= by_item.take(cut.right[chosen], axis=0)
-        if m != PEOPLE and X.position_effects is not None:
-            values += np.outer(cut.order[chosen], columns[n_items + 1])
-        pairs = row_pairs(projection.learner, X, cut, chosen)
-        values -= projection.correction(pairs, columns)
-        weights[at] = values
-    return weights if limit is None else np.clip(weights, -limit, limit)
+    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
+    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
 
 
-def row_influence(
-    system: RieszSystem,
-    X: Comparisons,
-    y: Array,
-    rows: NDArray[np.intp],
-    limit: Array | None = None,
-) -> Array:
-    """Riesz weight times residual of some rows.
+def judge_blocks(
+    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
+) -> Iterator[JudgeBlock | None]:
+    """Blocks of the judges, one at a time; None where none is known from a span.
 
     Parameters
     ----------
-    system : RieszSystem
-        Solved.
-    X : Comparisons
-        Rows that carry the plug-in, in the vocabulary of the system.
-    y : ndarray of shape (n_rows,)
-        Preferences for the first side, in [0, 1].
-    rows : ndarray of shape (n_chosen,)
-        Row numbers.
-    limit : ndarray of shape (n_models,), optional
-        As in :func:`row_weights`.
+    n_items : int
+        Number of models.
+    evidence : sequence of Evidence
+        Of the training rows.
+    learners : sequence of WeightLearner
+        By judge.
 
-    Returns
-    -------
-    ndarray of shape (n_chosen, n_models)
-        In logits of each score; zero for rows that cannot be used.
+    Yields
+    ------
+    JudgeBlock or None
     """
-    part = X.without_features()[rows]
-    eta = part.logits()
-    valid = part.is_usable & np.isfinite(eta)
-    influence = row_weights(system, X, rows, limit)
-    influence *= np.where(valid, y[rows] - sigmoid(eta), 0.0)[:, None]
-    influence[~valid] = 0.0
-    return influence
+    for m, learner in enumerate(learners):
+        found = [one.information(m, learner) for one in evidence if learner.has_span]
+        known = [one for one in found if one is not None]
+        if not known:
+            yield None
+        else:
+            total = reduce(add, known)
+            yield judge_block(total, n_items, learner.learner, learner.ridge)
