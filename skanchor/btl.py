@@ -25,7 +25,6 @@ from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import (
     BattlesError,
-    BoundWarning,
     ConvergenceWarning,
     SeparationWarning,
 )
@@ -43,6 +42,7 @@ from skanchor.vote_checks import (
     check_order,
     counted_votes,
     in_units_of_the_heaviest,
+    warn_of_bound,
 )
 from skanchor.warning_log import warn
 
@@ -319,23 +319,13 @@ class BTLRegressor(ComparisonEstimator):
         else:
             standing = find_standing(counts.wins, scores, self.score_bound)
         far = beyond(counts.wins, standing, self.score_bound)
-        if far.any():
-            warn(
-                BoundWarning(
-                    f"Scores of {self.models_[far].tolist()[:5]} lie beyond the bound "
-                    f"of {self.score_bound} logits and are held there; their intervals "
-                    "fail. The other scores are as without the bound."
-                )
-            )
+        warn_of_bound(self.models_[far].tolist(), self.score_bound)
         self.unbounded_ = far | ~np.isin(
             np.arange(len(scores)), np.concatenate([[], *standing.scales])
         )
         self._side = np.where(far, np.sign(standing.scores), standing.side)
-        self.scores_ = pd.Series(
-            np.where(far, self._side * self.score_bound, standing.scores),
-            index=self._index,
-            name="score",
-        )
+        values = np.where(far, self._side * self.score_bound, standing.scores)
+        self.scores_ = pd.Series(values, index=self._index, name="score")
         return standing
 
     def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
@@ -381,11 +371,8 @@ class BTLRegressor(ComparisonEstimator):
     @property
     def standard_errors_(self) -> pd.Series:
         """Standard errors of the scores, in logits."""
-        return pd.Series(
-            np.sqrt(np.diag(self.covariance_)),
-            index=self._index,
-            name="standard_error",
-        )
+        errors = np.sqrt(np.diag(self.covariance_))
+        return pd.Series(errors, index=self._index, name="standard_error")
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Normal confidence intervals of the scores.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,6 +14,7 @@ from skanchor.comparisons.labels import is_constant
 from skanchor.exceptions import (
     Advice,
     BattlesError,
+    BoundWarning,
     DisconnectedError,
     Remedy,
     SeparationWarning,
@@ -25,6 +28,7 @@ __all__ = [
     "counted_votes",
     "in_units_of_the_heaviest",
     "slight_ridge",
+    "warn_of_bound",
 ]
 
 LEAST_WEIGHT = 1e-150
@@ -126,6 +130,26 @@ def slight_ridge(n_votes: float) -> float:
         To one digit, for :class:`skanchor.BTLRegressor`.
     """
     return float(f"{1.0 / max(n_votes, 1.0):.0e}")
+
+
+def warn_of_bound(models: list[Any], score_bound: float) -> None:
+    """Warn of scores that lie on the bound.
+
+    Parameters
+    ----------
+    models : list of labels
+        Whose scores they are, if there are any.
+    score_bound : float
+        Largest score, in logits.
+    """
+    if models:
+        warn(
+            BoundWarning(
+                f"Scores of {models[:5]} lie beyond the bound of {score_bound} logits "
+                "and are held there; their intervals fail. The other scores are as "
+                "without the bound."
+            )
+        )
 
 
 def counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
