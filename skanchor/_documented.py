@@ -1,4 +1,4 @@
-"""The link from an estimator's HTML representation to its page in the documentation."""
+"""The link from an estimator's HTML representation to its place in the docs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from importlib.metadata import PackageNotFoundError, metadata
 
 __all__ = ["DocumentedMixin", "documentation_url"]
 
-PAGE = "/generated/{estimator_module}.{estimator_name}.html"
-"""Where the page of an estimator lies under the address of the documentation."""
+PAGE = "/api{suffix}#{place}"
+"""The page of public names, under the address of the documentation."""
+
+_TOGETHER = frozenset({"baselines"})
+"""Packages whose estimators have one place together."""
 
 
 @cache
@@ -26,10 +29,11 @@ def documentation_url() -> str:
 
 
 class DocumentedMixin:
-    """Links the HTML representation of an estimator to its page.
+    """Links the HTML representation of an estimator to its place in ``docs/api.md``.
 
-    scikit-learn reads the two attributes. Without an address of the documentation in
-    the metadata of the package there is no link.
+    scikit-learn reads the attributes. Without an address of the documentation in the
+    metadata of the package there is no link, so that none leads nowhere. The address is
+    that of the folder ``docs``, as pages or in a repository.
     """
 
     _doc_link_module = "skanchor"
@@ -38,3 +42,14 @@ class DocumentedMixin:
     def _doc_link_template(self) -> str:
         url = documentation_url()
         return url + PAGE if url else ""
+
+    def _doc_link_url_param_generator(self) -> dict[str, str]:
+        """What the template needs."""
+        _, package, *_ = type(self).__module__.split(".")
+        url = documentation_url()
+        # A site is built from Markdown, a repository holds it.
+        in_repository = "/blob/" in url or "/tree/" in url
+        return {
+            "suffix": ".md" if in_repository else ".html",
+            "place": package if package in _TOGETHER else type(self).__name__,
+        }

@@ -8,10 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Indices", "Splitter"]
+__all__ = ["Array", "Indices", "Seed", "Split", "Splitter"]
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Seed = int | np.random.RandomState | None
+Split = tuple[Indices, Indices]
 
 
 class Splitter(Protocol):

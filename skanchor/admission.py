@@ -5,6 +5,7 @@ Every method that ranks new models, pipeline and competitors alike, comes by thi
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +13,13 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._numerics.graph import describe_connectivity
-from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, decide_roles, usable_features
+from skanchor.comparisons import (
+    Comparisons,
+    decide_roles,
+    usable_features,
+    warn_of_contradicting_judges,
+)
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -30,10 +35,10 @@ from skanchor.warning_log import WarningLog, warn
 
 __all__ = [
     "ROWS_PER_PARAMETER",
+    "admit_to_inference",
     "admit_to_ranking",
     "check_contexts",
     "check_ranking",
-    "check_weights_and_groups",
     "leave_out_judges",
     "leave_out_little_history",
     "leave_out_one_sided",
@@ -42,14 +47,8 @@ __all__ = [
 ]
 
 
-FEW_GROUPS = 30
-"""Groups below which a variance between groups is not trusted."""
-
 MANY_JUDGES = 5
 """Judges left out beyond which one warning tells of all."""
-
-PART_OF_VERDICTS = 0.1
-"""Share of the judges' rows from which on the groups of a judge are counted."""
 
 ROWS_PER_PARAMETER = 5
 """Historical rows of a judge for its sensitivity and each feature; with fewer its bias
@@ -81,6 +80,49 @@ def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
     return leave_out_judges(sample.with_battles(battles))
 
 
+def admit_to_inference(
+    sample: Sample,
+    btl: BTLRegressor,
+    bias: Any,
+    new_models: Sequence[Hashable] | None,
+    *,
+    jointly: bool,
+) -> tuple[Sample, Sample]:
+    """Rows in their roles, all of them and those that the chain of stages is fitted to.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    btl : BTLRegressor
+        Stage 1, unfitted.
+    bias : BiasLearner, str or dict
+        Bias of the judges.
+    new_models : sequence of labels or None
+        Models to treat as new; None means those without human rows.
+    jointly : bool
+        Whether votes and verdicts decide the historical scores together.
+
+    Returns
+    -------
+    everyone, admitted : Sample
+    """
+    battles = decide_roles(sample.X, sample.weight, new_models)
+    check_ranking(battles, new_models)
+    warn_of_contradicting_judges(battles, sample.y, sample.weight)
+    everyone = sample.with_battles(battles)
+    if btl.bias is not None:
+        # Before anything is fitted: those of new models are no votes of the BTL.
+        usable_features(battles, everyone.counts & battles.is_human)
+    if jointly and len(battles.judges):
+        bounded = leave_out_one_sided(everyone, btl)
+    else:
+        bounded = leave_out_separated(everyone, btl)
+    check_contexts(everyone, bounded.X)
+    known = leave_out_little_history(leave_out_judges(bounded))
+    return everyone, leave_out_settled(known, bias)
+
+
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
@@ -101,7 +143,8 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
         if len(items.contexts):
             what = f"Historical models with rows in context {items.contexts[code]!r}"
         raise BattlesError(
-            f"{what}: {counts[code]}; at least two are needed for a scale."
+            f"{what}: {counts[code]}; at least two are needed for a scale. Add rows of "
+            "others."
         )
 
 
@@ -329,27 +372,6 @@ def _warn_of_lost_rows(
     )
 
 
-def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
-    """Refuse weights of too wide a range; warn of odd ones, and of few groups.
-
-    Parameters
-    ----------
-    sample : Sample
-        As a user gave it.
-    as_counts : bool
-        Whether weights stand for numbers of rows, as beside item effects.
-
-    Returns
-    -------
-    Sample
-        Extreme weights brought near one.
-    """
-    if as_counts:
-        _warn_of_odd_counts(sample.weight)
-    _warn_of_few_groups(sample)
-    return sample.weighted(_scaled(sample.weight))
-
-
 @dataclass(frozen=True, slots=True)
 class _JudgeHistory:
     """How many rows each judge has, and how many of them are historical."""
@@ -410,69 +432,3 @@ def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
         return X
     keep = np.array([judge not in judges for judge in X.judges.tolist()], dtype=bool)
     return X.relabel(X.models, X.judges[keep])
-
-
-def _scaled(weight: Array) -> Array:
-    """Refuse weights of too wide a range; scale extreme ones to a maximum of one."""
-    unit = weight.max()
-    scaled = weight / unit
-    lost = (weight > 0) & (scaled < np.finfo(float).eps)
-    if lost.any():
-        raise ValueError(
-            f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "
-            "of the heaviest. Rescale it, or set them to zero."
-        )
-    # Beside the prior of the item effects a weight is a number of rows: only where
-    # squares would leave the range of floats is the unit free.
-    return weight if 1e-100 < unit < 1e100 else scaled
-
-
-def _warn_of_few_groups(sample: Sample) -> None:
-    """Warn of groups too few for their spread to be known."""
-    if sample.groups is None:
-        return
-    n_groups = len(np.unique(sample.groups[sample.weight > 0]))
-    few = _sources_of_few_groups(sample)
-    if n_groups < FEW_GROUPS or few:
-        what = f"{n_groups} groups"
-        if n_groups >= FEW_GROUPS:
-            what = f"few groups of some rows ({', '.join(few[:5])})"
-        warn(
-            DataWarning(
-                f"There are {what}: with fewer than {FEW_GROUPS} the "
-                "variance between groups is poorly known, training sets differ much, "
-                "and intervals may be off. Use finer groups if there are any."
-            )
-        )
-
-
-def _sources_of_few_groups(sample: Sample) -> list[str]:
-    """Sources whose rows are few groups, and how many; judges of few rows aside."""
-    X, used = sample.X, sample.counts
-    assert sample.groups is not None
-    verdicts = int((used & (X.judge >= 0)).sum())
-    found = []
-    for m, source in enumerate([None, *X.judges.tolist()], start=-1):
-        rows = used & (X.judge == m)
-        n_groups = len(np.unique(sample.groups[rows]))
-        matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
-        if matters and n_groups < FEW_GROUPS:
-            who = "people" if source is None else f"judge {source!r}"
-            found.append(f"{n_groups} of {who}")
-    return found
-
-
-def _warn_of_odd_counts(weight: Array) -> None:
-    """Warn of weights that cannot be numbers of rows."""
-    known = weight[weight > 0]
-    mean = float(known.mean())
-    if 0.5 <= mean <= 2.0 or (known == np.round(known)).all():
-        return
-    warn(
-        DataWarning(
-            f"The mean of sample_weight is {mean:.3g}. Where judges may deviate by "
-            "model, their deviations are fitted as if a weight were so many votes; "
-            "divide relative weights by their mean, or set item_effects=None, to which "
-            "their unit is nothing."
-        )
-    )

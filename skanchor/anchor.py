@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,41 +14,28 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._typing import Array, Splitter
-from skanchor.admission import (
-    check_contexts,
-    check_ranking,
-    check_weights_and_groups,
-    leave_out_judges,
-    leave_out_little_history,
-    leave_out_one_sided,
-    leave_out_separated,
-    leave_out_settled,
-)
+from skanchor._typing import Split, Splitter
+from skanchor.admission import admit_to_inference
 from skanchor.arrivals import ArrivalScorer
-from skanchor.assembly import Inference, TreatmentResults
+from skanchor.assembly import Inference
+from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, fit_stages
-from skanchor.comparisons import (
-    Comparisons,
-    decide_roles,
-    has_contexts,
-    read_contexts,
-    usable_features,
-    warn_of_contradicting_judges,
-)
+from skanchor.comparisons import Comparisons, has_contexts, read_contexts
 from skanchor.contexts import context_mix
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
 from skanchor.folds import make_plans
 from skanchor.inference import relative_spread
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
-from skanchor.results import AnchorResult, ContextResult
+from skanchor.readouts import AnchorReadouts
+from skanchor.results import AnchorResult
 from skanchor.riesz import TARGETS, RieszDebiaser
-from skanchor.sample import WEIGHTS, Sample
+from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.ties import TIES
-from skanchor.treatments import Treatments, choose_treatments, leaves_items_out
+from skanchor.treatments import choose_treatments, leaves_items_out
+from skanchor.weight_checks import check_weights_and_groups
 
 __all__ = ["AnchorPipeline", "AnchorResult"]
 
@@ -56,7 +43,7 @@ MOST_REPEATS = 10_000
 """Most repeats of the cross-fit."""
 
 
-class AnchorPipeline(RankingEstimator):
+class AnchorPipeline(AnchorReadouts):
     """Human scores of new models from their judge comparisons, with inference.
 
     Runs the chain ``btl -> calibrator -> arrival -> debiaser`` once per fold on the
@@ -228,7 +215,6 @@ class AnchorPipeline(RankingEstimator):
     True
     """
 
-    result_: AnchorResult
     _stands_for: ClassVar = {
         "btl": lambda value: BTLRegressor(),
         "calibrator": lambda value: JudgeCalibrator(),
@@ -271,21 +257,21 @@ class AnchorPipeline(RankingEstimator):
         calibrator: JudgeCalibrator | None = None,
         arrival: ArrivalScorer | None = None,
         debiaser: RieszDebiaser | str | None = None,
-        cv: int | Splitter | Sequence[Any] = 10,
+        cv: int | Splitter | Sequence[Split] | Sequence[Sequence[Split]] = 10,
         n_repeats: int = 1,
-        new_models: Sequence[Any] | None = None,
+        new_models: Sequence[Hashable] | None = None,
         item_effects: str | ArrayLike | None = "auto",
-        historical_fit: str = "joint",
-        human_bias: Any = None,
-        target: str = "style_controlled",
+        historical_fit: Literal["joint", "two-step"] = "joint",
+        human_bias: str | BiasLearner | None = None,
+        target: Literal["style_controlled", "style_included"] = "style_controlled",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
-        unseen: str = "warn",
-        weights: str = "importance",
-        ties: str = "half",
+        unseen: Literal["warn", "raise"] = "warn",
+        weights: Literal["importance", "frequency"] = "importance",
+        ties: Literal["half", "drop"] = "half",
         context: str | None = None,
-        context_effects: str = "free",
+        context_effects: Literal["free"] = "free",
         context_mix: Mapping[Any, float] | None = None,
     ):
         self.btl = btl
@@ -310,7 +296,9 @@ class AnchorPipeline(RankingEstimator):
         self.context_mix = context_mix
 
     # ----------------------------------------------------------------------------- fit
-    def _admitted(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Sample:
+    def _admitted(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> Sample:
         sample = super()._admitted(X, y, sample_weight, groups)
         if self.context is None or has_contexts(sample.X):
             return sample
@@ -348,7 +336,13 @@ class AnchorPipeline(RankingEstimator):
             What the result under any treatment is made from.
         """
         stages = self.stages()
-        everyone, admitted = self._admit(sample, stages)
+        sample = check_weights_and_groups(
+            sample, as_counts=not leaves_items_out(self.item_effects)
+        )
+        everyone, admitted = admit_to_inference(
+            sample, stages.btl, stages.calibrator.bias, self.new_models,
+            jointly=self.historical_fit == "joint",
+        )  # fmt: skip
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
         plugged = fit_stages(stages, admitted)
@@ -369,27 +363,6 @@ class AnchorPipeline(RankingEstimator):
         return item_effects_check(
             sample.with_battles(known.X), known.btl, known.calibrator
         )
-
-    def _admit(self, sample: Sample, stages: Stages) -> tuple[Sample, Sample]:
-        """Rows in their roles, all of them and those that are fitted."""
-        btl = stages.btl
-        sample = check_weights_and_groups(
-            sample, as_counts=not leaves_items_out(self.item_effects)
-        )
-        battles = decide_roles(sample.X, sample.weight, self.new_models)
-        check_ranking(battles, self.new_models)
-        warn_of_contradicting_judges(battles, sample.y, sample.weight)
-        everyone = sample.with_battles(battles)
-        if btl.bias is not None:
-            # Before anything is fitted: those of new models are no votes of the BTL.
-            usable_features(battles, everyone.counts & battles.is_human)
-        if self.historical_fit == "joint" and len(battles.judges):
-            bounded = leave_out_one_sided(everyone, btl)
-        else:
-            bounded = leave_out_separated(everyone, btl)
-        check_contexts(everyone, bounded.X)
-        known = leave_out_little_history(leave_out_judges(bounded))
-        return everyone, leave_out_settled(known, stages.calibrator.bias)
 
     def stages(self) -> Stages:
         """The unfitted stages that the settings stand for.
@@ -439,79 +412,10 @@ class AnchorPipeline(RankingEstimator):
         self.contexts_ = chain.X.rows.items.contexts
         self.features_ = np.array(chain.X.feature_names, dtype=object)
 
-    # ------------------------------------------------------------------------- results
-    @property
-    def results_(self) -> Mapping[str, AnchorResult]:
-        """Results by treatment; what is not reported is computed when asked for."""
-        result, inference = self._result(), self._inference
-        self._known_results[self.item_effects_] = result
-        return TreatmentResults(inference, self._known_results)
-
-    @property
-    def treatments_(self) -> Treatments:
-        """Treatments of the item effects, and why one of them is reported."""
-        self._result()
-        return self._inference.treatments
-
-    @property
-    def sample_(self) -> Sample:
-        """Rows that were admitted, with all that was learned, outcomes and weights."""
-        self._result()
-        return self._inference.admitted.with_battles(self.comparisons_)
-
-    @property
-    def input_hash_(self) -> str:
-        """SHA-256 of all rows as they were read."""
-        self._result()
-        return self._inference.everyone.digest
-
-    @property
-    def variance_(self) -> pd.DataFrame:
-        """Human, judge, cross and item parts of the variance, and its lower bound."""
-        return self._result().variance
-
-    @property
-    def influence_(self) -> Array:
-        """Influence of each row on each score, in logits."""
-        return self._result().influence
-
-    @property
-    def _cells(self) -> AnchorResult:
-        """Result by the models of the rows: with contexts, of models in contexts."""
-        result = self._result()
-        return result.cells if isinstance(result, ContextResult) else result
-
-    def _result(self) -> AnchorResult:
-        result = super()._result()
-        assert isinstance(result, AnchorResult)
-        return result
-
-    def summary(self) -> pd.DataFrame:
-        """What the data say of each judge.
-
-        Returns
-        -------
-        DataFrame
-            By judge: ``rows``, ``ties`` (outcomes of exactly one half; also where they
-            are left out, and then not among the rows), ``both_bad`` (ties that call
-            both responses bad),
-            ``first_side_rate`` (how often the side shown first is preferred),
-            ``agreement`` (how often the judge's verdict on historical rows points to
-            the model with the higher final score), ``sensitivity``,
-            ``position_effect`` and ``has_position_effect``, whether there is one; with
-            an automatic choice of the bias
-            learner also the ``bias`` picked and the ``loss`` of each candidate; and the
-            columns of :attr:`skanchor.diagnostics.Diagnostics.judges`.
-        """
-        check_is_fitted(self)
-        diagnostics = self._result().diagnostics
-        if diagnostics is None:
-            return self._judge_table.copy()
-        return self._judge_table.join(diagnostics.judges)
-
+    # ---------------------------------------------------------------------------- check
     def check_coverage(
         self,
-        X: Any,
+        X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = None,
@@ -552,7 +456,7 @@ class AnchorPipeline(RankingEstimator):
         return float(coverage)
 
     # ---------------------------------------------------------------- scikit-learn side
-    def _encode(self, X: Any) -> Comparisons:
+    def _encode(self, X: Battles) -> Comparisons:
         encoded = super()._encode(X)
         if self.context is None or has_contexts(encoded):
             return encoded

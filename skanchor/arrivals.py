@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -79,7 +79,7 @@ class ArrivalScorer(ComparisonEstimator):
         *,
         equation: str = "likelihood",
         score_bounds: tuple[float, float] = (-15.0, 15.0),
-        unseen: str = "warn",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.equation = equation
         self.score_bounds = score_bounds

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._numerics.parameters import PEOPLE
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import Inputs, count_rows
 from skanchor.diagnostics import (
@@ -22,6 +21,7 @@ from skanchor.diagnostics import (
     historical_table,
     style_shares,
     style_table,
+    with_noise,
 )
 from skanchor.engine import CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
@@ -226,16 +226,8 @@ def assemble(
     return replace(
         result,
         diagnostics=diagnostics,
-        scale_z=_scale_z(diagnostics.scale_z, sums) if scaled else np.inf,
+        scale_z=with_noise(diagnostics.scale_z, sums) if scaled else np.inf,
     )
-
-
-def _scale_z(scale_z: float, sums: FitSums) -> float:
-    """The scale over its standard error, with the noise that people's votes show.
-
-    Weights, ties and groups make it another than that of independent votes.
-    """
-    return scale_z / float(sums.noise[PEOPLE]) ** 0.5
 
 
 def _ridge_share(chain: Chain, result: AnchorResult) -> float:

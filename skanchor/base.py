@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,7 +25,7 @@ from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.comparisons.door import is_named
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.plain_state import PlainState
-from skanchor.sample import Sample, check_weight, counts_rows, warn_of_counts
+from skanchor.sample import Battles, Sample, check_weight, counts_rows, warn_of_counts
 from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
@@ -97,7 +97,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
 
     def fit(
         self,
-        X: Any,
+        X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = None,
@@ -142,7 +142,9 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         log.issue()
         return self
 
-    def _admitted(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> Sample:
+    def _admitted(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> Sample:
         """Validate and encode what a user gives to ``fit``."""
         return Sample.admit(X, y, sample_weight, groups)
 
@@ -195,7 +197,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         """Rows that :meth:`score` averages over."""
         raise NotImplementedError
 
-    def _encode(self, X: Any) -> Comparisons:
+    def _encode(self, X: Battles) -> Comparisons:
         """Read a table by the names of the features that ``fit`` has seen."""
         check_is_fitted(self)
         if not isinstance(X, Comparisons) and not is_named(X):
@@ -210,7 +212,13 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         seen = self._seen_features
         return encoded if seen is None else encoded.with_features(seen)
 
-    def transform(self, X: Any) -> Any:
+    @overload
+    def transform(self, X: Comparisons) -> Comparisons: ...
+
+    @overload
+    def transform(self, X: Battles) -> Comparisons | Array: ...
+
+    def transform(self, X: Battles) -> Comparisons | Array:
         """Return the battles with what this stage has learned.
 
         Parameters
@@ -232,11 +240,11 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
 
     def fit_transform(
         self,
-        X: Any,
+        X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | str | None = None,
-    ) -> Any:
+    ) -> Comparisons | Array:
         """Fit, then :meth:`transform` the same rows.
 
         Parameters
@@ -257,7 +265,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         """
         return self.fit(X, y, sample_weight, groups).transform(X)
 
-    def _logits(self, X: Any) -> Array:
+    def _logits(self, X: Battles) -> Array:
         encoded = self._encode(X)
         known = self._annotate(encoded)
         eta = self._row_logits(known)
@@ -298,7 +306,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
                 "rows of theirs that it could use. Drop their rows, or fit with such."
             )
 
-    def win_probability(self, X: Any) -> Array:
+    def win_probability(self, X: Battles) -> Array:
         """P(``model_a`` preferred by the row's judge), free of label order.
 
         Parameters
@@ -312,7 +320,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         """
         return expit(self._logits(X))
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Battles) -> Array:
         """Logit of the probability of ``classes_[1]``.
 
         Parameters
@@ -339,11 +347,11 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
             )
         return eta
 
-    def _decision(self, X: Any) -> Array:
+    def _decision(self, X: Battles) -> Array:
         eta = self._logits(X)
         return eta if self._first_wins == 1 else -eta
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Battles) -> Array:
         """Probabilities of the two outcome labels.
 
         Parameters
@@ -359,7 +367,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         eta = self._decision(X)
         return np.column_stack([expit(-eta), expit(eta)])
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Battles) -> NDArray[Any]:
         """More probable outcome label of each row.
 
         Parameters
@@ -375,7 +383,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         labels: NDArray[Any] = self.classes_[(eta > 0).astype(int)]
         return labels
 
-    def _outcome_values(self, X: Comparisons, y: Any) -> Array:
+    def _outcome_values(self, X: Comparisons, y: ArrayLike) -> Array:
         """Preferences for the first side, in the labels of ``fit``."""
         if X.named:
             return Outcomes.encode(y, named=True, models=X.models).values
@@ -389,7 +397,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         return (labels == self.classes_[1]).astype(np.float64)
 
     def score(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """Minus the mean log loss over the rows that this estimator models.
 
@@ -412,7 +420,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         return -float(np.average(loss, weights=weight))
 
     def _score_inputs(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Battles, y: ArrayLike, sample_weight: Any
     ) -> tuple[Comparisons, Array, Array]:
         encoded = self._encode(X)
         values = self._outcome_values(encoded, y)

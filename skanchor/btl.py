@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
@@ -20,26 +20,34 @@ from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.standing import Standing, beyond, find_standing
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
+from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
-from skanchor.comparisons import Comparisons, align, is_constant
+from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import (
     BattlesError,
-    BoundWarning,
     ConvergenceWarning,
     SeparationWarning,
 )
 from skanchor.human_bias import Votes, fit_votes, vote_biases
-from skanchor.sample import WEIGHTS, Sample
-from skanchor.score_errors import GroupedVotes, OrderedErrors, ScoreErrors
+from skanchor.sample import WEIGHTS, Battles, Sample
+from skanchor.score_errors import (
+    GroupedVotes,
+    OrderedErrors,
+    ScoreErrors,
+    variance_of_differences,
+)
 from skanchor.ties import TIES
-from skanchor.vote_checks import check_graph, check_order
+from skanchor.vote_checks import (
+    check_graph,
+    check_order,
+    counted_votes,
+    in_units_of_the_heaviest,
+    warn_of_bound,
+)
 from skanchor.warning_log import warn
 
 __all__ = ["BTLRegressor"]
 
-
-LEAST_WEIGHT = 1e-150
-"""Weight of a vote, in that of the heaviest, whose square is still a number."""
 
 ELO_SCALE = 400.0 / np.log(10.0)
 """Elo points per logit."""
@@ -162,13 +170,13 @@ class BTLRegressor(ComparisonEstimator):
         score_bound: float = 15.0,
         position_effect: bool = False,
         covariance: str = "sandwich",
-        disconnected: str = "raise",
-        unseen: str = "warn",
+        disconnected: Literal["raise", "warn"] = "raise",
+        unseen: Literal["warn", "raise"] = "warn",
         tol: float = 1e-10,
         max_iter: int = 100,
-        weights: str = "importance",
-        ties: str = "half",
-        bias: Any = None,
+        weights: Literal["importance", "frequency"] = "importance",
+        ties: Literal["half", "drop"] = "half",
+        bias: str | BiasLearner | None = None,
     ):
         self.alpha = alpha
         self.score_bound = score_bound
@@ -196,9 +204,9 @@ class BTLRegressor(ComparisonEstimator):
                 "bias and position_effect cannot both be fitted for people: leave one "
                 "at its default."
             )
-        rows = self._counted(sample)
+        rows = counted_votes(sample)
         left, right, y = X.left[rows], X.right[rows], sample.y[rows]
-        share, unit = _in_units_of_the_heaviest(sample.weight[rows])
+        share, unit = in_units_of_the_heaviest(sample.weight[rows])
         counts = PairCounts.from_rows(left, right, y, share, len(X.models))
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
@@ -315,23 +323,13 @@ class BTLRegressor(ComparisonEstimator):
         else:
             standing = find_standing(counts.wins, scores, self.score_bound)
         far = beyond(counts.wins, standing, self.score_bound)
-        if far.any():
-            warn(
-                BoundWarning(
-                    f"Scores of {self.models_[far].tolist()[:5]} lie beyond the bound "
-                    f"of {self.score_bound} logits and are held there; their intervals "
-                    "fail. The other scores are as without the bound."
-                )
-            )
+        warn_of_bound(self.models_[far].tolist(), self.score_bound)
         self.unbounded_ = far | ~np.isin(
             np.arange(len(scores)), np.concatenate([[], *standing.scales])
         )
         self._side = np.where(far, np.sign(standing.scores), standing.side)
-        self.scores_ = pd.Series(
-            np.where(far, self._side * self.score_bound, standing.scores),
-            index=self._index,
-            name="score",
-        )
+        values = np.where(far, self._side * self.score_bound, standing.scores)
+        self.scores_ = pd.Series(values, index=self._index, name="score")
         return standing
 
     def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
@@ -342,22 +340,6 @@ class BTLRegressor(ComparisonEstimator):
         self.converged_ = self.converged_ and found.converged
         self.n_iter_ += found.n_iter
         return found.scores
-
-    def _counted(self, sample: Sample) -> NDArray[np.intp] | slice:
-        """Rows that count: human votes of positive weight on historical models."""
-        X, weight = sample.X, sample.weight
-        if (
-            sample.groups is None
-            and all(map(is_constant, (weight, X.judge, X.involves_new)))
-            and len(X)
-            and X.judge[0] == -1
-            and X.rows.all_known
-        ):
-            # Nothing tells rows apart, and there is no need to look at each; models
-            # against themselves fall on the diagonal of the counts.
-            return slice(None)
-        votes = X.is_human & ~X.involves_new & (weight > 0)
-        return np.flatnonzero(votes & X.is_usable)
 
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""
@@ -393,11 +375,8 @@ class BTLRegressor(ComparisonEstimator):
     @property
     def standard_errors_(self) -> pd.Series:
         """Standard errors of the scores, in logits."""
-        return pd.Series(
-            np.sqrt(np.diag(self.covariance_)),
-            index=self._index,
-            name="standard_error",
-        )
+        errors = np.sqrt(np.diag(self.covariance_))
+        return pd.Series(errors, index=self._index, name="standard_error")
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Normal confidence intervals of the scores.
@@ -453,14 +432,7 @@ class BTLRegressor(ComparisonEstimator):
                 raise BattlesError(f"Unknown anchor {anchor!r}.")
             at = int(self._place([anchor])[0])
             scores = scores - scores[at]
-            total = np.diag(covariance) + covariance[at, at]
-            spread = np.subtract(
-                total,
-                2.0 * covariance[at],
-                out=np.full(len(total), np.inf),
-                where=np.isfinite(total),
-            )
-            spread[at] = 0.0
+            spread = variance_of_differences(covariance, at)
         else:
             spread = np.diag(covariance)
         half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))
@@ -505,7 +477,9 @@ class BTLRegressor(ComparisonEstimator):
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return X.is_human
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """D^2 on human rows: the share of log loss that the scores remove.
 
         Parameters
@@ -527,19 +501,3 @@ class BTLRegressor(ComparisonEstimator):
             check_consistent_length(self._encode(X), y, sample_weight)
             return 0.0
         return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)
-
-
-def _in_units_of_the_heaviest(weight: Array) -> tuple[Array, float]:
-    """Weights of votes over the largest, one number if all are equal; the largest."""
-    if is_constant(weight):
-        weight = weight[:1]
-    # Squares of tiny or huge weights leave the range of floats.
-    unit = weight.max() if weight.size else 1.0
-    share = weight / unit
-    lost = int((share < LEAST_WEIGHT).sum())
-    if lost:
-        raise ValueError(
-            f"sample_weight spans too much: {lost} rows weigh less than "
-            f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
-        )
-    return share, unit

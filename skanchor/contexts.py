@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 
 from skanchor._typing import Array
 from skanchor.chain import Stages
@@ -17,7 +17,7 @@ from skanchor.comparisons import decide_roles, has_contexts, read_contexts
 from skanchor.comparisons.labels import positions
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.results import Mixture, RankingResult, check_mix
-from skanchor.sample import Sample
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ContextResults", "context_mix", "rank_contexts", "refuse_contexts"]
@@ -141,21 +141,8 @@ class ContextResults(Mapping[Any, RankingResult]):
     def under(self, mix: Mapping[Any, float]) -> RankingResult:
         """Scores under a mix of contexts.
 
-        Parameters
-        ----------
-        mix : mapping of label to float
-            Share of each context, not negative, one in sum. Contexts that are not
-            named have none.
-
-        Returns
-        -------
-        RankingResult
-            Of the mean of the contexts' scores by these shares.
-
-        Raises
-        ------
-        BattlesError
-            If a context of the mix lacks a model: nothing tells its score there.
+        Parameters, errors and the meaning of a mix are those of
+        :meth:`skanchor.results.ContextResult.under`.
 
         Notes
         -----
@@ -225,13 +212,13 @@ def _check_models(results: dict[Any, RankingResult]) -> None:
 
 
 def rank_contexts(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: Battles,
+    y: ArrayLike,
     contexts: Any,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
 ) -> ContextResults:
     """Fit a method to the rows of each context by themselves.
 

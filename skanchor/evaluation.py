@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skanchor._typing import Seed
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import decide_roles, label_list
 from skanchor.contexts import refuse_contexts
@@ -25,7 +26,7 @@ from skanchor.exceptions import (
 )
 from skanchor.folds import SourceKFold, stream_plan
 from skanchor.metrics import insertion_rank
-from skanchor.sample import Sample, counts_rows, warn_of_counts
+from skanchor.sample import Battles, Sample, counts_rows, warn_of_counts
 from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog, warn
 
@@ -33,14 +34,14 @@ __all__ = ["leave_one_model_out", "models_left_out", "predict_left_out"]
 
 
 def leave_one_model_out(
-    estimator: Any,
-    X: Any,
+    estimator: BaseEstimator,
+    X: Battles,
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = None,
-    weights: str | None = None,
-    models: Sequence[Any] | None = None,
+    weights: Literal["importance", "frequency"] | None = None,
+    models: Sequence[Hashable] | None = None,
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -141,14 +142,14 @@ def leave_one_model_out(
 
 
 def models_left_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: Battles,
+    y: ArrayLike,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
-    weights: str | None = None,
-    models: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
+    weights: Literal["importance", "frequency"] | None = None,
+    models: Sequence[Hashable] | None = None,
     without: Collection[Any] = (),
     level: float = 0.95,
     n_jobs: int | None = None,
@@ -342,14 +343,14 @@ def _centred_error(human: BTLRegressor, model: Any) -> float:
 
 
 def predict_left_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: BaseEstimator,
+    X: Battles,
+    y: ArrayLike,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
     n_splits: int = 5,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> pd.DataFrame:

@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_consistent_length
 
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
+from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, Outcomes
+from skanchor.sample import Battles
 
 __all__ = [
     "brier_scorer",
@@ -252,7 +254,7 @@ def _limits(low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
     return lower, upper
 
 
-def _judge_rows(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
+def _judge_rows(estimator: Any, X: Battles, y: ArrayLike) -> tuple[Array, Array]:
     encoded = Comparisons.from_battles(X)
     outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
     rows = np.flatnonzero(~encoded.is_human)
@@ -261,7 +263,7 @@ def _judge_rows(estimator: Any, X: Any, y: Any) -> tuple[Array, Array]:
     return estimator.win_probability(encoded[rows]), outcomes.values[rows]
 
 
-def log_loss_scorer(estimator: Any, X: Any, y: Any) -> float:
+def log_loss_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) -> float:
     """Minus the mean log loss on judge rows, ties counted as half a win.
 
     Parameters
@@ -283,7 +285,7 @@ def log_loss_scorer(estimator: Any, X: Any, y: Any) -> float:
         return -float(np.mean(log_loss_terms(values, np.log(p) - np.log1p(-p))))
 
 
-def brier_scorer(estimator: Any, X: Any, y: Any) -> float:
+def brier_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) -> float:
     """Minus the mean squared error of the win probability on judge rows.
 
     Parameters

@@ -9,7 +9,7 @@ a kind does not know it does not offer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -166,7 +166,7 @@ class RankingEstimator(_Scored):
         self,
         level: float = 0.95,
         among: str = "historical",
-        method: str = "romano-wolf",
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
         n_draws: int | None = None,
     ) -> pd.DataFrame:
         """Ranks with simultaneous confidence sets.
@@ -231,10 +231,10 @@ class RankingEstimator(_Scored):
     def leaderboard(
         self,
         level: float = 0.95,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
-        ranks: str = "score",
+        sort: Literal["score", "low"] = "score",
+        ranks: Literal["score", "shared", "tier"] = "score",
     ) -> pd.DataFrame:
         """All models, best first; undetermined ones come last.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from skanchor._checks import check_unmasked
@@ -27,10 +27,14 @@ from skanchor.exceptions import (
 )
 from skanchor.warning_log import warn
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
 __all__ = [
     "FEATURE_BYTES",
     "ROW_BYTES",
     "WEIGHTS",
+    "Battles",
     "Sample",
     "check_weight",
     "counts_rows",
@@ -39,6 +43,10 @@ __all__ = [
     "warn_of_counts",
 ]
 
+
+Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
+"""What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
+features, or encoded battles."""
 
 WEIGHTS = ("importance", "frequency")
 """What the weight of a row may be: its importance, or a number of equal rows."""
@@ -82,7 +90,11 @@ class Sample:
 
     @classmethod
     def admit(
-        cls, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
+        cls,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
     ) -> Sample:
         """Validate and encode what a user gives to ``fit``; warn of odd rows.
 

@@ -19,7 +19,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["GroupedVotes", "OrderedErrors", "ScoreErrors"]
+__all__ = ["GroupedVotes", "OrderedErrors", "ScoreErrors", "variance_of_differences"]
 
 _CANCELLED = 1e-12
 """Variance of a contrast, in that of independent votes, below which it is rounding."""
@@ -254,3 +254,26 @@ def _contrasts(covariance: Array) -> Array:
     """Variance of the difference of each pair of scores."""
     variance = covariance.diagonal()
     return np.asarray(variance[:, None] + variance - 2.0 * covariance)
+
+
+def variance_of_differences(covariance: Array, at: int) -> Array:
+    """Variance of the differences of all scores to one of them.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (n_models, n_models)
+        Covariance of the scores; infinite where nothing is known.
+    at : int
+        The one.
+
+    Returns
+    -------
+    ndarray of shape (n_models,)
+        Zero for the one itself.
+    """
+    total = np.diag(covariance) + covariance[at, at]
+    known = np.isfinite(total)
+    found = np.full(len(total), np.inf)
+    np.subtract(total, 2.0 * covariance[at], out=found, where=known)
+    found[at] = 0.0
+    return found

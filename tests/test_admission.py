@@ -11,7 +11,6 @@ from skanchor import AnchorPipeline, BTLRegressor, Comparisons
 from skanchor.admission import (
     admit_to_ranking,
     check_ranking,
-    check_weights_and_groups,
     leave_out_judges,
     leave_out_little_history,
     leave_out_separated,
@@ -28,6 +27,7 @@ from skanchor.exceptions import (
 )
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.weight_checks import check_weights_and_groups
 
 # Votes on three models, all of which have won and lost; a judge of old and new ones.
 ROUND = [("a", "b", "human", 1), ("b", "c", "human", 1), ("c", "a", "human", 1)]

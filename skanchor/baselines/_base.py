@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import ScoreEstimator
-from skanchor.refits import SCORE_BOUND, Arrivals, Fits, StageFits
+from skanchor.refits import SCORE_BOUND, Arrivals, BaseFits, StageFits
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -49,8 +49,8 @@ class TwoStages(ComparisonEstimator):
         btl: BTLRegressor | None = None,
         calibrator: JudgeCalibrator | None = None,
         *,
-        new_models: Sequence[Any] | None = None,
-        unseen: str = "warn",
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.btl = btl
         self.calibrator = calibrator
@@ -100,15 +100,15 @@ class PlugIn(TwoStages, ScoreEstimator):
     """
 
     # ---------------------------------------------------------------------- definition
-    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
         """Scores of the new models, of shape (n_replicates, n_new)."""
         raise NotImplementedError
 
-    def _emphasis(self, fits: Fits) -> Array | None:
+    def _emphasis(self, fits: BaseFits) -> Array | None:
         """Factors of the weights of historical judge rows."""
         return None
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         fits.emphasis = self._emphasis(fits)
         judges = fits.judges(features=self.uses_features, pooled=self._pooled)
@@ -118,7 +118,7 @@ class PlugIn(TwoStages, ScoreEstimator):
         )
         return scores
 
-    def _remember(self, fits: Fits) -> None:
+    def _remember(self, fits: BaseFits) -> None:
         """Keep what else the definition has found."""
 
     # ----------------------------------------------------------------------------- fit

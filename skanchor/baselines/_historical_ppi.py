@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.refits import Arrivals, Fits
+from skanchor.refits import Arrivals, BaseFits
 
 __all__ = ["HistoricalPPI"]
 
@@ -48,6 +48,6 @@ class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
         rectifier = fits.cells.human.mean_residual(fits.human_scores())
         return arrivals.root("equal", shift=rectifier)

@@ -6,7 +6,7 @@ import numpy as np
 
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
-from skanchor.refits import Fits
+from skanchor.refits import BaseFits
 
 __all__ = ["HistoricalPPR"]
 
@@ -52,7 +52,7 @@ class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _new_rates(self, fits: Fits) -> Array:
+    def _new_rates(self, fits: BaseFits) -> Array:
         theta = fits.human_scores()
         games, wins = fits.cells.arrivals.tables()
         box = np.ix_(np.arange(len(games)), fits.new, fits.historical)

@@ -9,7 +9,7 @@ from skanchor._typing import Array
 from skanchor.baselines._joint_btl import JointBTL
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
-from skanchor.refits import Fits
+from skanchor.refits import BaseFits
 from skanchor.sample import Sample
 
 __all__ = ["HumanOnly"]
@@ -68,7 +68,7 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
             )
         return sample.weighted(human)
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         cells = fits.cells
         return fits.btl_scores(cells[cells.judge == -1])
 

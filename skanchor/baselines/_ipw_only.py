@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from skanchor._numerics.batched import fit_judge
@@ -17,7 +17,7 @@ from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
-from skanchor.refits import Arrivals, Fits
+from skanchor.refits import Arrivals, BaseFits
 from skanchor.sample import Sample
 
 __all__ = ["IPWOnly"]
@@ -82,19 +82,19 @@ class IPWOnly(PlugIn):
         btl: BTLRegressor | None = None,
         calibrator: JudgeCalibrator | None = None,
         *,
-        classifier: Any = None,
+        classifier: BaseEstimator | None = None,
         clip: float = 20.0,
-        new_models: Sequence[Any] | None = None,
-        unseen: str = "warn",
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
         self.classifier = classifier
         self.clip = clip
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
         return arrivals.root("equal")
 
-    def _emphasis(self, fits: Fits) -> Array:
+    def _emphasis(self, fits: BaseFits) -> Array:
         X, layout = fits.X, fits.layout
         emphasis = np.ones_like(fits.weights)
         if not X.features_left.shape[1]:
@@ -119,7 +119,7 @@ class IPWOnly(PlugIn):
 
     def _odds(
         self,
-        fits: Fits,
+        fits: BaseFits,
         judge: int,
         pairs: Array,
         label: NDArray[np.intp],
@@ -175,7 +175,7 @@ class IPWOnly(PlugIn):
         self._density: dict[int, Array] = {}
         super()._fit(sample, start, seed_offset)
 
-    def _remember(self, fits: Fits) -> None:
+    def _remember(self, fits: BaseFits) -> None:
         assert fits.emphasis is not None
         sizes = {}
         for m, judge in enumerate(fits.X.judges.tolist()):

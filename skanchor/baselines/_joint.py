@@ -17,7 +17,7 @@ from skanchor.baselines._base import TwoStages, check_scores
 from skanchor.comparisons import FeaturePairs, count_rows
 from skanchor.exceptions import BattlesError, ConvergenceWarning, DataWarning
 from skanchor.ranking import RankingEstimator
-from skanchor.refits import SCORE_BOUND, Fits, StageFits, columns_of
+from skanchor.refits import SCORE_BOUND, BaseFits, StageFits, columns_of
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -36,7 +36,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
     _human: ClassVar[bool] = True
 
     # ---------------------------------------------------------------------- definition
-    def _model(self, fits: Fits) -> JointModel:
+    def _model(self, fits: BaseFits) -> JointModel:
         """The likelihood of the rows."""
         X, layout = fits.X, fits.layout
         human = None
@@ -84,7 +84,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 f"coefficients, such as LinearBias, got {learner!r}."
             )
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         model = self._model(fits)
         values, converged = model.fit(self._values, len(fits.weights), tol=fits.tol)
@@ -156,7 +156,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 fitted.position_effects_[judge] = own[1]
 
     def _sandwich(
-        self, model: JointModel, fits: Fits, groups: NDArray[np.intp] | None
+        self, model: JointModel, fits: BaseFits, groups: NDArray[np.intp] | None
     ) -> tuple[Array, NDArray[np.bool_]]:
         """Covariance of all scores from the influence of each row, or group.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -13,7 +13,7 @@ from skanchor.admission import check_ranking
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows, decide_roles
 from skanchor.ranking import RankingEstimator
-from skanchor.refits import Fits, check_plain
+from skanchor.refits import BaseFits, check_plain
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
@@ -64,8 +64,8 @@ class JointBTL(RankingEstimator):
         self,
         btl: BTLRegressor | None = None,
         *,
-        new_models: Sequence[Any] | None = None,
-        unseen: str = "warn",
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.btl = btl
         self.new_models = new_models
@@ -99,7 +99,7 @@ class JointBTL(RankingEstimator):
         """The rows that the model reads."""
         return sample
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         return fits.btl_scores(fits.cells)
 

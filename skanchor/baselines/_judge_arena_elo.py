@@ -6,7 +6,7 @@ import numpy as np
 
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.refits import Fits
+from skanchor.refits import BaseFits
 
 __all__ = ["JudgeArenaElo"]
 
@@ -64,7 +64,7 @@ class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
         """Human logits per judge logit."""
         return float(1.0 / self.calibrator_.sensitivities_.iloc[0])
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         slope = fits.judges(features=False, pooled=True).sensitivities
         cells = fits.cells
         cells = cells[(cells.judge == -1) | cells.involves_new]

@@ -10,7 +10,7 @@ from skanchor._numerics.batched import fit_judge
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 from skanchor.comparisons import Comparisons
-from skanchor.refits import Cells, Fits
+from skanchor.refits import BaseFits, Cells
 
 __all__ = ["LogisticJudge"]
 
@@ -60,7 +60,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     ['new-model']
     """
 
-    def _new_rates(self, fits: Fits) -> Array:
+    def _new_rates(self, fits: BaseFits) -> Array:
         box = np.ix_(np.arange(len(fits.weights)), fits.new, fits.historical)
         total = np.zeros((len(fits.weights), len(fits.new)))
         count = np.zeros_like(total)
@@ -73,7 +73,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         with np.errstate(invalid="ignore"):
             return np.asarray(total / count)
 
-    def _remember(self, fits: Fits) -> None:
+    def _remember(self, fits: BaseFits) -> None:
         slopes, logits = {}, []
         for m, judge in enumerate(fits.X.judges.tolist()):
             _, verdict = judge_logits(fits.cells.of_judge(m))
@@ -108,7 +108,7 @@ def judge_logits(cells: Cells) -> tuple[Array, Array]:
     return games, logit((wins + 0.5) / (games + 1.0))
 
 
-def human_slope(fits: Fits, verdict: Array) -> Array:
+def human_slope(fits: BaseFits, verdict: Array) -> Array:
     """Slope of the human votes on a judge's logits, of shape (n_replicates,)."""
     human = fits.cells.human
     x = verdict[:, human.left, human.right]

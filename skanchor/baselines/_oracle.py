@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -75,8 +75,8 @@ class Oracle(RankingEstimator):
         truth: Any = None,
         arrival: ArrivalScorer | None = None,
         *,
-        new_models: Sequence[Any] | None = None,
-        unseen: str = "warn",
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.truth = truth
         self.arrival = arrival

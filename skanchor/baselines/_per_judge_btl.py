@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
 from skanchor.btl import BTLRegressor
 from skanchor.judges import JudgeCalibrator
-from skanchor.refits import SCORE_BOUND, Arrivals, Fits
+from skanchor.refits import SCORE_BOUND, Arrivals, BaseFits
 
 __all__ = ["PerJudgeBTL"]
 
@@ -69,8 +69,8 @@ class PerJudgeBTL(PlugIn):
         calibrator: JudgeCalibrator | None = None,
         *,
         plug_in_average: bool = False,
-        new_models: Sequence[Any] | None = None,
-        unseen: str = "warn",
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         super().__init__(btl, calibrator, new_models=new_models, unseen=unseen)
         self.plug_in_average = plug_in_average
@@ -80,7 +80,7 @@ class PerJudgeBTL(PlugIn):
         """Whether the definition reads the features of the responses."""
         return self.plug_in_average
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
         judges = np.unique(arrivals.judge[arrivals.judge >= 0]).tolist()
         if self.plug_in_average:
             return _mean(
@@ -98,7 +98,7 @@ class PerJudgeBTL(PlugIn):
         return _mean(own, fits)
 
 
-def _mean(scores: list[Array], fits: Fits) -> Array:
+def _mean(scores: list[Array], fits: BaseFits) -> Array:
     """Mean over the judges that have a score."""
     if not scores:
         return np.full((len(fits.weights), len(fits.new)), np.nan)

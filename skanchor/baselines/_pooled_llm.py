@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.refits import Arrivals, Fits
+from skanchor.refits import Arrivals, BaseFits
 
 __all__ = ["PooledLLM"]
 
@@ -47,5 +47,5 @@ class PooledLLM(PlugIn):  # numpydoc ignore=PR02
 
     _pooled = True
 
-    def _place(self, fits: Fits, arrivals: Arrivals) -> Array:
+    def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
         return arrivals.root("sensitivity")

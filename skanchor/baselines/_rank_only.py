@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, logit
@@ -14,7 +14,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError
 from skanchor.ranking import RankOnlyEstimator
-from skanchor.refits import Fits, StageFits
+from skanchor.refits import BaseFits, StageFits
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 
@@ -34,22 +34,22 @@ class RankOnly(RankOnlyEstimator):
         self,
         btl: BTLRegressor | None = None,
         *,
-        new_models: Sequence[Any] | None = None,
-        unseen: str = "warn",
+        new_models: Sequence[Hashable] | None = None,
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.btl = btl
         self.new_models = new_models
         self.unseen = unseen
 
     # ---------------------------------------------------------------------- definition
-    def _new_rates(self, fits: Fits) -> Array:
+    def _new_rates(self, fits: BaseFits) -> Array:
         """Win rates of the new models, of shape (n_replicates, n_new)."""
         raise NotImplementedError
 
-    def _remember(self, fits: Fits) -> None:
+    def _remember(self, fits: BaseFits) -> None:
         """Keep what else the definition has found."""
 
-    def _estimate(self, fits: Fits) -> Array:
+    def _estimate(self, fits: BaseFits) -> Array:
         """Win rates of all models, of shape (n_replicates, n_models)."""
         theta = fits.human_scores()[:, fits.historical]
         rates = np.empty((len(theta), len(fits.X.models)))

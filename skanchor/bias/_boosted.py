@@ -127,7 +127,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
 
     def __init__(
         self,
-        weak_learner: Any = None,
+        weak_learner: BaseEstimator | None = None,
         *,
         learning_rate: float = 0.2,
         max_rounds: int = 100,

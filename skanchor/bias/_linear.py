@@ -76,7 +76,11 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     _hessian: Array
 
     def __init__(
-        self, feature_map: Any = None, *, alpha: float = 0.0, loss: str = "logistic"
+        self,
+        feature_map: BaseEstimator | None = None,
+        *,
+        alpha: float = 0.0,
+        loss: str = "logistic",
     ):
         self.feature_map = feature_map
         self.alpha = alpha

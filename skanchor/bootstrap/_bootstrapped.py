@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 from scipy.special import expit
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skanchor._typing import Array
+from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._refit import bootstrap
-from skanchor.bootstrap._result import KINDS, BootstrapResult
+from skanchor.bootstrap._result import KINDS, BootstrapResult, Kind
 from skanchor.comparisons import Comparisons
 from skanchor.ranking import RankingEstimator, RankOnlyEstimator
 from skanchor.results import RankingResult
@@ -40,7 +41,7 @@ class BootstrapRanking(RankingResult):
     """
 
     refits: BootstrapResult
-    kind: str
+    kind: Kind
 
     def _place(self, table: pd.DataFrame, targets: Array, level: float) -> None:
         """Write limits into a table of linear targets."""
@@ -49,7 +50,9 @@ class BootstrapRanking(RankingResult):
         table["low"] = np.where(known, low, -np.inf)
         table["high"] = np.where(known, high, np.inf)
 
-    def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
+    def intervals(
+        self, level: float = 0.95, relative_to: Hashable | None = None
+    ) -> pd.DataFrame:
         """As the base class, with intervals from quantiles of the refits."""
         table = super().intervals(level, relative_to)
         targets = np.eye(len(self.models))
@@ -144,18 +147,18 @@ class Bootstrapped(RankingEstimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         n_resamples: int = 500,
         *,
-        kind: str = "basic",
+        kind: Kind = "basic",
         n_inner: int = 25,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         checkpoint: str | os.PathLike[str] | None = None,
         new_models: Any = None,
-        unseen: str = "warn",
-        weights: str = "importance",
+        unseen: Literal["warn", "raise"] = "warn",
+        weights: Literal["importance", "frequency"] = "importance",
     ):
         self.estimator = estimator
         self.n_resamples = n_resamples

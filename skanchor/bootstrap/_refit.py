@@ -7,15 +7,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.base import clone
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
-from skanchor._typing import Array
+from skanchor._typing import Array, Seed
 from skanchor.bootstrap._checkpoint import Checkpoint
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
@@ -24,7 +24,7 @@ from skanchor.comparisons import decide_roles
 from skanchor.exceptions import DataWarning
 from skanchor.folds import stream_plan
 from skanchor.refits import BatchedFits, Layout
-from skanchor.sample import WEIGHTS, Sample, counts_rows, warn_of_counts
+from skanchor.sample import WEIGHTS, Battles, Sample, counts_rows, warn_of_counts
 from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
@@ -45,19 +45,19 @@ class _RefitTask:
 
 
 def bootstrap(
-    methods: Mapping[str, Any] | Sequence[Any],
-    X: Any,
-    y: Any,
+    methods: Mapping[str, BaseEstimator] | Sequence[BaseEstimator],
+    X: Battles,
+    y: ArrayLike,
     *,
-    sample_weight: Any = None,
-    groups: Any = None,
-    weights: str = "importance",
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
+    weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
     n_inner: int = 0,
     tol: float = 1e-5,
     batched: bool = True,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
     verbose: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> dict[str, BootstrapResult]:
@@ -195,7 +195,7 @@ def _check_counts(n_resamples: Any, n_inner: Any) -> None:
 
 
 def _fit_on_all_rows(
-    methods: Mapping[str, Any], sample: Sample, y: Any
+    methods: Mapping[str, Any], sample: Sample, y: ArrayLike
 ) -> dict[str, Any]:
     extra = {} if sample.groups is None else {"groups": sample.groups}
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,11 @@ from skanchor._checks import check_level
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
-__all__ = ["KINDS", "BootstrapResult"]
+__all__ = ["KINDS", "BootstrapResult", "Kind"]
 
 
-KINDS = ("basic", "percentile", "studentized")
+Kind = Literal["basic", "percentile", "studentized"]
+KINDS: tuple[Kind, ...] = ("basic", "percentile", "studentized")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +79,10 @@ class BootstrapResult:
         return pd.Series(error, index=self._index, name="standard_error")
 
     def limits(
-        self, targets: Array, level: float = 0.95, kind: str = "basic"
+        self,
+        targets: Array,
+        level: float = 0.95,
+        kind: Kind = "basic",
     ) -> tuple[Array, Array]:
         """Confidence limits of linear functions of the values.
 
@@ -130,7 +134,11 @@ class BootstrapResult:
         low, high = np.quantile(t, [tail, 1.0 - tail], axis=0)
         return estimate - high * error, estimate - low * error
 
-    def conf_int(self, level: float = 0.95, kind: str = "basic") -> pd.DataFrame:
+    def conf_int(
+        self,
+        level: float = 0.95,
+        kind: Kind = "basic",
+    ) -> pd.DataFrame:
         """Confidence intervals of the new models' values.
 
         Parameters

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from skanchor.cli.check import add_models, models_left_out_of
-from skanchor.cli.command import Command
+from skanchor.cli.command import BadInputError, Command
 from skanchor.cli.method import Task, add_method, check_method, load_task
 from skanchor.cli.methods import ANCHOR, METHODS, check_method_names, make_method
 from skanchor.cli.output import Forms, add_output, check_output, deliver
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["COMPARE"]
+
+LEAST_RESAMPLES = 20
+"""Refits below which there are no intervals."""
 
 _DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
 _COLUMNS: dict[str, tuple[str, int | str]] = {
@@ -39,6 +42,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
     )
+    parser.add_argument(
+        "--bootstrap",
+        type=int,
+        metavar="N",
+        help="give methods that have scores but no intervals of their own, such as "
+        "ScalarJudge and HistoricalPPI, intervals from N refits on resampled rows, as "
+        "in 200 (default: they are shown without)",
+    )
     add_models(parser)
     add_resume(parser)
     add_output(parser)
@@ -51,26 +62,34 @@ def _compare(options: argparse.Namespace) -> None:
     if names == ["all"]:
         names = list(METHODS)
     check_method_names(names)
+    if options.bootstrap is not None and options.bootstrap < LEAST_RESAMPLES:
+        raise BadInputError(
+            f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "
+            "fewer refits have no tails to read limits from"
+        )
     check_output(options, inputs=options.battles)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
     accuracy, places = {}, {}
     with kept_work(task, options) as kept:
         for name in names:
-            method = make_method(name, task.pipeline)
+            method = make_method(name, task.pipeline, options.bootstrap)
+            # What other intervals are made of is no part of this run.
+            refits = getattr(method, "n_resamples", None)
+            part = name if refits is None else f"{name}, {refits} refits"
             # Without new models the methods are compared on old ones alone.
             places[name] = (
                 {} if options.no_new else _places(method, task, options.level)
             )
             accuracy[name] = _accuracy(
-                models_left_out_of(task, method, name, kept, options)
+                models_left_out_of(task, method, part, kept, options)
             )
 
     import pandas as pd
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
     shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")
-    deliver(_forms(table, shown), options)
+    deliver(_forms(table, shown, options.bootstrap), options)
 
 
 def _places(method: Any, task: Task, level: float) -> dict[str, str]:
@@ -116,7 +135,7 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _forms(table: pd.DataFrame, places: pd.DataFrame) -> Forms:
+def _forms(table: pd.DataFrame, places: pd.DataFrame, refits: int | None) -> Forms:
     from skanchor.reports import plain, table_of
 
     shown = table_of(table, "Methods on models left out", _COLUMNS)
@@ -132,7 +151,7 @@ def _forms(table: pd.DataFrame, places: pd.DataFrame) -> Forms:
             {"method": m} | r | {"new_models": ranks[m]}
             for m, r in table.to_dict("index").items()
         ]
-        result: dict[str, Any] = plain({"methods": rows})
+        result: dict[str, Any] = plain({"methods": rows, "bootstrap": refits})
         return result
 
     def text() -> Any:
@@ -144,8 +163,14 @@ def _forms(table: pd.DataFrame, places: pd.DataFrame) -> Forms:
         note = (
             "error: root mean square of score differences. agrees: share of the models "
             "left out\nwhose score differs by no more than the errors of both allow; "
-            "width: of the intervals.\nA dash: the method has no scores, or no "
-            "intervals, of its own."
+            "width: of the intervals.\n"
+            + (
+                "A dash: the method has no scores, or no intervals of its own; "
+                "--bootstrap 200 gives\nintervals by refits to those that have scores."
+                if refits is None
+                else f"Methods without intervals of their own have those of {refits} "
+                "refits. A dash: the method\nonly ranks."
+            )
         )
         placed: list[Any] = [
             Text("Where each method places the new models (rank set)", style="bold"),
@@ -173,6 +198,10 @@ COMPARE = Command(
         (
             "two of them",
             "skanchor compare battles.csv --methods AnchorPipeline HistoricalPPI",
+        ),
+        (
+            "with intervals by refits where a method has none",
+            "skanchor compare battles.csv --bootstrap 200",
         ),
         (
             "every method, so that it can be stopped and taken up again",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor.cli.command import BadInputError
 from skanchor.cli.contexts import contexts_of
@@ -216,7 +216,9 @@ def load_task(options: argparse.Namespace) -> Task:
     return Task(pipeline, X, y, weight, groups_of(X, options))
 
 
-def pipeline_of(options: argparse.Namespace, meaning: str) -> AnchorPipeline:
+def pipeline_of(
+    options: argparse.Namespace, meaning: Literal["importance", "frequency"]
+) -> AnchorPipeline:
     """The unfitted pipeline that the flags of the ranking ask for."""
     from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 

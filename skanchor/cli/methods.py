@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skanchor.cli.command import BadInputError
 
 if TYPE_CHECKING:
     from skanchor.anchor import AnchorPipeline
+    from skanchor.ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
 
 __all__ = ["ANCHOR", "METHODS", "add_method_name", "check_method_names", "make_method"]
 
@@ -60,11 +61,29 @@ def check_method_names(names: Sequence[str]) -> None:
         raise BadInputError(f"{twice[0]} is named twice")
 
 
-def make_method(name: str, pipeline: AnchorPipeline) -> Any:
-    """Make a method, with what it shares with the pipeline that the flags ask for."""
+def make_method(
+    name: str, pipeline: AnchorPipeline, n_resamples: int | None = None
+) -> RankingEstimator | ScoreEstimator | RankOnlyEstimator:
+    """Make a method, with what it shares with the pipeline that the flags ask for.
+
+    With a number of resamples, methods that have scores but no intervals get them from
+    refits; those that only rank stay as they are.
+    """
     if name == ANCHOR:
         return pipeline
     from skanchor.baselines import BASELINES
+    from skanchor.ranking import RankingEstimator, RankOnlyEstimator
 
-    method = BASELINES[name]()
-    return method.set_params(new_models=pipeline.new_models)
+    kind = BASELINES[name]
+    method = kind().set_params(new_models=pipeline.new_models)
+    if n_resamples is None or issubclass(kind, (RankingEstimator, RankOnlyEstimator)):
+        return method
+    from skanchor.bootstrap import Bootstrapped
+
+    return Bootstrapped(
+        method,
+        n_resamples,
+        random_state=pipeline.random_state,
+        new_models=pipeline.new_models,
+        weights=pipeline.weights,
+    )

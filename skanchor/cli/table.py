@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 from skanchor.cli.command import BadInputError
 from skanchor.cli.streams import is_watched
@@ -36,7 +36,8 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
         ".feather, or - for standard input; several are joined, and name their judges "
-        "where they have no column judge",
+        "where they have no column judge; while 50 MB or more are read a bar tells "
+        "how far",
     )
     parser.add_argument(
         "--demo", action="store_true", help="use the bundled (simulated) table instead"
@@ -245,6 +246,11 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             verbose=int(is_watched()),
         )
         counted = COUNTED in table.attrs["formats"].values()
+        if table.empty:
+            raise BadInputError(
+                f"{', '.join(options.battles)}: there are names of columns, but no "
+                "battles; give a file with a row for each comparison"
+            )
 
     from skanchor.cli.texts import with_text_features
     from skanchor.comparisons import HUMAN, split_battles
@@ -289,7 +295,9 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     return groups
 
 
-def weights_of(X: Any, options: argparse.Namespace, counted: bool) -> tuple[str, Any]:
+def weights_of(
+    X: Any, options: argparse.Namespace, counted: bool
+) -> tuple[Literal["importance", "frequency"], Any]:
     """Give what weights are, and the weights of the rows, if there are any."""
     from skanchor.io.generic import column_called
 

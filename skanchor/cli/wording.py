@@ -46,7 +46,7 @@ ADVICE = {
     Remedy.COUNT_ROWS: "Give --weights frequency if a weight is a number of equal "
     "rows; else divide the weights by their mean.",
     Remedy.USE_COUNTS: "If a row stands for so many, give --weights frequency.",
-    Remedy.GIVE_GROUPS: None,
+    Remedy.GIVE_GROUPS: "Name a column that is there.",
     Remedy.JOIN_GROUPS: "Add comparisons between the groups or drop one.",
     Remedy.VOTE_BETWEEN_GROUPS: "Add human votes between the groups, or drop one.",
     Remedy.CHOOSE_MIX: "What is reported is the mean over all contexts, unless --mix "

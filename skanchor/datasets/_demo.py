@@ -6,11 +6,13 @@ import gzip
 import io
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.utils import Bunch
 
 from ..simulation import simulate_battles
 from .bunch import as_bunch
@@ -124,6 +126,24 @@ def _write_demo(path: str | Path | None = None) -> None:
     path = Path(__file__).parent / "data" / _FILE if path is None else Path(path)
     text = make_demo().to_csv(index=False, float_format="%.3f", lineterminator="\n")
     path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
+
+
+@overload
+def load_demo(
+    *, return_X_y: Literal[False] = False, as_frame: bool = True
+) -> Bunch: ...
+
+
+@overload
+def load_demo(
+    *, return_X_y: Literal[True], as_frame: Literal[True] = True
+) -> tuple[pd.DataFrame, pd.Series]: ...
+
+
+@overload
+def load_demo(
+    *, return_X_y: bool, as_frame: bool
+) -> Bunch | tuple[pd.DataFrame, pd.Series] | tuple[NDArray[Any], NDArray[Any]]: ...
 
 
 def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:

@@ -17,6 +17,7 @@ from skanchor.diagnostics._judge_errors import JudgeErrors, partial_effects
 from skanchor.diagnostics._judges import judge_table
 from skanchor.diagnostics._overlap import HistoricalFeatures
 from skanchor.diagnostics._report import KINDS, Diagnostics
+from skanchor.diagnostics._scale import with_noise
 from skanchor.diagnostics._style import style_shares, style_table
 from skanchor.diagnostics._sums import FitSums, SourceSums
 from skanchor.diagnostics._thin import historical_table
@@ -45,4 +46,5 @@ __all__ = [
     "style_shares",
     "style_table",
     "tests_table",
+    "with_noise",
 ]

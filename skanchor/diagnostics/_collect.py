@@ -18,6 +18,7 @@ from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._lazy import made_when_read
 from skanchor.diagnostics._overlap import feature_overlap
 from skanchor.diagnostics._report import Diagnostics
+from skanchor.diagnostics._scale import scale_z
 from skanchor.diagnostics._sums import FitSums
 from skanchor.diagnostics._ties import tie_table
 from skanchor.results import RankingResult
@@ -111,7 +112,7 @@ def diagnose(
         made_when_read(_deviations, X[:0], system),
         check.p_value,
         arrivals,
-        scale_z=_scale_z(X, system),
+        scale_z=scale_z(X, system),
         grouped=sample.groups is not None,
         with_items=X.deviations is not None and X.item_covariance is not None,
         # Of a kept history the rows, and so its ties, are gone.
@@ -128,23 +129,6 @@ def _historical_range(X: Comparisons, scores: Array) -> tuple[Array, Array]:
         old = scores[(context == code) & ~X.is_new]
         low[context == code], high[context == code] = old.min(), old.max()
     return low, high
-
-
-def _scale_z(X: Comparisons, system: RieszSystem) -> float:
-    """One over the standard error of the log scale of the historical scores.
-
-    ``(l' J^-1 l)^(-1/2)`` for ``l = theta / |theta|^2``, the gradient of the log scale.
-    """
-    assert X.scores is not None
-    direction = np.zeros(len(system.weights))
-    theta = np.where(X.is_new, 0.0, X.scores)
-    square = float(theta @ theta)
-    if not square > 0:
-        return np.nan
-    layout = system.layout
-    direction[layout.at["scores"]] = layout.items.T @ theta / square
-    error = float(np.sum((direction @ system.solver.root) ** 2))
-    return error**-0.5 if error > 0 else np.nan
 
 
 def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:

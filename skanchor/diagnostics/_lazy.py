@@ -36,7 +36,7 @@ def made_when_read(function: Callable[..., Any], *args: Any) -> Any:
     return _Recipe(function, *args)
 
 
-class _Table:
+class _LazyField:
     """Field that holds a table, or what makes it once it is read."""
 
     def __init__(self, name: str):
@@ -70,7 +70,7 @@ def with_lazy_tables(*names: str) -> Callable[[type[Record]], type[Record]]:
 
     def decorate(cls: type[Record]) -> type[Record]:
         for name in names:
-            setattr(cls, name, _Table(name))
+            setattr(cls, name, _LazyField(name))
         return cls
 
     return decorate

@@ -300,12 +300,16 @@ class Diagnostics(WithTables):
                 )
 
     def _about_influence(self) -> Iterator[str]:
-        for model, share in _column(self.models, "largest_influence"):
-            if share > LARGEST_INFLUENCE:
-                yield (
-                    f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
-                    f"the variance of new model {model!r}."
-                )
+        shares = self.models["largest_influence"].sort_values(ascending=False)
+        told = shares[shares > LARGEST_INFLUENCE]
+        if len(told):
+            (model, share), *others = told.items()
+            likewise = ", ".join(f"{part:.0%} for {other!r}" for other, part in others)
+            yield (
+                f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
+                f"the variance of new model {model!r}"
+                + (f" (and likewise {likewise})." if others else ".")
+            )
 
     def _about_corrections(self) -> Iterator[str]:
         for model, z in _column(self.models, "correction_z"):

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
+from skanchor._typing import Seed
 from skanchor.comparisons import Comparisons, decide_roles
 from skanchor.exceptions import BattlesError, Term
 from skanchor.folds._plan import Split
-from skanchor.sample import resolve_groups
+from skanchor.sample import Battles, resolve_groups
 
 __all__ = ["SourceKFold"]
 
@@ -53,16 +54,21 @@ class SourceKFold(BaseCrossValidator):
         self,
         n_splits: int = 10,
         *,
-        groups: Any = None,
-        new_models: Sequence[Any] | None = None,
-        random_state: Any = None,
+        groups: ArrayLike | str | None = None,
+        new_models: Sequence[Hashable] | None = None,
+        random_state: Seed = None,
     ):
         self.n_splits = n_splits
         self.groups = groups
         self.new_models = new_models
         self.random_state = random_state
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(
+        self,
+        X: Battles | None = None,
+        y: Any = None,
+        groups: ArrayLike | str | None = None,
+    ) -> int:
         """Number of folds.
 
         Parameters
@@ -76,7 +82,9 @@ class SourceKFold(BaseCrossValidator):
         """
         return self.n_splits
 
-    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Split]:
+    def split(
+        self, X: Battles, y: Any = None, groups: ArrayLike | str | None = None
+    ) -> Iterator[Split]:
         """Yield training and test row numbers.
 
         Parameters
@@ -97,7 +105,9 @@ class SourceKFold(BaseCrossValidator):
         for k in range(self.n_splits):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
-    def assign_folds(self, X: Any, groups: Any = None) -> NDArray[np.intp]:
+    def assign_folds(
+        self, X: Battles, groups: ArrayLike | str | None = None
+    ) -> NDArray[np.intp]:
         """Fold that holds each row out.
 
         Parameters
@@ -123,7 +133,8 @@ class SourceKFold(BaseCrossValidator):
             raise BattlesError(
                 "Cannot have ",
                 Term.N_FOLDS,
-                f"={self.n_splits} greater than the number of rows, {len(encoded)}.",
+                f"={self.n_splits} greater than the number of rows, {len(encoded)}. "
+                "Use fewer folds.",
             )
         codes = resolve_groups(
             self.groups if groups is None else groups, X, len(encoded)
@@ -133,7 +144,7 @@ class SourceKFold(BaseCrossValidator):
                 "Cannot have ",
                 Term.N_FOLDS,
                 f"={self.n_splits} greater than the number of groups, "
-                f"{len(np.unique(codes))}.",
+                f"{len(np.unique(codes))}. Use fewer folds, or finer groups.",
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +31,7 @@ from skanchor.kept._identity import check_fingerprints
 from skanchor.kept._settings import pack_settings, unpack_settings
 from skanchor.kept._state import KeptState
 from skanchor.results import AnchorResult
-from skanchor.sample import Sample, counts_rows, group_codes, warn_of_counts
+from skanchor.sample import Battles, Sample, counts_rows, group_codes, warn_of_counts
 from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
@@ -99,10 +99,10 @@ class AnchorHistory(BaseEstimator):
     # --------------------------------------------------------------------- the history
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         fingerprints: Mapping[Any, str] | None = None,
     ) -> Self:
         """Fit the history, and let its rows go.
@@ -189,10 +189,10 @@ class AnchorHistory(BaseEstimator):
 
     def update(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         fingerprints: Mapping[Any, str] | None = None,
         *,
         past: Sequence[Any] | None = None,
@@ -254,11 +254,11 @@ class AnchorHistory(BaseEstimator):
 
     def promote(
         self,
-        model: Any,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        model: Hashable,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         fingerprints: Mapping[Any, str] | None = None,
         *,
         past: Sequence[Any] | None = None,
@@ -298,10 +298,10 @@ class AnchorHistory(BaseEstimator):
     # -------------------------------------------------------------------- new models
     def place(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        groups: Any = None,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
         *,
         cv: Any = None,
         fingerprints: Mapping[Any, str] | None = None,
@@ -346,7 +346,7 @@ class AnchorHistory(BaseEstimator):
         return result
 
     def _place(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, cv: Any
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
     ) -> AnchorResult:
         kept, anchor = self.kept_, self._anchor()
         sample, labels = _admit(anchor, X, y, sample_weight, groups)
@@ -428,7 +428,7 @@ class AnchorHistory(BaseEstimator):
 
 
 def _admit(
-    anchor: AnchorPipeline, X: Any, y: Any, sample_weight: Any, groups: Any
+    anchor: AnchorPipeline, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
 ) -> tuple[Sample, NDArray[Any] | None]:
     """Rows as the pipeline would take them, and the labels of their groups."""
     sample = Sample.admit(X, y, sample_weight, groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
@@ -30,6 +30,9 @@ __all__ = ["BiasDisplay"]
 
 MOST_FEATURES, MOST_JUDGES = 4, 4
 """Features and judges that are shown where none are named."""
+
+SHORT_NAME = 14
+"""Letters of which four names go side by side."""
 
 _STYLES = (
     ("#08306b", "-"), ("#d95f0e", "--"), ("#238b45", "-."), ("0.1", ":"),
@@ -69,7 +72,7 @@ class BiasDisplay:
         cls,
         estimator: AnchorPipeline,
         features: Sequence[str] | None = None,
-        judges: Sequence[Any] | None = None,
+        judges: Sequence[Hashable] | None = None,
         level: float = 0.95,
         *,
         axes: AxesGiven = None,
@@ -150,9 +153,10 @@ class BiasDisplay:
         self.axes_, self.figure_ = found, found[0].figure
         if axes is None:
             handles, labels = found[0].get_legend_handles_labels()
+            columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
             self.figure_.legend(
-                handles, labels, loc="outside upper center", ncols=2, frameon=False,
-                fontsize=8,
+                handles, labels, loc="outside upper center", ncols=columns,
+                frameon=False, fontsize=8,
             )  # fmt: skip
         else:
             found[0].legend(frameon=False, fontsize=8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -32,8 +32,11 @@ __all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
 MOST_JUDGES = 9
 """Judges that are shown where none are named."""
 
+_LONGEST = 26
+"""Most letters of a name above a third of a figure."""
 
-def judge_calibration(sample: Sample, judge: Any, n_bins: int = 8) -> pd.DataFrame:
+
+def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.DataFrame:
     """Observed against predicted shares of a judge's verdicts.
 
     Each row is turned so that the answer predicted to be preferred comes first: the
@@ -102,7 +105,7 @@ class JudgeCalibrationDisplay:
     def from_estimator(
         cls,
         estimator: AnchorPipeline,
-        judges: Sequence[Any] | None = None,
+        judges: Sequence[Hashable] | None = None,
         *,
         n_bins: int = 8,
         level: float = 0.95,
@@ -150,7 +153,7 @@ class JudgeCalibrationDisplay:
         found = panels(len(judges), axes, n_rows=6, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)
         for ax, judge, name in zip(
-            found, judges, shorten(judges.tolist()), strict=True
+            found, judges, shorten(judges.tolist(), _LONGEST), strict=True
         ):
             part = self.calibration.loc[judge]
             ax.plot([0.5, 1.0], [0.5, 1.0], color=OLD, linewidth=1, linestyle="--")

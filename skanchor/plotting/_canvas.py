@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,7 @@ __all__ = [
     "check_result",
     "hide_spines",
     "name_axis",
+    "not_determined",
     "panels",
     "result_of",
     "shorten",
@@ -118,10 +119,10 @@ def panels(
     return found[:n]
 
 
-def shorten(labels: Sequence[Any]) -> list[str]:
+def shorten(labels: Sequence[Hashable], longest: int = LONGEST) -> list[str]:
     """Cut the middle out of long names, where they stay distinct."""
     whole = [printable(str(label)).replace("\n", " ") for label in labels]
-    short = [_cut(name) for name in whole]
+    short = [_cut(name, longest) for name in whole]
     names = [
         name if short.count(cut) > 1 else cut
         for name, cut in zip(whole, short, strict=True)
@@ -130,10 +131,10 @@ def shorten(labels: Sequence[Any]) -> list[str]:
     return [name.replace("$", r"\$") for name in names]
 
 
-def _cut(name: str) -> str:
-    if len(name) <= LONGEST:
+def _cut(name: str, longest: int) -> str:
+    if len(name) <= longest:
         return name
-    return f"{name[: LONGEST - 13]}…{name[-12:]}"
+    return f"{name[: longest - 13]}…{name[-12:]}"
 
 
 def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
@@ -160,10 +161,20 @@ def hide_spines(ax: Axes, *sides: str) -> None:
 
 def above(ax: Axes, n_columns: int) -> None:
     """Put the legend above the axes, where it hides nothing."""
+    # From the right end over the names, so that long ones do not push it off the edge.
     ax.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=n_columns, frameon=False,
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns, frameon=False,
         fontsize=8,
     )  # fmt: skip
+
+
+def not_determined(ax: Axes, rows: Iterable[int]) -> None:
+    """Say in these rows of names that the data do not determine what would be there."""
+    for row in rows:
+        ax.annotate(
+            "not determined", (0.5, row), xycoords=("axes fraction", "data"),
+            ha="center", va="center", fontsize=8, style="italic", color="0.4",
+        )  # fmt: skip
 
 
 def result_of(estimator: Any) -> RankingResult:
@@ -212,7 +223,7 @@ def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
 
 
 def busiest_judges(
-    pipeline: AnchorPipeline, judges: Sequence[Any] | None, most: int
+    pipeline: AnchorPipeline, judges: Sequence[Hashable] | None, most: int
 ) -> list[Any]:
     """The judges that are named, or so many of those with most rows."""
     rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")

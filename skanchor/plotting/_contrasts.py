@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -14,11 +15,12 @@ from skanchor.plotting._canvas import (
     canvas,
     check_result,
     name_axis,
+    not_determined,
     result_of,
     shorten,
 )
 from skanchor.ranking import RankingEstimator
-from skanchor.results import RankingResult, Scale
+from skanchor.results import RankingResult, Scale, strongest_first
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +39,8 @@ class ContrastDisplay:
     Parameters
     ----------
     contrasts : DataFrame
-        By opponent, best first: ``difference``, ``low``, ``high`` in logits, and
-        ``p_adjusted``.
+        By opponent, best first: ``difference``, ``low``, ``high`` in logits,
+        ``p_adjusted``, and perhaps ``is_new``, which makes names bold.
     model : label
         The new model.
     level : float, default=0.95
@@ -62,9 +64,9 @@ class ContrastDisplay:
     def __init__(
         self,
         contrasts: pd.DataFrame,
-        model: Any,
+        model: Hashable,
         level: float = 0.95,
-        scale: str = "logit",
+        scale: Literal["logit", "elo"] = "logit",
     ):
         self.contrasts = contrasts
         self.model = model
@@ -81,10 +83,10 @@ class ContrastDisplay:
     def from_estimator(
         cls,
         estimator: RankingEstimator,
-        model: Any = None,
+        model: Hashable = None,
         level: float = 0.95,
         *,
-        scale: str = "logit",
+        scale: Literal["logit", "elo"] = "logit",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the contrasts of a fitted estimator.
@@ -112,10 +114,10 @@ class ContrastDisplay:
     def from_result(
         cls,
         result: RankingResult,
-        model: Any = None,
+        model: Hashable = None,
         level: float = 0.95,
         *,
-        scale: str = "logit",
+        scale: Literal["logit", "elo"] = "logit",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the contrasts of a result.
@@ -141,9 +143,11 @@ class ContrastDisplay:
                 f"{model!r} is no new model; they are {scores.index[:10].tolist()}."
             )
         Scale.of(scale)
-        table = result.contrasts(level).loc[model]
-        best_first = table.sort_values("difference", kind="stable")
-        return cls(best_first, model, level, scale).plot(ax)
+        contrasts = result.contrasts(level)
+        table = contrasts.xs(model, level="model")
+        is_new = dict(zip(result.models, result.is_new, strict=True))
+        table = table.assign(is_new=[is_new[other] for other in table.index])
+        return cls(strongest_first(table), model, level, scale).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
@@ -176,17 +180,12 @@ class ContrastDisplay:
                     marker="D", markersize=4.5, elinewidth=1.4, color=NEW,
                     markerfacecolor=face, label=label,
                 )  # fmt: skip
-        for row in at[~known]:
-            ax.annotate(
-                "not determined", (0.5, row), xycoords=("axes fraction", "data"),
-                ha="center", va="center", fontsize=8, style="italic", color="0.4",
-            )  # fmt: skip
-        name_axis(ax, table.index.tolist())
+        not_determined(ax, at[~known])
+        name_axis(ax, table.index.tolist(), self.contrasts.get("is_new"))
         ax.tick_params(axis="x", top=False, labeltop=False)
         name, unit = shorten([self.model])[0], "logits" if per == 1.0 else "Elo points"
         ax.set_xlabel(
-            f"{name} minus the other, in {unit}, with {100 * self.level:.6g} % "
-            "intervals"
+            f"{name} minus the other\n({unit}, with {100 * self.level:.6g} % intervals)"
         )
         self._chances(ax, per)
         # The strongest opponents are on top, at the left: the corner opposite is free.

@@ -144,6 +144,8 @@ class ItemDeviationDisplay:
         )  # fmt: skip
         name_axis(ax, self.models, self.is_new)
         names = shorten(judges.tolist())
+        # The last one must not reach over the edge.
+        steep = 35 if max(map(len, names)) <= 20 else 75
         turned = len(names) > 3 or max(map(len, names)) > 14
         ax.set_xticks(np.arange(len(names)), names, fontsize=8)
         ax.tick_params(
@@ -151,7 +153,7 @@ class ItemDeviationDisplay:
         )
         if turned:
             for text in ax.get_xticklabels():
-                text.set(rotation=35, ha="left", rotation_mode="anchor")
+                text.set(rotation=steep, ha="left", rotation_mode="anchor")
         ax.set_xlim(-0.6, len(names) - 0.4)
         ax.set_xlabel(
             "filled: the judge overrates the model; open: underrates it;\n"

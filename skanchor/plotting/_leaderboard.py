@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from skanchor.plotting._canvas import (
     canvas,
     check_result,
     name_axis,
+    not_determined,
     result_of,
 )
 from skanchor.ranking import RankingEstimator
@@ -74,9 +75,9 @@ class LeaderboardDisplay:
         estimator: RankingEstimator,
         level: float = 0.95,
         *,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
+        sort: Literal["score", "low"] = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the leaderboard of a fitted estimator.
@@ -106,9 +107,9 @@ class LeaderboardDisplay:
         result: RankingResult,
         level: float = 0.95,
         *,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
+        sort: Literal["score", "low"] = "score",
         ax: Axes | None = None,
     ) -> Self:
         """Draw the leaderboard of a result.
@@ -161,11 +162,7 @@ class LeaderboardDisplay:
                     color=color,
                     marker=marker, markersize=4.5, elinewidth=1.6, label=label,
                 )  # fmt: skip
-        for row in at[~known]:
-            ax.annotate(
-                "not determined", (0.5, row), xycoords=("axes fraction", "data"),
-                ha="center", va="center", fontsize=8, style="italic", color=OLD,
-            )  # fmt: skip
+        not_determined(ax, at[~known])
         name_axis(ax, board.index.tolist(), is_new)
         unit = "logits" if self.scale.name == "logit" else "Elo points"
         since = "" if self.scale.anchor is None else " from the anchor"

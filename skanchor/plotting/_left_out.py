@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from skanchor._typing import Array
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting._canvas import (
     NEW,
@@ -19,6 +21,7 @@ from skanchor.plotting._canvas import (
     shorten,
 )
 from skanchor.ranking import RankingEstimator
+from skanchor.sample import Battles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +33,10 @@ _COLUMNS = ("true_score", "true_error", "score", "low", "high", "compatible")
 
 MOST_NAMES = 8
 """Models that are named where all of them would be too many."""
+
+_LETTER, _LINE, _GAP, _MARK = 0.0115, 0.04, 0.015, 0.01
+"""Width of a letter, height of a line, distance from the point and half a point, as
+shares of axes of the default size."""
 
 
 class LeftOutDisplay:
@@ -63,7 +70,7 @@ class LeftOutDisplay:
     def from_estimator(
         cls,
         estimator: RankingEstimator,
-        X: Any,
+        X: Battles,
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
@@ -156,6 +163,7 @@ class LeftOutDisplay:
                     linestyle="none", marker="o", markersize=5, elinewidth=0.9,
                     color=NEW, markerfacecolor=face, ecolor="0.6", label=label,
                 )  # fmt: skip
+        ax.margins(y=0.08)
         self._name(ax, table if len(table) <= MOST_NAMES else table[~good])
         ax.set_xlabel("score by the model's own votes (logits)")
         ax.set_ylabel("score without them (logits)")
@@ -172,20 +180,70 @@ class LeftOutDisplay:
     def _name(self, ax: Axes, table: pd.DataFrame) -> None:
         """Name models, at most so many, those that are farthest off first."""
         distance = (table["score"] - table["true_score"]).abs()
-        truth = self.table["true_score"].to_numpy()
         shown = table.loc[distance.nlargest(MOST_NAMES).index]
-        for name, (_, row) in zip(
-            shorten(shown.index.tolist()), shown.iterrows(), strict=True
+        names = shorten(shown.index.tolist())
+        points = shown[["true_score", "score"]].to_numpy(dtype=float)
+        left, right = ax.get_xlim()
+        low, high = ax.get_ylim()
+        shares = (points - [left, low]) / [right - left, high - low]
+        for name, (x, y), (rightwards, upwards) in zip(
+            names, points, corners(shares, [len(name) for name in names]), strict=True
         ):
-            above = row["score"] > row["true_score"]
-            # Away from the diagonal, but not over the edge.
-            place = (row["true_score"] - truth.min()) / (np.ptp(truth) or 1.0)
-            room = 0.013 * len(name) - 0.1
-            rightwards = place < room if above else place < 1.0 - room
             ax.annotate(
-                name, (row["true_score"], row["score"]),
-                (6 if rightwards else -6, 5 if above else -5),
+                name, (x, y), (6 if rightwards else -6, 5 if upwards else -5),
                 textcoords="offset points", ha="left" if rightwards else "right",
-                va="bottom" if above else "top",
+                va="bottom" if upwards else "top",
                 fontsize=7.5,
             )  # fmt: skip
+
+
+def corners(points: Array, lengths: Sequence[int]) -> list[tuple[bool, bool]]:
+    """Choose at which corner of its point each name stands, clear of the others.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_names, 2)
+        Where the points are, as shares of width and height.
+    lengths : sequence of int
+        Letters of the names.
+
+    Returns
+    -------
+    list of (bool, bool)
+        Whether a name stands to the right of its point, and whether above it. Away
+        from the diagonal where nothing is there.
+    """
+    taken = [np.array([x - _MARK, x + _MARK, y - _MARK, y + _MARK]) for x, y in points]
+    chosen = []
+    for (x, y), length in zip(points, lengths, strict=True):
+        above = y > x
+        best = (not above, above)
+        order = (best, (above, above), (not above, not above), (above, not above))
+        boxes = [_box(x, y, _LETTER * length, *corner) for corner in order]
+        hidden = [
+            sum(_shared_area(box, other) for other in taken) + _outside(box)
+            for box in boxes
+        ]
+        at = int(np.argmin(hidden))
+        taken.append(boxes[at])
+        chosen.append(order[at])
+    return chosen
+
+
+def _box(x: float, y: float, width: float, rightwards: bool, upwards: bool) -> Array:
+    """Left, right, low and high end of a name."""
+    left = x + _GAP if rightwards else x - _GAP - width
+    low = y + _GAP if upwards else y - _GAP - _LINE
+    return np.array([left, left + width, low, low + _LINE])
+
+
+def _shared_area(one: Array, other: Array) -> float:
+    width = min(one[1], other[1]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[2], other[2])
+    return max(width, 0.0) * max(height, 0.0)
+
+
+def _outside(box: Array) -> float:
+    """How much of a name is over the edge."""
+    over = np.maximum([-box[0], box[1] - 1.0, -box[2], box[3] - 1.0], 0.0)
+    return float(over @ [_LINE, _LINE, 1.0, 1.0])

@@ -159,10 +159,11 @@ class FeatureOverlapDisplay:
         for row, share in enumerate(outside):
             if share > 0:
                 said = f"{share:.0%}" if share >= 0.005 else "under 1%"
+                # Beside the axes, as lines may reach their end.
                 ax.annotate(
-                    f"{said} outside", (1.0, row), (0, 9), fontsize=7.5,
+                    f"{said}\noutside", (1.0, row), (3, 0), fontsize=7.5,
                     xycoords=("axes fraction", "data"), textcoords="offset points",
-                    ha="right", va="center", color=NEW,
+                    ha="left", va="center", color=NEW,
                 )  # fmt: skip
         ax.set_xlabel("standard deviations from the historical mean")
         above(ax, 2)

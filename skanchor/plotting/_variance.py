@@ -14,8 +14,9 @@ from skanchor.plotting._canvas import (
     check_pipeline,
     check_result,
     name_axis,
+    not_determined,
 )
-from skanchor.results import AnchorResult
+from skanchor.results import AnchorResult, new_by_score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +41,7 @@ class VarianceDisplay:
     ----------
     variance : DataFrame
         By new model: ``human``, ``judge``, ``cross``, ``items`` and ``lower_bound`` in
-        squared logits.
+        squared logits; NaN for a model whose score is not determined.
 
     Attributes
     ----------
@@ -96,13 +97,15 @@ class VarianceDisplay:
                 "Parts of the variance are known of the result of an AnchorPipeline; "
                 f"got {type(result).__name__}."
             )
-        order = result.scores.sort_values(ascending=False, kind="stable").index
+        order = new_by_score(result)
         table = result.variance.loc[order]
         if table.empty:
             raise ValueError("There is no new model whose variance could be shown.")
         if table["human"].isna().all():
             raise ValueError("A plug-in, debiaser='passthrough', has no variance.")
-        return cls(table).plot(ax)
+        # The parts of an error that is not believed are none to compare with.
+        determined = np.isfinite(result.standard_errors.loc[order])
+        return cls(table.where(determined, axis=0)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw.
@@ -139,8 +142,9 @@ class VarianceDisplay:
             markeredgewidth=2.2, label="lower bound: only votes go below",
         )  # fmt: skip
         ax.axvline(0.0, color="0.4", linewidth=0.8)
+        not_determined(ax, at[table["human"].isna()])
         name_axis(ax, table.index.tolist())
         ax.set_xlabel("parts of the variance of the score (squared logits)")
-        above(ax, 3)
+        above(ax, 2)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -11,17 +11,17 @@ from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor.refits._arrivals import Arrivals, JudgeFits
 from skanchor.refits._batched import BatchedFits
 from skanchor.refits._cells import Cells
-from skanchor.refits._fits import Fits
+from skanchor.refits._fits import BaseFits
 from skanchor.refits._layout import Cut, Layout, columns_of
 from skanchor.refits._stages import StageFits, check_plain
 
 __all__ = [
     "SCORE_BOUND",
     "Arrivals",
+    "BaseFits",
     "BatchedFits",
     "Cells",
     "Cut",
-    "Fits",
     "JudgeFits",
     "Layout",
     "StageFits",

@@ -16,19 +16,19 @@ from skanchor.btl import BTLRegressor
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.refits._arrivals import JudgeFits
 from skanchor.refits._cells import Cells
-from skanchor.refits._fits import Fits
+from skanchor.refits._fits import BaseFits
 from skanchor.refits._layout import Cut, Layout, columns_of
 
 __all__ = ["BatchedFits"]
 
 
-class BatchedFits(Fits):
+class BatchedFits(BaseFits):
     """Many replicates, by batched solvers that start from the fit of all rows.
 
     Parameters
     ----------
     layout, weights, tol
-        As in :class:`Fits`.
+        As in :class:`BaseFits`.
     shared : dict
         Fits that several methods share, filled on first use.
     fitted : estimator

@@ -12,10 +12,10 @@ from skanchor.refits._arrivals import Arrivals, JudgeFits
 from skanchor.refits._cells import Cells
 from skanchor.refits._layout import Layout, columns_of
 
-__all__ = ["Fits"]
+__all__ = ["BaseFits"]
 
 
-class Fits:
+class BaseFits:
     """Rows with decided roles, one or many sets of weights, and what is fitted to them.
 
     Parameters

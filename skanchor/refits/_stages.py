@@ -14,7 +14,7 @@ from skanchor.exceptions import Advice, Remedy, SeparationWarning
 from skanchor.judges import JudgeCalibrator
 from skanchor.refits._arrivals import JudgeFits
 from skanchor.refits._cells import Cells
-from skanchor.refits._fits import Fits
+from skanchor.refits._fits import BaseFits
 from skanchor.refits._layout import Layout
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -31,7 +31,7 @@ def check_plain(btl: BTLRegressor) -> None:
         )
 
 
-class StageFits(Fits):
+class StageFits(BaseFits):
     """One replicate, fitted by the stages themselves.
 
     Parameters

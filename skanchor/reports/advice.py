@@ -21,7 +21,8 @@ TO_DO = {
     "information": "",
     "overlap": "Look at how the new model's answers differ from the old ones' "
     "(longer, other markup), and add old models that answer like it.",
-    "influence": "Look at that row first. More rows make each weigh less.",
+    "influence": "Look at what carries so much first. More rows, or more groups, make "
+    "each weigh less.",
     "correction": "Try another form of bias (splines, boosted trees, the automatic "
     "choice), or add the feature that the judges may react to.",
     "beyond": "Take the direction as sure and the distance as a guess, and ask people "

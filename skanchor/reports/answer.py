@@ -8,7 +8,7 @@ from typing import Any
 from scipy.special import expit
 
 from skanchor._text import printable
-from skanchor.results import AnchorResult, RankingResult
+from skanchor.results import AnchorResult, RankingResult, Scale, new_by_score
 
 __all__ = ["answer", "errors_explained", "label", "listed", "percent"]
 
@@ -37,7 +37,7 @@ def answer(result: RankingResult, level: float = 0.95) -> list[str]:
         return _about_the_best(result, level)
     sets = result.rank_sets(level)
     n_old = int((~result.is_new).sum())
-    order = result.scores.sort_values(ascending=False, kind="stable").index
+    order = new_by_score(result)
     told = [
         _about_one(result, model, sets.loc[model], n_old, level)
         for model in order[:_TOLD_APART]
@@ -92,38 +92,59 @@ def _about_the_best(result: RankingResult, level: float) -> list[str]:
     return [first, "No model is new: this is the leaderboard of those voted on."]
 
 
-def errors_explained(result: AnchorResult) -> list[str]:
+def errors_explained(result: AnchorResult, scale: Scale | None = None) -> list[str]:
     """Say what the errors of the new models come from, and what would lower them.
 
     Parameters
     ----------
     result : AnchorResult
         Of a fit.
+    scale : Scale, optional
+        What errors are measured in, if not in logits.
 
     Returns
     -------
     list of str
-        A sentence for each new model whose error is finite.
+        A sentence for each of the best new models whose error is finite, and one for
+        all the others.
     """
-    told = []
-    bounds = result.variance["lower_bound"].tolist()
-    errors = result.standard_errors
-    for model, error, bound in zip(errors.index, errors, bounds, strict=True):
-        if not (math.isfinite(error) and error > 0 and math.isfinite(bound)):
-            continue
-        floor = math.sqrt(max(bound, 0.0))
-        name = label(model)
+    shown = Scale() if scale is None else scale
+    errors = result.standard_errors * shown.per_logit
+    bounds = result.variance["lower_bound"] * shown.per_logit**2
+    known = [
+        (label(model), errors[model], math.sqrt(max(bounds[model], 0.0)))
+        for model in new_by_score(result)
+        if math.isfinite(errors[model]) and errors[model] > 0
+        if math.isfinite(bounds[model])
+    ]
+    # That of the table is of the difference to the anchor.
+    anchored = shown.anchor is not None
+    beside = ", measured from the mean of the historical models," if anchored else ""
+    told = [
+        f"The standard error of {name}{beside} is {error:.{shown.digits}f}. "
+        f"{_lowered_to(floor, error, shown)}"
+        for name, error, floor in known[:_TOLD_APART]
+    ]
+    others = known[_TOLD_APART:]
+    if others:
+        _, most, floor = max(others, key=lambda each: each[1])
         told.append(
-            f"The standard error of {name} is {error:.2f}. "
-            + (
-                "More judges and verdicts can hardly lower it: that takes votes of "
-                "people."
-                if floor >= error
-                else "More judges and verdicts could bring it down to about "
-                f"{floor:.2f} at best; below that only more votes of people help."
-            )
+            f"The largest of the other {_count(len(others), 'new model')} is "
+            f"{most:.{shown.digits}f}. {_lowered_to(floor, most, shown)}"
         )
     return told
+
+
+def _lowered_to(floor: float, error: float, scale: Scale) -> str:
+    """What verdicts can do about an error."""
+    if floor >= error:
+        return (
+            "More judges and verdicts can hardly lower it: that takes votes of people."
+        )
+    return (
+        "More judges and verdicts could bring it down to about "
+        f"{floor:.{scale.digits}f} at best; below that only more votes of people help."
+    )
 
 
 # ----------------------------------------------------------------------------- wording

@@ -11,7 +11,7 @@ import pandas as pd
 from skanchor.anchor import AnchorPipeline
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.advice import points
-from skanchor.reports.answer import answer, errors_explained, label, percent
+from skanchor.reports.answer import answer, errors_explained, label, listed, percent
 from skanchor.reports.best import best_lines
 from skanchor.reports.document import (
     Block,
@@ -34,7 +34,14 @@ from skanchor.reports.figures import (
 from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import share
-from skanchor.results import AnchorResult, RankingResult, Scale
+from skanchor.results import (
+    AnchorResult,
+    ContextResult,
+    RankingResult,
+    Scale,
+    new_by_score,
+    strongest_first,
+)
 
 __all__ = ["leaderboard_table", "report_document"]
 
@@ -88,13 +95,15 @@ def report_document(
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
     blocks: list[Block] = [Points(points(result, facts.warnings, words))]
     if isinstance(result, AnchorResult):
-        blocks += [Text(said) for said in errors_explained(result)]
+        blocks += [Text(said) for said in errors_explained(result, scale)]
     sections = [
         Section("look-at", "What to look at before believing it", blocks),
         Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),
     ]
+    if isinstance(result, ContextResult):
+        sections.append(_contexts(result, board, level, scale, layout))
     if result.is_new.any():
-        sections.append(_contrasts(result, level))
+        sections.append(_contrasts(result, level, scale))
     if len(facts.judges):
         sections.append(_judges(facts.judges))
     if figures and can_draw():
@@ -113,15 +122,10 @@ def _add_figures(
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     by_name = {section.name: section.blocks for section in sections}
     by_name["leaderboard"] += board_figures(result, level, scale)
-    for place, model in enumerate(_new_by_score(result)[:_DRAWN], 1):
+    for place, model in enumerate(new_by_score(result)[:_DRAWN], 1):
         by_name["wins"].append(contrast_figure(result, model, place, level, scale))
     if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
         by_name["judges"] += judge_figures(fitted, level)
-
-
-def _new_by_score(result: RankingResult) -> list[Any]:
-    scores = result.scores.sort_values(ascending=False, kind="stable")
-    return scores.index.tolist()
 
 
 # --------------------------------------------------------------------------- sections
@@ -143,7 +147,7 @@ def leaderboard_table(
     -------
     Table
     """
-    digits = 2 if scale is None or scale.name == "logit" else 0
+    digits = Scale().digits if scale is None else scale.digits
     headings = [
         Heading("Rank"),
         Heading("Rank set"),
@@ -193,7 +197,58 @@ def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[B
     return [*blocks, Text(notes, is_note=True)]
 
 
-def _contrasts(result: RankingResult, level: float) -> Section:
+def _contexts(
+    result: ContextResult,
+    board: pd.DataFrame,
+    level: float,
+    scale: Scale,
+    layout: dict[str, Any],
+) -> Section:
+    """The scores of all models in each context, side by side."""
+    boards = {
+        name: one.leaderboard(level, **layout)
+        for name, one in result.by_context.items()
+    }
+    rows = [
+        [_named(model), *(_in_context(model, one, scale) for one in boards.values())]
+        for model in board.index
+    ]
+    table = Table(
+        "contexts-table",
+        f"Score in each context, with {percent(level)} intervals",
+        [
+            Heading("Model", is_number=False),
+            *(Heading(label(name), first_down=True) for name in boards),
+        ],
+        rows,
+        board["is_new"].tolist(),
+    )
+    mixed = listed(
+        [f"{percent(share)} {label(name)}" for name, share in result.mix.items()]
+    )
+    note = (
+        f"Everything else in this report is of the mix of {mixed}. The historical "
+        "models have the same mean in each context."
+    )
+    return Section(
+        "contexts", "Each context by itself", [table, Text(note, is_note=True)]
+    )
+
+
+def _in_context(model: Any, board: pd.DataFrame, scale: Scale) -> Cell:
+    if model not in board.index:
+        # Nothing compares it with the others there.
+        return Cell("–", -math.inf)
+    row = board.loc[model]
+    if not row["determined"]:
+        return Cell("?", -math.inf)
+    score, low, high = (
+        number(row[name], scale.digits).text for name in ("score", "low", "high")
+    )
+    return Cell(f"{score} ({low} to {high})", row["score"])
+
+
+def _contrasts(result: RankingResult, level: float, scale: Scale) -> Section:
     table = result.contrasts(level)
     blocks: list[Block] = []
     headings = [
@@ -206,8 +261,8 @@ def _contrasts(result: RankingResult, level: float) -> Section:
         Heading("Decided", is_number=False),
     ]
     is_new = dict(zip(result.models.tolist(), result.is_new.tolist(), strict=True))
-    for place, model in enumerate(_new_by_score(result)):
-        own = table.loc[model].sort_values("difference")
+    for place, model in enumerate(new_by_score(result)):
+        own = strongest_first(table.loc[model])
         blocks.append(
             Table(
                 f"wins-{place + 1}",
@@ -219,7 +274,7 @@ def _contrasts(result: RankingResult, level: float) -> Section:
                         share(row["win_probability"]),
                         share(row["win_low"]),
                         share(row["win_high"]),
-                        number(row["difference"]),
+                        number(row["difference"] * scale.per_logit, scale.digits),
                         _p_value(row["p_adjusted"]),
                         _decided(row, level),
                     ]

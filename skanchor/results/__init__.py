@@ -1,6 +1,7 @@
 """What a fit reports: scores, intervals, contrasts, rank sets and leaderboards."""
 
 from skanchor.results._anchor import AnchorResult
+from skanchor.results._board import new_by_score, strongest_first
 from skanchor.results._contexts import ContextResult, Mixture, check_mix
 from skanchor.results._point import PointResult
 from skanchor.results._ranking import RankingResult
@@ -15,4 +16,6 @@ __all__ = [
     "RankingResult",
     "Scale",
     "check_mix",
+    "new_by_score",
+    "strongest_first",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from skanchor.results._scale import Scale
 if TYPE_CHECKING:
     from skanchor.results._ranking import RankingResult
 
-__all__ = ["board_table"]
+__all__ = ["board_table", "new_by_score", "strongest_first"]
 
 ROMANO_WOLF_MODELS = 100
 """Most models of a leaderboard whose rank sets are worth seconds of draws."""
@@ -29,10 +29,10 @@ RANKS = ("score", "shared", "tier")
 def board_table(
     result: RankingResult,
     level: float = 0.95,
-    scale: str | Scale = "logit",
+    scale: Literal["logit", "elo"] | Scale = "logit",
     anchor: Mapping[Any, float] | None = None,
-    sort: str = "score",
-    ranks: str = "score",
+    sort: Literal["score", "low"] = "score",
+    ranks: Literal["score", "shared", "tier"] = "score",
 ) -> pd.DataFrame:
     """Lay out all models, best first; as :meth:`RankingResult.leaderboard`.
 
@@ -67,6 +67,41 @@ def board_table(
     if ranks != "score":
         table["rank"] = _shared(table) if ranks == "shared" else _tiers(table)
     return table
+
+
+def new_by_score(result: RankingResult) -> list[Any]:
+    """New models, best first; those whose score is not determined come last.
+
+    Parameters
+    ----------
+    result : RankingResult
+        Of a fit.
+
+    Returns
+    -------
+    list of labels
+    """
+    known = np.isfinite(result.standard_errors)
+    scores = result.scores.sort_values(ascending=False, kind="stable")
+    return scores.index[np.argsort(~known[scores.index], kind="stable")].tolist()
+
+
+def strongest_first(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """Order the opponents of a model; those that nothing is known of come last.
+
+    Parameters
+    ----------
+    contrasts : DataFrame
+        By opponent, as of :meth:`RankingResult.contrasts`.
+
+    Returns
+    -------
+    DataFrame
+        The same rows.
+    """
+    by_score = contrasts.sort_values("difference", kind="stable")
+    known = np.isfinite(by_score["low"]) | np.isfinite(by_score["high"])
+    return by_score.iloc[np.argsort(~known.to_numpy(), kind="stable")]
 
 
 def _shared(table: pd.DataFrame) -> NDArray[np.intp]:

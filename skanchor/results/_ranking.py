@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -154,7 +154,9 @@ class RankingResult(ModelResult):
             low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
         return pd.DataFrame({"low": low, "high": high})
 
-    def intervals(self, level: float = 0.95, relative_to: Any = None) -> pd.DataFrame:
+    def intervals(
+        self, level: float = 0.95, relative_to: Hashable | None = None
+    ) -> pd.DataFrame:
         """Scores of all models with their errors and intervals.
 
         Parameters
@@ -273,7 +275,7 @@ class RankingResult(ModelResult):
         self,
         level: float = 0.95,
         among: str = "historical",
-        method: str = "romano-wolf",
+        method: Literal["romano-wolf", "holm"] = "romano-wolf",
         n_draws: int | None = None,
     ) -> pd.DataFrame:
         """Ranks with simultaneous confidence sets.
@@ -396,10 +398,10 @@ class RankingResult(ModelResult):
     def leaderboard(
         self,
         level: float = 0.95,
-        scale: str | Scale = "logit",
+        scale: Literal["logit", "elo"] | Scale = "logit",
         anchor: Mapping[Any, float] | None = None,
-        sort: str = "score",
-        ranks: str = "score",
+        sort: Literal["score", "low"] = "score",
+        ranks: Literal["score", "shared", "tier"] = "score",
     ) -> pd.DataFrame:
         """All models, best first; undetermined ones come last.
 

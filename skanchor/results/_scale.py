@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from skanchor.exceptions import BattlesError
 
@@ -40,13 +40,15 @@ class Scale:
         Score of the anchor, or mean score of the historical models.
     """
 
-    name: str = "logit"
+    name: Literal["logit", "elo"] = "logit"
     anchor: Any = None
     value: float = 0.0
 
     @classmethod
     def of(
-        cls, scale: str | Scale = "logit", anchor: Mapping[Any, float] | None = None
+        cls,
+        scale: Literal["logit", "elo"] | Scale = "logit",
+        anchor: Mapping[Any, float] | None = None,
     ) -> Scale:
         """Read what a user asks for.
 
@@ -82,6 +84,11 @@ class Scale:
     def per_logit(self) -> float:
         """Units of the scale to one logit."""
         return _UNITS[self.name]
+
+    @property
+    def digits(self) -> int:
+        """Decimals of a score, or its error, that a reader wants."""
+        return 2 if self.name == "logit" else 0
 
     def place(self, table: pd.DataFrame) -> pd.DataFrame:
         """Bring scores, errors and intervals from logits to this scale.

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import reduce
 from numbers import Integral, Real
 from operator import add
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
+from skanchor.bias import BiasLearner
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.comparisons import Comparisons, usable_features
@@ -27,8 +25,10 @@ from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._evidence import (
     Evidence,
     RowEvidence,
+    judge_blocks,
     people_block,
     riesz_problem,
+    solved,
 )
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (
@@ -44,7 +44,7 @@ from skanchor.riesz._projection import (
 )
 from skanchor.riesz._responses import ResponseMeans
 from skanchor.riesz._rows import row_influence, row_weights
-from skanchor.sample import Sample, check_weight
+from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import warn
 
 __all__ = ["RieszDebiaser"]
@@ -163,17 +163,17 @@ class RieszDebiaser(ComparisonEstimator):
 
     def __init__(
         self,
-        learner: Any = "linear",
+        learner: str | BiasLearner = "linear",
         *,
         route: str = "projection",
         inner_folds: int = 2,
         rounds: int = 3,
         ridge: float = 0.0,
         weight_bound: float | None = None,
-        judge_scale: str = "straight",
-        human_bias: Any = None,
-        target: str = "style_controlled",
-        unseen: str = "warn",
+        judge_scale: Literal["straight", "curved"] = "straight",
+        human_bias: str | BiasLearner | None = None,
+        target: Literal["style_controlled", "style_included"] = "style_controlled",
+        unseen: Literal["warn", "raise"] = "warn",
     ):
         self.learner = learner
         self.route = route
@@ -211,13 +211,13 @@ class RieszDebiaser(ComparisonEstimator):
                 len(X.models), [rows], human if human.has_span else NO_BIAS
             )
             problem = riesz_problem(X, people, self.ridge, responses)
-            blocks = dict(enumerate(_blocks(len(X.models), [rows], learners)))
+            blocks = dict(enumerate(judge_blocks(len(X.models), [rows], learners)))
             fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
                 for fit, block in zip(fits, fitted, strict=True):
                     blocks[fit.judge] = block
-                self._settle(X, _solved(problem, blocks), responses)
+                self._settle(X, solved(problem, blocks), responses)
             else:
                 found = self._descend(problem, blocks, fits, seed_offset)
                 self._settle(X, found, responses)
@@ -275,7 +275,7 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         self
         """
-        blocks = _blocks(len(X.models), evidence, learners)
+        blocks = judge_blocks(len(X.models), evidence, learners)
         people = people_block(len(X.models), evidence, human)
         problem = riesz_problem(X, people, self.ridge, responses)
         self._settle(X, problem.solve(blocks), responses)
@@ -328,7 +328,7 @@ class RieszDebiaser(ComparisonEstimator):
         """Descend on the criterion itself (route ``"direct"``)."""
         for fit in fits:
             blocks[fit.judge] = fit.spanned([])
-        system = _solved(problem, blocks)
+        system = solved(problem, blocks)
         learned: list[list[Any]] = [[] for _ in fits]
         for _ in range(self.rounds if fits else 0):
             # What the weights make of each target, for the learners to take away.
@@ -342,7 +342,7 @@ class RieszDebiaser(ComparisonEstimator):
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)
-            system = _solved(problem, blocks)
+            system = solved(problem, blocks)
         return system
 
     def _check_determined(self) -> None:
@@ -361,7 +361,7 @@ class RieszDebiaser(ComparisonEstimator):
                 )
             )
 
-    def _aligned(self, X: Any) -> Comparisons:
+    def _aligned(self, X: Battles) -> Comparisons:
         encoded = self._encode(X)
         aligned = encoded.relabel(self.models_, self.judges_)
         if aligned.scores is None or aligned.sensitivities is None:
@@ -373,7 +373,7 @@ class RieszDebiaser(ComparisonEstimator):
             )
         return aligned
 
-    def weights(self, X: Any) -> Array:
+    def weights(self, X: Battles) -> Array:
         """Riesz weights of rows.
 
         Parameters
@@ -393,7 +393,7 @@ class RieszDebiaser(ComparisonEstimator):
         weights[rows] = row_weights(self.system_, aligned, rows, self._limit)
         return weights
 
-    def influence(self, X: Any, y: Any) -> Array:
+    def influence(self, X: Battles, y: ArrayLike) -> Array:
         """Weight times residual of each row, the terms of the correction.
 
         Their sum is that of eq:arrival-residual-correction-v2.
@@ -445,7 +445,9 @@ class RieszDebiaser(ComparisonEstimator):
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
         return self._valid(X)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: Battles, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """Minus the Riesz criterion on the given rows, summed over the targets.
 
         The mean of each source stands for all of its rows in ``fit``, so that the
@@ -485,23 +487,3 @@ class RieszDebiaser(ComparisonEstimator):
         )
         linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
         return float(linear - total)
-
-
-def _solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
-    """Solve with the blocks of all sources; people's, too, where it was fitted."""
-    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
-    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
-
-
-def _blocks(
-    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
-) -> Iterator[JudgeBlock | None]:
-    """Blocks of the judges, one at a time; None where none is known from a span."""
-    for m, learner in enumerate(learners):
-        found = [one.information(m, learner) for one in evidence if learner.has_span]
-        known = [one for one in found if one is not None]
-        if not known:
-            yield None
-        else:
-            total = reduce(add, known)
-            yield judge_block(total, n_items, learner.learner, learner.ridge)

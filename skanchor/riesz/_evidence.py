@@ -6,11 +6,11 @@ out, source by source, so that whatever solves the Riesz system reads both alike
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,10 @@ __all__ = [
     "Evidence",
     "KeptSums",
     "RowEvidence",
+    "judge_blocks",
     "people_block",
     "riesz_problem",
+    "solved",
 ]
 
 
@@ -449,3 +451,49 @@ def people_block(
     if human.learner is None:
         return JudgeBlock(known.gram, known.gram, None, None)
     return judge_block(known, n_items, human.learner, human.ridge)
+
+
+def solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
+    """Solve with the blocks of all sources; people's, too, where it was fitted.
+
+    Parameters
+    ----------
+    problem : RieszProblem
+        What is to be solved.
+    blocks : dict from int to JudgeBlock
+        By judge, and perhaps of people.
+
+    Returns
+    -------
+    RieszSystem
+    """
+    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
+    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
+
+
+def judge_blocks(
+    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
+) -> Iterator[JudgeBlock | None]:
+    """Blocks of the judges, one at a time; None where none is known from a span.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of models.
+    evidence : sequence of Evidence
+        Of the training rows.
+    learners : sequence of WeightLearner
+        By judge.
+
+    Yields
+    ------
+    JudgeBlock or None
+    """
+    for m, learner in enumerate(learners):
+        found = [one.information(m, learner) for one in evidence if learner.has_span]
+        known = [one for one in found if one is not None]
+        if not known:
+            yield None
+        else:
+            total = reduce(add, known)
+            yield judge_block(total, n_items, learner.learner, learner.ridge)

@@ -49,6 +49,13 @@ def test_demo_prints_the_leaderboard(run, pipeline):
     assert max(map(len, lines)) < 80
 
 
+def test_readme_shows_what_the_demo_prints(pipeline):
+    page = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
+    shown = page.partition("leaderboard of the demo begins\n\n```text\n")[2]
+    shown = shown.partition("```")[0]
+    assert shown and text_of(pipeline).startswith(shown)
+
+
 def test_demo_json_holds_the_result(run, pipeline):
     code, out, err = run("rank", "--demo", "--json", "--level", "0.9")
     assert (code, err) == (0, [])
@@ -425,7 +432,7 @@ BAD_FILES = {
     "absent.csv": (None, "No such file"),
     "unknown.xlsx": ("", "unknown format"),
     "empty.csv": ("", "Empty CSV"),
-    "header.csv": (HEAD, "empty"),
+    "header.csv": (HEAD, "a file with a row for each"),
     "torn.csv": (HEAD + "a,b\n", "Expected 4 columns"),
     "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
@@ -513,6 +520,7 @@ BAD_FLAGS = {
     "check --demo --resume pyproject.toml": "not a file of kept work",
     "evaluate --demo --method JointBtl": "did you mean JointBTL?",
     "compare --demo --methods JointBTL JointBTL": "named twice",
+    "compare --demo --bootstrap 5": "--bootstrap must be at least 20",
     "compare --demo --methods ?": "known: AnchorPipeline, JointBTL",
     "plot": "KIND",
     "plot scores --demo": "invalid choice: 'scores'",

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from skanchor import AnchorPipeline
-from skanchor.baselines import JointBTL
+from skanchor.baselines import HistoricalPPI, JointBTL
+from skanchor.bootstrap import Bootstrapped
 from skanchor.datasets import load_demo
 from skanchor.evaluation import leave_one_model_out, predict_left_out
 
@@ -131,6 +132,31 @@ def test_compare_sets_methods_side_by_side(run, left_out):
     code, out, _ = run("compare", "--demo", *FAST, *TWO, *methods)
     line = next(line for line in out.splitlines() if "LogisticJudge" in line)
     assert code == 0 and line.split()[1] == "–"
+
+
+def test_compare_gives_intervals_by_refits(run, tmp_path):
+    names = ["AnchorPipeline", "HistoricalPPI", "LogisticJudge"]
+    flags = ["compare", "--demo", *FAST, *TWO, "--methods", *names, "--json"]
+    kept = ["--resume", tmp_path / "kept.resume"]
+    code, plain, _ = run(*flags, *kept)
+    # What is kept without refits is not taken for what has them.
+    found = run(*flags, *kept, "--bootstrap", "50")
+    assert code == 0 and found[0] == 0 and run(*flags, "--bootstrap", "50") == found
+    assert len((tmp_path / "kept.resume").read_text("utf-8").splitlines()) == 1 + 6 + 2
+    anchor, ppi, ranks = json.loads(found[1])["methods"]
+    assert [anchor, ranks] == json.loads(plain)["methods"][::2]
+    X, y = load_demo(return_X_y=True)
+    by_hand = Bootstrapped(HistoricalPPI(), 50, random_state=0)
+    rows = leave_one_model_out(by_hand, X, y, models=TWO[1:])
+    assert ppi["width"] == pytest.approx((rows["high"] - rows["low"]).mean())
+    assert ppi["compatible"] == rows["compatible"].mean()
+    assert ppi["new_models"]["jade-finch"].endswith(")")
+    assert json.loads(found[1])["bootstrap"] == 50 and ranks["width"] is None
+    code, out, _ = run(*flags[:-1], "--bootstrap", "50")
+    assert code == 0 and "those of 50 refits" in out
+    assert "--bootstrap 200 gives" in run(*flags[:-1])[1]
+    code, _, err = run(*flags, "--bootstrap", "1")
+    assert code == 2 and "--bootstrap must be at least 20" in err[0]
 
 
 def test_compare_of_old_models_alone(run):

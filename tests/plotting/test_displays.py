@@ -3,7 +3,7 @@ with an image."""
 
 import warnings
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from skanchor.plotting import (
     judge_calibration,
 )
 from skanchor.results import ELO_PER_LOGIT, RankingResult
+from skanchor.simulation import simulate_battles
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -380,3 +381,79 @@ def test_intervals_are_drawn_with_arms_of_their_own(anchor):
     }
     assert ends == wanted
     assert (board["high"] + board["low"] - 2 * board["score"]).abs().max() > 0.05
+
+
+# ------------------------------------------------------------------------ room for all
+LONG = [
+    "claude-3-5-sonnet-20241022", "Llama-3.1-Nemotron-70B-Instruct-HF-AWQ-INT4",
+    "gpt-4-turbo-2024-04-09", "mistral-large-instruct-2407-awq-int4-quantised",
+]  # fmt: skip
+
+
+def long_names(n):
+    return [f"{LONG[i % len(LONG)]}-{i}" for i in range(n)]
+
+
+def over_the_edge(figure):
+    """How many inches of what is drawn are left, below, right and above of a figure."""
+    figure.draw_without_rendering()
+    drawn = figure.get_tightbbox(figure.canvas.get_renderer())
+    width, height = figure.get_size_inches()
+    over = [-drawn.x0, -drawn.y0, drawn.x1 - width, drawn.y1 - height]
+    return np.maximum(over, 0.0).round(2).tolist()
+
+
+@pytest.mark.parametrize("n", [5, 60])
+@pytest.mark.parametrize(
+    "display", [LeaderboardDisplay, RankSetDisplay, ContrastDisplay]
+)
+def test_nothing_is_cut_off(display, n):
+    result = result_of(n, unbounded=[0], names=long_names(n))
+    assert not any(over_the_edge(display.from_result(result).figure_))
+
+
+@pytest.mark.parametrize(
+    "display", [VarianceDisplay, ItemDeviationDisplay, *OF_PIPELINES]
+)
+def test_nothing_of_a_pipeline_is_cut_off(display):
+    data = simulate_battles(n_models=5, item_sd=0.3, random_state=0)
+    names = dict(zip(sorted({*data.X["model_a"]}), long_names(6), strict=True))
+    judges = {f"judge-{k}": LONG[k] for k in (1, 2, 3)}
+    X = data.X.replace({"model_a": names, "model_b": names, "judge": judges})
+    made = AnchorPipeline(cv=2, item_effects="random", random_state=0).fit(X, data.y)
+    assert not any(over_the_edge(display.from_estimator(made).figure_))
+
+
+def test_names_of_models_left_out_do_not_lie_on_each_other():
+    close = [(1.0, 1.2), (1.0, 0.5), (0.25, 0.36), (0.24, 0.35), (-2.5, -2.0)]
+    table = pd.DataFrame(close, long_names(5), ["true_score", "score"])
+    table["true_error"], table["compatible"] = 0.1, True
+    table["low"], table["high"] = table["score"] - 0.2, table["score"] + 0.3
+    figure = LeftOutDisplay.from_result(table).figure_
+    assert not any(over_the_edge(figure))
+    renderer = figure.canvas.get_renderer()
+    names = [text for text in figure.findobj(matplotlib.text.Annotation)]
+    boxes = [name.get_window_extent(renderer) for name in names]
+    assert len(boxes) == 5
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+
+
+def test_new_opponents_are_bold_and_what_is_not_known_of_comes_last():
+    result = result_of(6, unbounded=[1], n_new=2)
+    display = ContrastDisplay.from_result(result, "m5")
+    assert names_of(display.ax_)[-1] == "m1"
+    bold = [
+        label.get_text()
+        for label in display.ax_.get_yticklabels()
+        if label.get_fontweight() == "bold"
+    ]
+    assert bold == ["m4"]
+
+
+def test_an_error_that_is_not_believed_has_no_parts(anchor):
+    result = anchor.result_
+    ivory = result.models == "ivory-lynx"
+    display = VarianceDisplay.from_result(replace(result, unbounded=ivory))
+    assert names_of(display.ax_) == ["jade-finch", "ivory-lynx"]
+    assert [text.get_text() for text in display.ax_.texts] == ["not determined"]
+    assert display.variance.loc["ivory-lynx"].isna().all()

@@ -2,7 +2,9 @@
 
 import re
 from html.parser import HTMLParser
+from math import log
 
+import numpy as np
 import pytest
 from reports.made_results import NASTY, made_result
 
@@ -11,8 +13,11 @@ from skanchor.datasets import load_demo
 from skanchor.diagnostics import KINDS
 from skanchor.reports import report_document, to_html, to_latex, to_markdown
 from skanchor.reports.advice import TO_DO
+from skanchor.reports.answer import errors_explained
 from skanchor.reports.document import Table
+from skanchor.simulation import simulate_battles
 
+LN10 = log(10.0)
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
 
@@ -54,6 +59,51 @@ def anchor():
 @pytest.fixture(scope="module")
 def document(anchor):
     return report_document(anchor, command="skanchor report --demo")
+
+
+def test_each_context_by_itself():
+    data = simulate_battles(n_models=5, random_state=0)
+    kinds = np.array(["chat", "code", "art"])[np.arange(len(data.X)) % 3]
+    away = (data.X[["model_a", "model_b"]] == "model-02").any(axis=1) & (kinds == "art")
+    battles = data.X.assign(kind=kinds)[~away]
+    mix = {"chat": 0.75, "code": 0.25}
+    made = AnchorPipeline(cv=2, random_state=0, context="kind", context_mix=mix)
+    made.fit(battles, data.y[~away])
+    table = table_called(report_document(made, scale="elo"), "contexts-table")
+    assert [heading.text for heading in table.headings] == [
+        "Model",
+        "art",
+        "chat",
+        "code",
+    ]
+    board = made.result_.by_context["chat"].leaderboard(scale="elo")
+    for name, art, chat, _ in table.rows:
+        row = board.loc[name.text]
+        low, high = f"{row['low']:.0f}", f"{row['high']:.0f}"
+        assert chat.text == f"{row['score']:.0f} ({low} to {high})"
+        assert (art.text == "–") == (name.text == "model-02")
+    said = to_markdown(report_document(made))
+    assert "the mix of 75 % chat and 25 % code" in said
+    alone = report_document(made.result_.under(mix))
+    assert "contexts" not in [section.name for section in alone.sections]
+
+
+def test_differences_and_errors_are_on_the_scale(anchor):
+    table = table_called(report_document(anchor, scale="elo"), "wins-1")
+    difference = anchor.contrasts().loc[("ivory-lynx", table.rows[0][0].text)]
+    assert table.rows[0][4].key == pytest.approx(difference["difference"] * 400 / LN10)
+    error = anchor.standard_errors_["ivory-lynx"] * 400 / LN10
+    said = to_markdown(report_document(anchor, scale="elo", anchor={"hazel-newt": 800}))
+    assert f"from the mean of the historical models, is {error:.0f}. More" in said
+
+
+def test_errors_of_many_new_models_are_told_of_the_largest():
+    data = simulate_battles(n_models=5, n_new_models=5, random_state=0)
+    made = AnchorPipeline(cv=2, item_effects=None, random_state=0).fit(data.X, data.y)
+    said = errors_explained(made.result_)
+    assert len(said) == 4 and said[3].startswith(
+        "The largest of the other 2 new models"
+    )
 
 
 def table_called(document, name):
