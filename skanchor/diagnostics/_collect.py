@@ -13,6 +13,7 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
+from skanchor.comparisons.labels import label_index
 from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._lazy import made_when_read
@@ -29,14 +30,27 @@ if TYPE_CHECKING:
 __all__ = ["diagnose"]
 
 
-_OF_JUDGES = [
-    "sensitivity_error",
-    "sensitivity_z",
-    "residual_share",
-    "outside_features",
-    "effective_share",
-    "largest_ratio",
-]
+_OF_JUDGES = pd.Index(
+    [
+        "sensitivity_error",
+        "sensitivity_z",
+        "residual_share",
+        "outside_features",
+        "effective_share",
+        "largest_ratio",
+    ]
+)
+
+_OF_MODELS = pd.Index(
+    [
+        "residual_share",
+        "largest_influence",
+        "correction_z",
+        "outside_scores",
+        "self_judged",
+        "df",
+    ]
+)
 
 
 def diagnose(
@@ -80,31 +94,31 @@ def diagnose(
     Diagnostics
     """
     X = sample.X
-    index = pd.Index(X.judges, name="judge")
-    tested = check.judges if index.equals(check.judges.index) else (
-        check.judges.reindex(index)
-    )  # fmt: skip
+    index, tested = label_index(X.judges, "judge"), check.judges
+    if not index.equals(tested.index):
+        tested = tested.reindex(index)
     judges = pd.DataFrame(
         np.hstack([tested.to_numpy(float), _by_judge(sample, sums, system)]),
         index,
-        [*tested.columns, *_OF_JUDGES],
+        tested.columns.append(_OF_JUDGES),
     )
     scores, errors, df = result.moments
     low, high = _historical_range(X, scores)
     outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = {
-            "residual_share": _residual_share(X, sums, system),
-            "largest_influence": (largest / errors) ** 2,
-            "correction_z": (scores - plug_in) / errors,
-            "outside_scores": outside / (high - low),
-            "self_judged": _self_judged(X, sums),
-            "df": df,
-        }
-    by_model = np.column_stack(list(values.values()))[X.is_new]
+        values = [
+            _residual_share(X, sums, system),
+            (largest / errors) ** 2,
+            (scores - plug_in) / errors,
+            outside / (high - low),
+            _self_judged(X, sums),
+            df,
+        ]
+    by_model = np.column_stack(values)[X.is_new]
     by_model[largest[X.is_new] == 0] = np.nan
-    new = pd.Index(X.models[X.is_new], name="model")
-    models = pd.DataFrame(by_model, new, list(values))
+    models = pd.DataFrame(
+        by_model, label_index(X.models[X.is_new], "model"), _OF_MODELS
+    )
     return Diagnostics(
         judges,
         models,
@@ -159,6 +173,7 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     eta = X.logits()
     used = sample.counts & np.isfinite(eta)
     found = np.full((len(X.judges), len(_OF_JUDGES)), np.nan)
+    names = _OF_JUDGES[3:].tolist()
     for m, block in enumerate(system.projections):
         # A pseudo-inverse gives zero where there is no information at all.
         error = np.sqrt(inverse_diagonal[m]) or np.inf
@@ -169,7 +184,7 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
         raw = sums.sources[m].gram[n_models, n_models]
         found[m, 2] = _share(block, n_models, raw)
         own = _overlap(X, sums, m, used[X.by_judge(m).rows])
-        found[m, 3:] = [own.get(name, np.nan) for name in _OF_JUDGES[3:]]
+        found[m, 3:] = [own.get(name, np.nan) for name in names]
     return found
 
 
