@@ -1,4 +1,4 @@
-"""Arrivals' sums added to those of a history, and all its folds solved at once."""
+"""Arrivals' sums added to those of a history, and all its fits solved at once."""
 
 from __future__ import annotations
 
@@ -18,14 +18,35 @@ from skanchor._numerics.stacked import StackedSystems, project_spans
 from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages
+from skanchor.diagnostics import FitSums
 from skanchor.engine import FoldFit
 from skanchor.items import ItemCovariance
+from skanchor.placement._fit_sums import arrival_sums
 from skanchor.placement._fits import Fits, Rows, fit_at_once
 from skanchor.placement._stack import Fold, FoldStack
 from skanchor.riesz import InfluenceSums, KeptSums
 from skanchor.sample import Sample
 
-__all__ = ["place_folds", "place_whole"]
+__all__ = ["Placed", "place"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Placed:
+    """Arrivals, placed.
+
+    Attributes
+    ----------
+    chain : Chain
+        By the fit of all rows.
+    folds : list of FoldFit
+        By each fold.
+    sums : FitSums
+        Of the arrivals, at the fit of all rows.
+    """
+
+    chain: Chain
+    folds: list[FoldFit]
+    sums: FitSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +68,32 @@ class _Sums:
     def of(cls, stack: FoldStack, rows: Rows, fits: Fits, place: _Places) -> Self:
         """Add the sums of the rows to those of the history."""
         people, grams = place.spread(stack.people, 0), place.spread(stack.grams)
-        curvature = stack.curvature.copy()
+        curvature, n = stack.curvature.copy(), people.shape[1]
         for m in range(grams.shape[1]):
-            cut = rows.cuts[m]
-            own, w = fits.columns(rows, m), fits.curvature[:, cut]
-            grams[:, m] += (own * w[..., None]).transpose(0, 2, 1) @ own
+            own = rows.of_source(m)
+            x, w, delta = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
+            gram = (x.T * w[:, None]) @ x
+            # Only delta differs from fit to fit.
+            apart = w * delta
+            edge = apart @ x
+            gram[:, n] += edge
+            gram[:, :, n] += edge
+            gram[:, n, n] += (apart * delta).sum(axis=1)
+            grams[:, m] += gram
             curvature[:, m] += w.sum(axis=1)
-        cut = rows.cuts[PEOPLE]
-        if cut.stop > cut.start:
-            own = fits.columns(rows, PEOPLE)[..., : people.shape[1]]
-            w = fits.curvature[:, cut]
-            people += (own * w[..., None]).transpose(0, 2, 1) @ own
+        own = rows.of_source(PEOPLE)
+        if own.stop > own.start:
+            x, w = rows.columns[own, :n], fits.curvature[:, own]
+            people += (x.T * w[:, None]) @ x
         return cls(people, grams, curvature)
+
+    def kept(self, k: int) -> KeptSums:
+        """Those of one fit."""
+        known = {PEOPLE: Information(self.people[k], 0.0, 0)}
+        sizes = self.curvature[k].tolist()
+        for m, (gram, total) in enumerate(zip(self.grams[k], sizes, strict=True)):
+            known[m] = Information(gram, total, 0)
+        return KeptSums(known, {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,36 +114,90 @@ class _Places:
         return values[..., at] if axes == 1 else values[..., at[:, None], at]
 
 
-def place_whole(
+def place(
     stack: FoldStack,
     whole: Fold,
     stages: Stages,
     sample: Sample,
+    training: Sequence[Array],
+    tests: Sequence[NDArray[np.intp]],
     items: ItemCovariance | None,
-) -> Chain | None:
-    """Place arrivals by the fit of all rows.
+) -> Placed | None:
+    """Place arrivals by the fit of all rows and by every fold.
 
     Parameters
     ----------
     stack : FoldStack
-        Of this fit alone.
+        All of these, the fit of all rows first.
     whole : Fold
-        The fit.
+        That fit.
     stages : Stages
         Unfitted.
     sample : Sample
         Arrivals in the vocabulary of all models.
+    training : sequence of ndarray of shape (n_rows,)
+        Training weights of each fold.
+    tests : sequence of ndarray
+        Numbers of the rows that it holds out.
     items : ItemCovariance or None
         Covariance of the item effects; None leaves them out.
 
     Returns
     -------
-    Chain or None
-        None where the arrivals are to be looked at by the fit itself.
+    Placed or None
+        None where a fit is to be looked at by itself.
     """
-    rows, fits = fit_at_once(stack, stages, sample, sample.weight[None], items)
+    weights = np.array([sample.weight, *training])
+    rows, fits = fit_at_once(stack, stages, sample, weights, items)
     if fits is None:
         return None
+    among = _Places(sample.X.is_new, rows.columns.shape[1] - len(sample.X.models))
+    sums = _Sums.of(stack, rows, fits, among)
+    systems = _solve(stack, stages, sample, sums, items)
+    if systems is None:
+        return None
+    folds = _folds(stack[1:], sample, tests, rows, fits[1:], among, *systems)
+    chain = _whole(stack, whole, stages, sample, rows, fits, sums, items)
+    return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
+
+
+def _solve(
+    stack: FoldStack,
+    stages: Stages,
+    sample: Sample,
+    sums: _Sums,
+    items: ItemCovariance | None,
+) -> tuple[StackedSystems, Array] | None:
+    """Systems of the folds, and what their judges' local columns multiply in them."""
+    ridges = stack.ridges * sums.curvature[..., None]
+    found = project_spans(sums.grams[1:], len(sample.X.models) + 2, ridges[1:])
+    if found is None:
+        return None
+    grams, coef = found
+    assert stages.debiaser is not None
+    systems = StackedSystems.solve(
+        sample.X.rows.selectors,
+        stack.slopes[1:],
+        None if items is None else covariance_factor(items.covariance),
+        sums.people[1:],
+        grams,
+        positions=stack.positions is not None,
+        ridge=stages.debiaser.ridge,
+    )
+    return None if systems is None else (systems, systems.columns(coef))
+
+
+def _whole(
+    stack: FoldStack,
+    whole: Fold,
+    stages: Stages,
+    sample: Sample,
+    rows: Rows,
+    fits: Fits,
+    sums: _Sums,
+    items: ItemCovariance | None,
+) -> Chain:
+    """The fit of all rows."""
     X = sample.X
     if not stack.shows.all():
         X = X.without_order(X.judges[~stack.shows])
@@ -125,17 +214,9 @@ def place_whole(
     new, scores = X.models[X.is_new], fits.scores[0, X.is_new]
     # Neither has been fitted, and what they hold is not changed.
     arrival = copy(stages.arrival).with_scores(new, scores)
-    place = _Places(X.is_new, 2 + rows.contrast.shape[1])
-    sums = _Sums.of(stack, rows, fits, place)
-    known = {PEOPLE: Information(sums.people[0], 0.0, 0)} | {
-        m: Information(gram, total, 0)
-        for m, (gram, total) in enumerate(
-            zip(sums.grams[0], sums.curvature[0].tolist(), strict=True)
-        )
-    }
     assert stages.debiaser is not None
     debiaser = copy(stages.debiaser)
-    debiaser.fit_evidence(X, [KeptSums(known, {})], whole.learners)
+    debiaser.fit_evidence(X, [sums.kept(0)], whole.learners)
     return Chain(
         whole.btl,
         whole.calibrator,
@@ -146,62 +227,19 @@ def place_whole(
     )
 
 
-def place_folds(
+def _folds(
     stack: FoldStack,
-    stages: Stages,
     sample: Sample,
-    training: Sequence[Array],
     tests: Sequence[NDArray[np.intp]],
-    items: ItemCovariance | None,
-) -> list[FoldFit] | None:
-    """Place arrivals by many folds.
-
-    Parameters
-    ----------
-    stack : FoldStack
-        Of these folds.
-    stages : Stages
-        Unfitted.
-    sample : Sample
-        Arrivals in the vocabulary of all models.
-    training : sequence of ndarray of shape (n_rows,)
-        Training weights of each fold.
-    tests : sequence of ndarray
-        Numbers of the rows that it holds out.
-    items : ItemCovariance or None
-        Covariance of the item effects; None leaves them out.
-
-    Returns
-    -------
-    list of FoldFit or None
-        None where a fold is to be looked at by itself.
-    """
-    rows, fits = fit_at_once(stack, stages, sample, np.array(training), items)
-    if fits is None:
-        return None
-    X = sample.X
-    place = _Places(X.is_new, 2 + rows.contrast.shape[1])
-    sums = _Sums.of(stack, rows, fits, place)
-    ridges = stack.ridges * sums.curvature[..., None]
-    found = project_spans(sums.grams, len(X.models) + 2, ridges)
-    if found is None:
-        return None
-    grams, coef = found
-    assert stages.debiaser is not None
-    systems = StackedSystems.solve(
-        X.rows.selectors,
-        stack.slopes,
-        None if items is None else covariance_factor(items.covariance),
-        sums.people,
-        grams,
-        positions=stack.positions is not None,
-        ridge=stages.debiaser.ridge,
-    )
-    if systems is None:
-        return None
-    columns, of_people = systems.columns(coef), systems.of_items()
-    values = _influence(sample, rows, fits, columns, of_people)
-    known = _of_history(stack, place, columns, of_people)
+    rows: Rows,
+    fits: Fits,
+    among: _Places,
+    systems: StackedSystems,
+    columns: Array,
+) -> list[FoldFit]:
+    """What the folds hand back."""
+    of_people = systems.of_items()
+    known = _of_history(stack, among, columns, of_people)
     parts = zip(
         fits.scores,
         stack.slopes,
@@ -210,33 +248,42 @@ def place_folds(
         systems.expected_covariance(),
         strict=True,
     )
-    determined = np.zeros(len(X.models), dtype=bool)
-    groups, is_human = sample.groups, X.is_human
+    determined = np.zeros(len(sample.X.models), dtype=bool)
+    groups, is_human = sample.groups, sample.X.is_human
     folds = []
     for k, (part, test) in enumerate(zip(parts, tests, strict=True)):
-        own = values[k][test]
+        own = _influence(rows, fits, test, k, columns[k], of_people[k])
         late = InfluenceSums.of(
             own, is_human[test], None if groups is None else groups[test]
         )
-        total = (known[k] + late).settled()
-        folds.append(FoldFit(*part, determined, total, own))
+        folds.append(FoldFit(*part, determined, (known[k] + late).settled(), own))
     return folds
 
 
 def _influence(
-    sample: Sample, rows: Rows, fits: Fits, columns: Array, of_people: Array
+    rows: Rows,
+    fits: Fits,
+    test: NDArray[np.intp],
+    k: int,
+    columns: Array,
+    of_people: Array,
 ) -> Array:
-    """Influence of every row in every fold, of shape (n_folds, n_rows, n_models)."""
-    found = np.zeros((len(columns), len(sample), columns.shape[-1]))
-    for m, cut in rows.cuts.items():
-        if cut.stop == cut.start:
-            continue
-        own = fits.columns(rows, m)
-        if m == PEOPLE:
-            values = own[..., : of_people.shape[1]] @ of_people
-        else:
-            values = own @ columns[:, m]
-        found[:, rows.at[cut]] = values * fits.residual[:, cut, None]
+    """Influence of the rows that fold k holds out, of shape (n_test, n_items)."""
+    n = of_people.shape[1]
+    found = np.zeros((len(test), n))
+    place = rows.places(test)
+    used = np.flatnonzero(place >= 0)
+    used = used[np.argsort(place[used])]
+    at = place[used]
+    x = rows.columns[at]
+    x[:, n] = fits.delta[k, at]
+    stops = np.searchsorted(at, rows.stops).tolist()
+    values = [x[: stops[1], : len(of_people)] @ of_people]
+    values += [
+        x[start:stop] @ own
+        for start, stop, own in zip(stops[1:-1], stops[2:], columns, strict=True)
+    ]
+    found[used] = np.concatenate(values) * fits.residual[k, at, None]
     return found
 
 
