@@ -25,7 +25,7 @@ from skanchor.comparisons.labels import argsort_labels, positions
 from skanchor.diagnostics import FitSums
 from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import Advice, LearnerError, Remedy, located
-from skanchor.folds import FoldPlan, training_weights
+from skanchor.folds import FoldPlan, plan_weights, training_weights
 from skanchor.historical import History, fit_history
 from skanchor.items import ItemCovariance, judges_of_arrivals
 from skanchor.judges import JudgeCalibrator
@@ -261,10 +261,7 @@ class KeptHistory:
         arrivals = self._admit(arrivals)
         items = self._items_for(judges_of_arrivals(arrivals.X))
         splits = [split for plan in plans for split in enumerate(plan)]
-        training = []
-        for number, (train, _) in splits:
-            with located(f"Fold {number}"):
-                training.append(training_weights(arrivals, train))
+        training = [own for plan in plans for own in plan_weights(arrivals, plan)]
         tests = [test for _, (_, test) in splits]
         placed = None
         if self._stack is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,19 +160,19 @@ class Fits:
         share[:, :-1, 0], share[:, -1, 0] = stack.slopes, 1.0
         if factor is not None:
             share[:, :-1, 1:] = factor
-        columns = share[:, rows.judge][..., None] * rows.columns[:, None, new]
-        columns = columns.reshape(n_folds, len(rows.at), -1)
         weight, y = training[:, rows.at], sample.y[rows.at]
-        penalty = np.repeat(np.arange(n_kinds) > 0, len(new)).astype(np.float64)
-        found = fit_stacked(columns, offset, y, weight, penalty)
+        penalty = (np.arange(n_kinds) > 0).astype(np.float64)
+        signs = np.ascontiguousarray(rows.columns[:, new])
+        source = rows.judge % (n_judges + 1)
+        found = fit_stacked(signs, source, share, offset, y, weight, penalty)
         if found is None:
             return None
-        scores[:, new] = found[:, : len(new)]
+        coef, eta = found
+        scores[:, new] = coef[:, 0]
         if deviations is not None:
             assert factor is not None
-            v = found[:, len(new) :].reshape(n_folds, n_judges, len(new))
-            deviations[:, :, new] = factor @ v
-        p = sigmoid(offset + (columns @ found[..., None])[..., 0])
+            deviations[:, :, new] = factor @ coef[:, 1:]
+        p = sigmoid(eta)
         variance = p * (1.0 - p)
         curvature = np.where(variance > SEPARATED, weight * variance, 0.0)
         residual = sample.weight[rows.at] * (y - p)
@@ -181,11 +181,9 @@ class Fits:
 
     def __getitem__(self, part: slice) -> Self:
         """Some of the folds."""
-        values: dict[str, Any] = {
-            one.name: getattr(self, one.name) for one in fields(self)
-        }
-        return type(self)(**{
-            name: None if one is None else one[part] for name, one in values.items()
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(self, **{
+            name: one[part] for name, one in values.items() if one is not None
         })  # fmt: skip
 
 
@@ -222,10 +220,12 @@ def fit_at_once(
     n_new = int(X.is_new.sum())
     cells = n_folds * len(X) * max(rows.columns.shape[1], n_new * (1 + n_judges))
     is_likely = items is not None or stages.arrival.equation == "likelihood"
+    assert stages.debiaser is not None
+    is_free = stages.debiaser.weight_bound is None
     low, high = stages.arrival.score_bounds
     # Infinite or NaN where a feature is missing.
     is_whole = np.isfinite(rows.columns.sum())
-    if cells > _CELLS or not is_likely or not is_whole:
+    if cells > _CELLS or not (is_likely and is_free and is_whole):
         return rows, None
     factor = None if items is None else covariance_factor(items.covariance)
     fits = Fits.of(stack, rows, sample, training, factor)

@@ -12,19 +12,20 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import StackedSystems, project_spans
-from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages
+from skanchor.comparisons import Comparisons
 from skanchor.diagnostics import FitSums
 from skanchor.engine import FoldFit
 from skanchor.items import ItemCovariance
 from skanchor.placement._fit_sums import arrival_sums
 from skanchor.placement._fits import Fits, Rows, fit_at_once
 from skanchor.placement._stack import Fold, FoldStack
-from skanchor.riesz import InfluenceSums, KeptSums
+from skanchor.riesz import InfluenceSums
 from skanchor.sample import Sample
 
 __all__ = ["Placed", "place"]
@@ -72,7 +73,7 @@ class _Sums:
         for m in range(grams.shape[1]):
             own = rows.of_source(m)
             x, w, delta = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
-            gram = (x.T * w[:, None]) @ x
+            gram = _products(x, w)
             # Only delta differs from fit to fit.
             apart = w * delta
             edge = apart @ x
@@ -84,16 +85,15 @@ class _Sums:
         own = rows.of_source(PEOPLE)
         if own.stop > own.start:
             x, w = rows.columns[own, :n], fits.curvature[:, own]
-            people += (x.T * w[:, None]) @ x
+            people += _products(x, w)
         return cls(people, grams, curvature)
 
-    def kept(self, k: int) -> KeptSums:
-        """Those of one fit."""
-        known = {PEOPLE: Information(self.people[k], 0.0, 0)}
-        sizes = self.curvature[k].tolist()
-        for m, (gram, total) in enumerate(zip(self.grams[k], sizes, strict=True)):
-            known[m] = Information(gram, total, 0)
-        return KeptSums(known, {})
+
+def _products(x: Array, w: Array) -> Array:
+    """Sums of ``w x x'`` under each row of weights, by one product."""
+    n_columns = x.shape[1]
+    weighted = (x.T * w[:, None]).reshape(-1, len(x))
+    return np.asarray((weighted @ x).reshape(-1, n_columns, n_columns))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,24 +153,8 @@ def place(
         return None
     among = _Places(sample.X.is_new, rows.columns.shape[1] - len(sample.X.models))
     sums = _Sums.of(stack, rows, fits, among)
-    systems = _solve(stack, stages, sample, sums, items)
-    if systems is None:
-        return None
-    folds = _folds(stack[1:], sample, tests, rows, fits[1:], among, *systems)
-    chain = _whole(stack, whole, stages, sample, rows, fits, sums, items)
-    return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
-
-
-def _solve(
-    stack: FoldStack,
-    stages: Stages,
-    sample: Sample,
-    sums: _Sums,
-    items: ItemCovariance | None,
-) -> tuple[StackedSystems, Array] | None:
-    """Systems of the folds, and what their judges' local columns multiply in them."""
     ridges = stack.ridges * sums.curvature[..., None]
-    found = project_spans(sums.grams[1:], len(sample.X.models) + 2, ridges[1:])
+    found = project_spans(sums.grams, len(sample.X.models) + 2, ridges)
     if found is None:
         return None
     grams, coef = found
@@ -180,50 +164,49 @@ def _solve(
         stack.slopes[1:],
         None if items is None else covariance_factor(items.covariance),
         sums.people[1:],
-        grams,
+        grams[1:],
         positions=stack.positions is not None,
         ridge=stages.debiaser.ridge,
     )
-    return None if systems is None else (systems, systems.columns(coef))
+    if systems is None:
+        return None
+    columns = systems.columns(coef[1:])
+    folds = _folds(stack[1:], sample, tests, rows, fits[1:], among, systems, columns)
+    blocks = [
+        JudgeBlock(gram, gram, own.learner, None if own.learner is None else by)
+        for gram, by, own in zip(grams[0], coef[0], whole.learners, strict=True)
+    ]
+    people = JudgeBlock(sums.people[0], sums.people[0], None, None)
+    X = _annotated(stack, sample.X, rows, fits, items)
+    # Neither has been fitted, and what they hold is not changed.
+    arrival = copy(stages.arrival).with_scores(
+        X.models[X.is_new], fits.scores[0, X.is_new]
+    )
+    debiaser = copy(stages.debiaser).fit_blocks(X, people, blocks)
+    joint = stages.fits_jointly(X)
+    chain = Chain(whole.btl, whole.calibrator, arrival, X, debiaser, is_joint=joint)
+    return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
 
 
-def _whole(
+def _annotated(
     stack: FoldStack,
-    whole: Fold,
-    stages: Stages,
-    sample: Sample,
+    X: Comparisons,
     rows: Rows,
     fits: Fits,
-    sums: _Sums,
     items: ItemCovariance | None,
-) -> Chain:
-    """The fit of all rows."""
-    X = sample.X
+) -> Comparisons:
+    """The rows with what the fit of all rows has learned."""
     if not stack.shows.all():
         X = X.without_order(X.judges[~stack.shows])
     biases = np.zeros(len(X))
     biases[rows.at] = fits.biases[0]
-    X = X.with_columns(
+    return X.with_columns(
         scores=fits.scores[0],
         sensitivities=stack.slopes[0],
         position_effects=None if stack.positions is None else stack.positions[0],
         biases=biases,
         deviations=None if fits.deviations is None else fits.deviations[0],
         item_covariance=None if items is None else items.covariance,
-    )
-    new, scores = X.models[X.is_new], fits.scores[0, X.is_new]
-    # Neither has been fitted, and what they hold is not changed.
-    arrival = copy(stages.arrival).with_scores(new, scores)
-    assert stages.debiaser is not None
-    debiaser = copy(stages.debiaser)
-    debiaser.fit_evidence(X, [sums.kept(0)], whole.learners)
-    return Chain(
-        whole.btl,
-        whole.calibrator,
-        arrival,
-        X,
-        debiaser,
-        is_joint=stages.fits_jointly(X),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from numbers import Integral, Real
@@ -278,9 +278,36 @@ class RieszDebiaser(ComparisonEstimator):
         """
         blocks = _blocks(len(X.models), evidence, learners)
         people = people_block(len(X.models), evidence, human)
+        self.fit_blocks(X, people, blocks, responses)
+        self._bound(evidence)
+        return self
+
+    def fit_blocks(
+        self,
+        X: Comparisons,
+        people: JudgeBlock,
+        blocks: Iterable[JudgeBlock | None],
+        responses: ResponseMeans | None = None,
+    ) -> Self:
+        """Solve for the weights from information whose biases are profiled out.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows, or none, that carry the plug-in.
+        people : JudgeBlock
+            Of the human rows.
+        blocks : iterable of JudgeBlock or None
+            By judge.
+        responses : ResponseMeans, optional
+            Means that the targets include.
+
+        Returns
+        -------
+        self
+        """
         problem = riesz_problem(X, people, self.ridge, responses)
         self._settle(X, problem.solve(blocks), responses)
-        self._bound(evidence)
         return self
 
     def _bound(self, evidence: Sequence[Evidence]) -> None:
