@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
@@ -17,7 +17,7 @@ from skanchor.comparisons.labels import label_index
 from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._lazy import made_when_read
-from skanchor.diagnostics._overlap import feature_overlap
+from skanchor.diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor.diagnostics._report import Diagnostics
 from skanchor.diagnostics._sums import FitSums
 from skanchor.diagnostics._ties import tie_table
@@ -173,29 +173,22 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     eta = X.logits()
     used = sample.counts & np.isfinite(eta)
     found = np.full((len(X.judges), len(_OF_JUDGES)), np.nan)
-    names = _OF_JUDGES[3:].tolist()
     for m, block in enumerate(system.projections):
         # A pseudo-inverse gives zero where there is no information at all.
         error = np.sqrt(inverse_diagonal[m]) or np.inf
         found[m, 0] = error
         found[m, 1] = X.sensitivities[m] / error if error > 0 else np.nan
-        if block is None:
-            continue
-        raw = sums.sources[m].gram[n_models, n_models]
-        found[m, 2] = _share(block, n_models, raw)
-        own = _overlap(X, sums, m, used[X.by_judge(m).rows])
-        found[m, 3:] = [own.get(name, np.nan) for name in names]
+        if block is not None:
+            raw = sums.sources[m].gram[n_models, n_models]
+            found[m, 2] = _share(block, n_models, raw)
+    known: Iterable[HistoricalFeatures | None] | None = sums.features
+    if known is None:
+        known = (
+            HistoricalFeatures.of(X, m, used[X.by_judge(m).rows])
+            for m in range(len(found))
+        )
+    found[:, 3:] = feature_overlap(X, used, known)
     return found
-
-
-def _overlap(
-    X: Comparisons, sums: FitSums, m: int, used: NDArray[np.bool_]
-) -> dict[str, float]:
-    """Overlap of arrivals with the historical rows, at hand or kept."""
-    if sums.features is None:
-        return feature_overlap(X, m, used)
-    known = sums.features[m]
-    return {} if known is None else known.overlap(X, m, used)
 
 
 def _residual_share(X: Comparisons, sums: FitSums, system: RieszSystem) -> Array:

@@ -176,7 +176,8 @@ def place(
         JudgeBlock(gram, gram, own.learner, None if own.learner is None else by)
         for gram, by, own in zip(grams[0], coef[0], whole.learners, strict=True)
     ]
-    people = JudgeBlock(sums.people[0], sums.people[0], None, None)
+    votes = sums.people[0]
+    people = JudgeBlock(votes, votes, None, None)
     X = _annotated(stack, sample.X, rows, fits, items)
     # Neither has been fitted, and what they hold is not changed.
     arrival = copy(stages.arrival).with_scores(
