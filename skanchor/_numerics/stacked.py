@@ -283,8 +283,11 @@ class StackedSystems:
         tail = self._tail
         return np.asarray(tail.transpose(0, 2, 1) @ tail)
 
-    def expected_covariance(self) -> Array:
-        """Sampling variance if outcomes are votes, (n_folds, 3, n_items, n_items)."""
+    def expected_covariance(self, of_effects: Array | None = None) -> Array:
+        """Sampling variance if outcomes are votes, (n_folds, 3, n_items, n_items).
+
+        ``of_effects`` is :meth:`item_covariance`, where that is known.
+        """
         w = self.weights
         scores = w[:, : self._n_scores]
         # The weights solve the system: the information times them is the targets.
@@ -292,7 +295,9 @@ class StackedSystems:
         if self.penalty is not None:
             whole = whole - w.transpose(0, 2, 1) @ self.penalty @ w
         human = scores.transpose(0, 2, 1) @ self.human @ scores
-        judge = whole - self.item_covariance() - human
+        if of_effects is None:
+            of_effects = self.item_covariance()
+        judge = whole - of_effects - human
         return np.stack([human, judge, np.zeros_like(human)], axis=1)
 
 

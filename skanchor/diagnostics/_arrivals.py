@@ -19,6 +19,7 @@ from scipy.special import chdtrc, ndtr
 from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
@@ -171,6 +172,24 @@ class _JudgeSums:
         return cls(gram[:n, :n] - gram[:n, n:] @ taken, score[:n] - taken.T @ rest)
 
 
+def _profiled(sources: list[SourceSums]) -> list[_JudgeSums]:
+    """Profile out the biases of all judges, at once where they are of one kind."""
+    widths = {(len(one.score), len(one.ridge)) for one in sources}
+    found = None
+    if len(widths) == 1:
+        size, n_stage = widths.pop()
+        ridge = np.array([one.ridge for one in sources])
+        gram = np.array([one.gram for one in sources])
+        found = project_spans(gram, size - n_stage, ridge)
+    if found is None:
+        return [_JudgeSums.of(one) for one in sources]
+    n = size - n_stage
+    return [
+        _JudgeSums(gram, one.score[:n] - taken.T @ (one.score[n:] - one.pull))
+        for one, gram, taken in zip(sources, *found, strict=True)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _FittedRows:
     """Information and scores of all that was fitted, and of what was not.
@@ -197,7 +216,7 @@ class _FittedRows:
         """Solve for what was fitted; rows weigh so that noise is that of votes."""
         # Weighted so, a residual has the variance of a vote, ties or no ties.
         sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
-        judges = [_JudgeSums.of(sources[m]) for m in range(len(X.judges))]
+        judges = _profiled([sources[m] for m in range(len(X.judges))])
         n = len(X.models) + 2
         blocks = [
             JudgeBlock(g, g, None, None) for g in (s.gram[:n, :n] for s in judges)

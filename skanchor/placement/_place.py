@@ -70,30 +70,38 @@ class _Sums:
         """Add the sums of the rows to those of the history."""
         people, grams = place.spread(stack.people, 0), place.spread(stack.grams)
         curvature, n = stack.curvature.copy(), people.shape[1]
+        of_items = _by_items(rows, fits.curvature, n, 1 + grams.shape[1])
+        people += of_items[:, PEOPLE]
+        grams[:, :, :n, :n] += of_items[:, :PEOPLE]
         for m in range(grams.shape[1]):
             own = rows.of_source(m)
             x, w, delta = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
-            gram = _products(x, w)
-            # Only delta differs from fit to fit.
-            apart = w * delta
-            edge = apart @ x
-            gram[:, n] += edge
-            gram[:, :, n] += edge
-            gram[:, n, n] += (apart * delta).sum(axis=1)
-            grams[:, m] += gram
+            # All other columns by all, by one product; delta is that of each fit.
+            others = np.empty((len(w), x.shape[1] - n, len(x)))
+            others[:, 0], others[:, 1:] = delta, x[:, n + 1 :].T
+            others *= w[:, None]
+            edge = (others.reshape(-1, len(x)) @ x).reshape(*others.shape[:2], -1)
+            edge[:, 1:, n] = edge[:, 0, n + 1 :]
+            edge[:, 0, n] = (others[:, 0] * delta).sum(axis=1)
+            grams[:, m, n:] += edge
+            grams[:, m, :n, n:] += edge[:, :, :n].transpose(0, 2, 1)
             curvature[:, m] += w.sum(axis=1)
-        own = rows.of_source(PEOPLE)
-        if own.stop > own.start:
-            x, w = rows.columns[own, :n], fits.curvature[:, own]
-            people += _products(x, w)
         return cls(people, grams, curvature)
 
 
-def _products(x: Array, w: Array) -> Array:
-    """Sums of ``w x x'`` under each row of weights, by one product."""
-    n_columns = x.shape[1]
-    weighted = (x.T * w[:, None]).reshape(-1, len(x))
-    return np.asarray((weighted @ x).reshape(-1, n_columns, n_columns))
+def _by_items(rows: Rows, w: Array, n: int, n_sources: int) -> Array:
+    """Information of each source by item alone, people last, in each fit.
+
+    A row adds to four entries, so that sums by pair are all there is to take.
+    """
+    pair = ((rows.judge % n_sources) * n + rows.left) * n + rows.right
+    size = n_sources * n * n
+    at = pair + size * np.arange(len(w))[:, None]
+    sums = np.bincount(at.ravel(), w.ravel(), len(w) * size)
+    sums = sums.reshape(len(w), n_sources, n, n)
+    sums = -(sums + sums.swapaxes(-1, -2))
+    np.einsum("...ii->...i", sums)[...] -= sums.sum(axis=-1)
+    return np.asarray(sums, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +232,13 @@ def _folds(
     """What the folds hand back."""
     of_people = systems.of_items()
     known = _of_history(stack, among, columns, of_people)
+    of_effects = systems.item_covariance()
     parts = zip(
         fits.scores,
         stack.slopes,
         systems.prior_score(fits.deviations),
-        systems.item_covariance(),
-        systems.expected_covariance(),
+        of_effects,
+        systems.expected_covariance(of_effects),
         strict=True,
     )
     determined = np.zeros(len(sample.X.models), dtype=bool)
