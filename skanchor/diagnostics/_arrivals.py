@@ -17,7 +17,7 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from skanchor._numerics.information import JudgeBlock
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.system import RieszSystem
@@ -237,8 +237,8 @@ class _FittedRows:
         crosses = list(reduced[..., 1:].transpose(1, 0, 2))
         if system.factor is not None:
             assert X.deviations is not None
-            v = np.linalg.lstsq(system.factor, X.deviations, rcond=None)[0].ravel()
-            score[layout.at["deviation"]] -= v
+            v = standardised(system.factor, X.deviations)
+            score[layout.at["deviation"]] -= v.ravel()
         return cls(system, score, judges, crosses)
 
     def answers(self, items: list[int]) -> Array:

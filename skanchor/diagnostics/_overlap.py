@@ -94,10 +94,11 @@ class HistoricalFeatures:
         -------
         tuple of float
         """
-        outside = ((fresh < self.low) | (fresh > self.high)).mean(axis=0).max()
+        n = len(fresh)
+        outside = ((fresh < self.low) | (fresh > self.high)).sum(axis=0).max() / n
         # The ratio of two normal densities with one covariance: a linear discriminant.
         # Historical pairs have no direction, so that they enter in both orders.
-        shift = (fresh - others).mean(axis=0)
+        shift = (fresh - others).sum(axis=0) / n
         tilt = self.contrasts @ self._solver.solve(shift)
         tilt = np.concatenate([tilt, -tilt])
         ratio = np.exp(tilt - tilt.max())

@@ -251,8 +251,10 @@ class Diagnostics(WithTables):
                 )
 
     def _about_thin_models(self) -> Iterator[str]:
-        noise = np.asarray(self.historical.get("score_noise", []), dtype=float)
-        if not (noise > SCORE_NOISE).any():
+        if "score_noise" not in self.historical:
+            return
+        noise = _column(self.historical, "score_noise")
+        if not any(value > SCORE_NOISE for _, value in noise):
             return
         for model, row in self.historical.iterrows():
             if SCORE_NOISE < row["score_noise"] < np.inf:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Self
 
@@ -243,41 +244,49 @@ def _folds(
     )
     determined = np.zeros(len(sample.X.models), dtype=bool)
     groups, is_human = sample.groups, sample.X.is_human
+    influence = _influence(rows, fits, tests, columns, of_people)
     folds = []
-    for k, (part, test) in enumerate(zip(parts, tests, strict=True)):
-        own = _influence(rows, fits, test, k, columns[k], of_people[k])
+    for part, early, test, own in zip(parts, known, tests, influence, strict=True):
         late = InfluenceSums.of(
             own, is_human[test], None if groups is None else groups[test]
         )
-        folds.append(FoldFit(*part, determined, (known[k] + late).settled(), own))
+        folds.append(FoldFit(*part, determined, (early + late).settled(), own))
     return folds
 
 
 def _influence(
     rows: Rows,
     fits: Fits,
-    test: NDArray[np.intp],
-    k: int,
+    tests: Sequence[NDArray[np.intp]],
     columns: Array,
     of_people: Array,
-) -> Array:
-    """Influence of the rows that fold k holds out, of shape (n_test, n_items)."""
-    n = of_people.shape[1]
-    found = np.zeros((len(test), n))
-    place = rows.places(test)
-    used = np.flatnonzero(place >= 0)
-    used = used[np.argsort(place[used])]
-    at = place[used]
+) -> list[Array]:
+    """Influence of the rows that each fold holds out, of shape (n_test, n_items)."""
+    n, n_sources = of_people.shape[1], columns.shape[1] + 1
+    sizes = [len(test) for test in tests]
+    at, fold = (
+        rows.places(np.concatenate(tests)),
+        np.repeat(np.arange(len(tests)), sizes),
+    )
+    found = np.zeros((len(at), n))
+    used = np.flatnonzero(at >= 0)
+    # Rows of one fold and source side by side.
+    key = fold[used] * n_sources + (rows.judge[at[used]] - PEOPLE)
+    turn = np.argsort(key, kind="stable")
+    used, key = used[turn], key[turn]
+    at, fold = at[used], fold[used]
     x = rows.columns[at]
-    x[:, n] = fits.delta[k, at]
-    stops = np.searchsorted(at, rows.stops).tolist()
-    values = [x[: stops[1], : len(of_people)] @ of_people]
-    values += [
-        x[start:stop] @ own
-        for start, stop, own in zip(stops[1:-1], stops[2:], columns, strict=True)
-    ]
-    found[used] = np.concatenate(values) * fits.residual[k, at, None]
-    return found
+    x[:, n] = fits.delta[fold, at]
+    stops = np.searchsorted(key, np.arange(len(tests) * n_sources + 1)).tolist()
+    values = np.empty((len(at), n))
+    for code, (start, stop) in enumerate(pairwise(stops)):
+        k, m = divmod(code, n_sources)
+        if m:
+            np.matmul(x[start:stop], columns[k, m - 1], out=values[start:stop])
+        elif stop > start:
+            np.matmul(x[start:stop, :n], of_people[k], out=values[start:stop])
+    found[used] = values * fits.residual[fold, at, None]
+    return np.split(found, np.cumsum(sizes)[:-1])
 
 
 def _of_history(
