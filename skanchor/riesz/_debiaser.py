@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from numbers import Integral, Real
 from operator import add
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skanchor._numerics.information import JudgeBlock, judge_block
+from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
@@ -24,11 +22,15 @@ from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.comparisons import Comparisons, usable_features
 from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.riesz._blocks import (
+    judge_blocks,
+    people_block,
+    riesz_problem,
+    solved_with,
+)
 from skanchor.riesz._evidence import (
     Evidence,
     RowEvidence,
-    people_block,
-    riesz_problem,
     row_influence,
     row_weights,
 )
@@ -212,13 +214,13 @@ class RieszDebiaser(ComparisonEstimator):
                 len(X.models), [rows], human if human.has_span else NO_BIAS
             )
             problem = riesz_problem(X, people, self.ridge, responses)
-            blocks = dict(enumerate(_blocks(len(X.models), [rows], learners)))
+            blocks = dict(enumerate(judge_blocks(len(X.models), [rows], learners)))
             fits = judges_to_fit(sample, curvature, learners, human)
             if self.route == "projection":
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
                 for fit, block in zip(fits, fitted, strict=True):
                     blocks[fit.judge] = block
-                self._settle(X, _solved(problem, blocks), responses)
+                self._settle(X, solved_with(problem, blocks), responses)
             else:
                 found = self._descend(problem, blocks, fits, seed_offset)
                 self._settle(X, found, responses)
@@ -276,18 +278,15 @@ class RieszDebiaser(ComparisonEstimator):
         -------
         self
         """
-        blocks = _blocks(len(X.models), evidence, learners)
+        blocks = judge_blocks(len(X.models), evidence, learners)
         people = people_block(len(X.models), evidence, human)
-        self.fit_blocks(X, people, blocks, responses)
+        problem = riesz_problem(X, people, self.ridge, responses)
+        self._settle(X, problem.solve(blocks), responses)
         self._bound(evidence)
         return self
 
     def fit_blocks(
-        self,
-        X: Comparisons,
-        people: JudgeBlock,
-        blocks: Iterable[JudgeBlock | None],
-        responses: ResponseMeans | None = None,
+        self, X: Comparisons, people: JudgeBlock, blocks: Iterable[JudgeBlock]
     ) -> Self:
         """Solve for the weights from information whose biases are profiled out.
 
@@ -297,17 +296,14 @@ class RieszDebiaser(ComparisonEstimator):
             Rows, or none, that carry the plug-in.
         people : JudgeBlock
             Of the human rows.
-        blocks : iterable of JudgeBlock or None
+        blocks : iterable of JudgeBlock
             By judge.
-        responses : ResponseMeans, optional
-            Means that the targets include.
 
         Returns
         -------
         self
         """
-        problem = riesz_problem(X, people, self.ridge, responses)
-        self._settle(X, problem.solve(blocks), responses)
+        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks), None)
         return self
 
     def _bound(self, evidence: Sequence[Evidence]) -> None:
@@ -356,7 +352,7 @@ class RieszDebiaser(ComparisonEstimator):
         """Descend on the criterion itself (route ``"direct"``)."""
         for fit in fits:
             blocks[fit.judge] = fit.spanned([])
-        system = _solved(problem, blocks)
+        system = solved_with(problem, blocks)
         learned: list[list[Any]] = [[] for _ in fits]
         for _ in range(self.rounds if fits else 0):
             # What the weights make of each target, for the learners to take away.
@@ -370,7 +366,7 @@ class RieszDebiaser(ComparisonEstimator):
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)
-            system = _solved(problem, blocks)
+            system = solved_with(problem, blocks)
         return system
 
     def _check_determined(self) -> None:
@@ -513,23 +509,3 @@ class RieszDebiaser(ComparisonEstimator):
         )
         linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
         return float(linear - total)
-
-
-def _solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
-    """Solve with the blocks of all sources; people's, too, where it was fitted."""
-    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
-    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
-
-
-def _blocks(
-    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
-) -> Iterator[JudgeBlock | None]:
-    """Blocks of the judges, one at a time; None where none is known from a span."""
-    for m, learner in enumerate(learners):
-        found = [one.information(m, learner) for one in evidence if learner.has_span]
-        known = [one for one in found if one is not None]
-        if not known:
-            yield None
-        else:
-            total = reduce(add, known)
-            yield judge_block(total, n_items, learner.learner, learner.ridge)
