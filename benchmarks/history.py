@@ -1,8 +1,9 @@
 """Kept histories: how long a new model takes, and what looking every day does.
 
 ``python benchmarks/history.py speed``: a new model with 500 verdicts against a history
-of 200,000 rows. ``python benchmarks/history.py days [--draws 20]``: thirty days of
-arrivals, each placed on its day; equal to the refit, and covered.
+of 200,000 rows. ``python benchmarks/history.py days [--draws 20] [--minutes 60]``:
+months of thirty days, a new model placed on each of them: covered, and on the fifth and
+the last day equal to the refit; no month is begun after so many minutes.
 ``python benchmarks/history.py profile``: where the time of placing goes.
 """
 
@@ -156,19 +157,36 @@ def _apart(history, X, y, late, own, model) -> float:
     )
 
 
-def days(n_draws: int) -> None:
-    table = pd.DataFrame([row for seed in range(n_draws) for row in one_month(seed)])
-    week = (table["day"] - 1) // 7 + 1
-    columns = ["new", "width new", "again", "width again"]
-    print(table.groupby(week)[columns].mean().rename_axis("week").round(3))
-    print(table[columns].mean().round(3).to_string())
-    every = table.groupby("seed")[["new", "again"]].min().mean()
-    print(f"no interval of the month misses: {every.round(3).to_dict()}")
-    missed = (1.0 - table["new"]).groupby(table["seed"]).sum()
+def days(n_draws: int, minutes: float) -> None:
+    """Print coverage with its error: months are drawn anew, days of a month are not."""
+    end, rows, n_months = time.perf_counter() + 60.0 * minutes, [], 0
+    while n_months < n_draws and time.perf_counter() < end:
+        rows += one_month(n_months)
+        n_months += 1
+    table = pd.DataFrame(rows)
+    columns = ["new", "again"]
+    week = ((table["day"] - 1) // 7 + 1).rename("week")
+    for title, by in (("by week", week), ("in all", week.where(week < 0, 0))):
+        months = table.groupby([by, table["seed"]])[columns].mean()
+        shown = months.groupby(level=0).agg(["mean", "sem"])
+        widths = table.groupby(by)[["width new", "width again"]].median()
+        print(f"{title}: covered, mean over {n_months} months and error; median widths")
+        print(pd.concat([shown, widths], axis=1).round(3).to_string())
+    months = table.groupby("seed")[["new", "again"]]
+    missed = (1.0 - months.mean()["new"]) * months.size()
     print(
-        f"new models missed by month: mean {missed.mean():.2f}, sd {missed.std():.2f}"
+        f"new models missed by month: mean {missed.mean():.2f} "
+        f"(error {missed.sem():.2f}), sd {missed.std():.2f}; quantiles "
+        f"{missed.quantile([0.5, 0.9, 0.95, 1.0]).round(0).astype(int).tolist()}"
     )
-    print(f"largest distance from the fit of all rows: {table['apart'].max():.1e}")
+    none = months.min()
+    print("months of which no interval misses:")
+    print(none.agg(["mean", "sem"]).round(3).to_string())
+    checked = table["apart"].notna()
+    print(
+        f"{len(table)} days placed; on {checked.sum()} of them compared with the fit of "
+        f"all rows: largest distance {table['apart'].max():.1e}"
+    )
 
 
 def profile(n: int = 20) -> None:
@@ -187,11 +205,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["speed", "days", "profile"])
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=60.0)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.what == "speed":
         speed()
     elif options.what == "days":
-        days(options.draws)
+        days(options.draws, options.minutes)
     elif options.what == "profile":
         profile()

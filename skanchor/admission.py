@@ -5,7 +5,7 @@ Every method that ranks new models, pipeline and competitors alike, comes by thi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,7 +185,9 @@ def leave_out_little_history(sample: Sample) -> Sample:
     return sample.with_battles(battles)
 
 
-def leave_out_settled(sample: Sample, bias: Any) -> Sample:
+def leave_out_settled(
+    sample: Sample, bias: Any, n_rows: Mapping[Any, int] | None = None
+) -> Sample:
     """Leave out judges whose verdicts features settle, whatever the models.
 
     Parameters
@@ -194,6 +196,8 @@ def leave_out_settled(sample: Sample, bias: Any) -> Sample:
         Rows in their roles.
     bias : str, learner or dict
         Of the judges' calibrator.
+    n_rows : mapping of label to int, optional
+        By judge the number of all rows, where the sample holds some of them.
 
     Returns
     -------
@@ -221,11 +225,13 @@ def leave_out_settled(sample: Sample, bias: Any) -> Sample:
         )
     for found in settled:
         own = X.by_judge(X.judges.tolist().index(found.judge)).rows
+        n = int((sample.weight[own] > 0).sum())
+        n = n if n_rows is None else int(n_rows[found.judge])
         warn(
             SeparationWarning(
                 f"{_settled_by(found)}: no finite fit exists, and its rows say next to "
-                f"nothing of the models. All {int((sample.weight[own] > 0).sum())} are "
-                "left out. A feature that is made from the outcome does so.",
+                f"nothing of the models. All {n} are left out. A feature that is made "
+                "from the outcome does so.",
                 advice=_against_features(found),
             )
         )

@@ -15,6 +15,7 @@ from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.comparisons import Comparisons, align, usable_features
+from skanchor.comparisons.labels import label_index
 from skanchor.exceptions import BattlesError, BoundWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -154,7 +155,7 @@ class ArrivalScorer(ComparisonEstimator):
         self
         """
         self.new_models_ = models
-        index = pd.Index(models, name="model")
+        index = label_index(models, "model")
         self.scores_ = pd.Series(scores, index=index, name="score")
         self.at_bound_ = np.zeros(len(models), dtype=bool)
         return self

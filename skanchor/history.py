@@ -22,18 +22,19 @@ from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, add_item_effects, fit_arrivals
 from skanchor.comparisons import Comparisons
 from skanchor.comparisons.labels import argsort_labels, positions
+from skanchor.diagnostics import FitSums
 from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import Advice, LearnerError, Remedy, located
-from skanchor.folds import FoldPlan, training_weights
+from skanchor.folds import FoldPlan, plan_weights, training_weights
 from skanchor.historical import History, fit_history
 from skanchor.items import ItemCovariance, judges_of_arrivals
 from skanchor.judges import JudgeCalibrator
-from skanchor.placement import FoldStack, place_folds, place_whole
+from skanchor.placement import FoldStack, place
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
-__all__ = ["KeptFold", "KeptHistory"]
+__all__ = ["KeptFold", "KeptHistory", "Placement"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +169,26 @@ class KeptFold:
         )
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Placement:
+    """Arrivals, placed by a history.
+
+    Attributes
+    ----------
+    full : FullFit
+        Fit of all rows, those of the history by their sums. Its rows are the arrivals,
+        in the vocabulary of all models.
+    found : CrossFit
+        What the folds add up to; its influence is that of the arrivals.
+    sums : FitSums or None
+        Of the arrivals, for diagnostics; None where their rows are to be looked at.
+    """
+
+    full: FullFit
+    found: CrossFit
+    sums: FitSums | None
+
+
 @dataclass(frozen=True, eq=False)
 class KeptHistory:
     """History of a cross-fit, by which arrivals are placed.
@@ -223,7 +244,7 @@ class KeptHistory:
         ]
         return cls(stages, full.items, whole, repeats)
 
-    def place(self, arrivals: Sample, plans: Sequence[FoldPlan]) -> CrossFit:
+    def place(self, arrivals: Sample, plans: Sequence[FoldPlan]) -> Placement:
         """Estimate and covariance of all scores, once new models have arrived.
 
         Parameters
@@ -235,66 +256,49 @@ class KeptHistory:
 
         Returns
         -------
-        CrossFit
-            Its influence is that of the arrivals.
-        """
-        return self.cross_fit(self.fit_arrivals(arrivals), plans)
-
-    def fit_arrivals(self, arrivals: Sample) -> FullFit:
-        """Fit of all rows, those of the history by their sums.
-
-        Parameters
-        ----------
-        arrivals : Sample
-            Rows that involve a new model, in their roles.
-
-        Returns
-        -------
-        FullFit
-            Its rows are the arrivals, in the vocabulary of all models.
+        Placement
         """
         arrivals = self._admit(arrivals)
         items = self._items_for(judges_of_arrivals(arrivals.X))
-        stack = self._stack
-        chain = None
-        if stack is not None:
-            chain = place_whole(stack[:1], self.whole, self.stages, arrivals, items)
-        if chain is None:
+        splits = [split for plan in plans for split in enumerate(plan)]
+        training = [own for plan in plans for own in plan_weights(arrivals, plan)]
+        tests = [test for _, (_, test) in splits]
+        placed = None
+        if self._stack is not None:
+            placed = place(
+                self._stack, self.whole, self.stages, arrivals, training, tests, items
+            )
+        by_fold: dict[int, list[Warning]] = {}
+        if placed is None:
             none, weight = np.arange(0), arrivals.weight
             chain, _ = self.whole.place(self.stages, arrivals, weight, none, items)
+            folds, sums = [], None
+            for fold, (number, _), own, test in zip(
+                self._folds, splits, training, tests, strict=True
+            ):
+                with located(f"Fold {number}"), WarningLog() as log:
+                    folds.append(self._place(fold, arrivals, own, test, items, chain))
+                by_fold.setdefault(number, []).extend(log.found)
+        else:
+            chain, folds, sums = placed.chain, placed.folds, placed.sums
         plugged = replace(chain, debiaser=None)
-        return FullFit(self.stages, arrivals, plugged, items, chain)
+        full = FullFit(self.stages, arrivals, plugged, items, chain)
+        return Placement(full, self._sum_up(full, folds, plans, by_fold), sums)
 
-    def cross_fit(self, full: FullFit, plans: Sequence[FoldPlan]) -> CrossFit:
-        """Place the arrivals by every fold; warn of what the folds warn of.
-
-        Parameters
-        ----------
-        full : FullFit
-            What :meth:`fit_arrivals` returned.
-        plans : sequence of FoldPlan
-            Folds of the arrivals in each repeat, as many as the history has.
-
-        Returns
-        -------
-        CrossFit
-            Its influence is that of the arrivals.
-        """
-        by_fold: dict[int, list[Warning]] = {}
-        repeats, influence = [], []
-        at_once = self._place_at_once(full, plans)
-        for folds, plan in zip(self.repeats, plans, strict=True):
-            placed: list[FoldFit] = []
-            if at_once is not None:
-                placed, at_once = at_once[: len(plan)], at_once[len(plan) :]
-            else:
-                for number, split in enumerate(plan):
-                    with located(f"Fold {number}"), WarningLog() as log:
-                        placed.append(self._place(full, folds[number], *split))
-                    by_fold.setdefault(number, []).extend(log.found)
-            repeats.append(sum_up(full, placed))
-            kept = [fold.influence for fold in placed]
-            influence.append(list(zip([test for _, test in plan], kept, strict=True)))
+    def _sum_up(
+        self,
+        full: FullFit,
+        folds: list[FoldFit],
+        plans: Sequence[FoldPlan],
+        by_fold: dict[int, list[Warning]],
+    ) -> CrossFit:
+        """Add up the folds of each repeat; warn of what the folds warn of."""
+        rest, repeats, influence = iter(folds), [], []
+        for plan in plans:
+            own = [next(rest) for _ in plan]
+            repeats.append(sum_up(full, own))
+            pairs = zip(plan, own, strict=True)
+            influence.append([(test, fold.influence) for (_, test), fold in pairs])
         warn_of_folds(by_fold)
         for repeat in repeats:
             if repeat.instability is not None:
@@ -304,8 +308,11 @@ class KeptHistory:
     @cached_property
     def _stack(self) -> FoldStack | None:
         """The fit of all rows and the folds of all repeats, side by side."""
-        folds = [fold for folds in self.repeats for fold in folds]
-        return FoldStack.of([self.whole, *folds])
+        return FoldStack.of([self.whole, *self._folds])
+
+    @property
+    def _folds(self) -> list[KeptFold]:
+        return [fold for folds in self.repeats for fold in folds]
 
     @cached_property
     def _inflated(self) -> dict[bytes, ItemCovariance]:
@@ -321,35 +328,17 @@ class KeptHistory:
             self._inflated[key] = self.items.for_judges(seen)
         return self._inflated[key]
 
-    def _place_at_once(
-        self, full: FullFit, plans: Sequence[FoldPlan]
-    ) -> list[FoldFit] | None:
-        """Place the arrivals by all folds; None where each is to be looked at."""
-        stack = self._stack
-        if stack is None:
-            return None
-        training, tests = [], []
-        for plan in plans:
-            for number, (train, test) in enumerate(plan):
-                with located(f"Fold {number}"):
-                    training.append(training_weights(full.sample, train))
-                tests.append(test)
-        return place_folds(
-            stack[1:], self.stages, full.sample, training, tests, full.items
-        )
-
     def _place(
         self,
-        full: FullFit,
         fold: KeptFold,
-        train: NDArray[np.intp],
+        arrivals: Sample,
+        training: Array,
         test: NDArray[np.intp],
+        items: ItemCovariance | None,
+        near: Chain,
     ) -> FoldFit:
         """Place the arrivals by one fold."""
-        training = training_weights(full.sample, train)
-        return fold.place(
-            self.stages, full.sample, training, test, full.items, full.chain
-        )[1]
+        return fold.place(self.stages, arrivals, training, test, items, near)[1]
 
     def _admit(self, arrivals: Sample) -> Sample:
         """Arrivals in the vocabulary of all models, in the order of their labels."""

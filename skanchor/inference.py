@@ -31,6 +31,8 @@ def combine_repeats(estimates: Array, variances: Array) -> tuple[Array, Array]:
     estimate, variance : ndarray of shape (n_targets,)
         Median estimate, and median of the variance plus the squared distance to it.
     """
+    if len(estimates) == 1:
+        return estimates[0], variances[0]
     middle = np.median(estimates, axis=0)
     return middle, np.median(variances + (estimates - middle) ** 2, axis=0)
 

@@ -84,7 +84,7 @@ def apart(one, other, n_splits, n_repeats=1):
     """How far two kept histories place arrivals apart, in standard errors."""
     sample, plans = arrivals(n_splits, n_repeats)
     found = []
-    first, second = (kept.place(sample, plans) for kept in (one, other))
+    first, second = (kept.place(sample, plans).found for kept in (one, other))
     for mine, theirs in zip(first.repeats, second.repeats, strict=True):
         error = np.sqrt(np.diag(mine.covariance))
         found.append(np.abs(mine.estimate - theirs.estimate) / error)

@@ -140,7 +140,7 @@ def test_kept_sums_and_arrivals_are_the_cross_fit_of_all_rows(
 
     history, arrivals, early, late = split(sample, plans)
     kept = KeptHistory.of(fit(stages, history, items), early)
-    placed = kept.place(arrivals, late)
+    placed = kept.place(arrivals, late).found
     X = placed.influence.sample.X
     apart, apart_parts = ranked(X, placed)
 
@@ -158,13 +158,13 @@ def test_history_knows_nothing_of_what_arrives():
     plans = [list(SourceKFold(3, random_state=0).split(sample.X))]
     history, arrivals, early, late = split(sample, plans)
     kept = KeptHistory.of(fit(stages, history, True), early)
-    once = kept.place(arrivals, late).repeats[0]
+    once = kept.place(arrivals, late).found.repeats[0]
     moved = arrivals.with_battles(
         arrivals.X.with_rows(features_left=arrivals.X.features_left + 5.0)
     )
-    other = kept.place(moved, late).repeats[0]
+    other = kept.place(moved, late).found.repeats[0]
     assert np.abs(other.estimate[-2:] - once.estimate[-2:]).min() > 0.1
-    again = kept.place(arrivals, late).repeats[0]
+    again = kept.place(arrivals, late).found.repeats[0]
     assert_allclose(again.estimate, once.estimate, rtol=0, atol=0)
 
 
@@ -204,7 +204,7 @@ def test_kept_history_is_small_and_survives_pickling():
     history, arrivals, early, late = split(sample, plans)
     kept = KeptHistory.of(fit(stages, history, True), early)
     again = pickle.loads(pickle.dumps(kept))
-    one, other = (each.place(arrivals, late).repeats[0] for each in (kept, again))
+    one, other = (each.place(arrivals, late).found.repeats[0] for each in (kept, again))
     assert_allclose(one.covariance, other.covariance, rtol=0, atol=0)
     assert len(kept.whole.X) == 0
 
@@ -220,4 +220,4 @@ def test_what_needs_the_rows_says_so():
     stages = Stages(stages.btl, stages.calibrator, stages.arrival, bounded)
     kept = KeptHistory.of(fit(stages, history, False), early)
     with pytest.raises(ValueError, match="weight_bound needs the rows, of which only"):
-        kept.place(arrivals, late)
+        kept.place(arrivals, late).found

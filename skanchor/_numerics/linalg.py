@@ -210,6 +210,27 @@ def covariance_factor(covariance: Array) -> Array:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
+def standardised(factor: Array, deviations: Array) -> Array:
+    """Shortest v with ``factor @ v`` as near to deviations as can be.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (n, n)
+        What :func:`covariance_factor` returned, whose columns are orthogonal.
+    deviations : ndarray of shape (..., n, n_items)
+        Deviations.
+
+    Returns
+    -------
+    ndarray of shape (..., n, n_items)
+    """
+    squares = np.einsum("ij,ij->j", factor, factor)
+    # Singular values are the roots.
+    least = (len(factor) * np.finfo(float).eps) ** 2 * squares.max(initial=0.0)
+    inverse = np.divide(1.0, squares, out=np.zeros(len(squares)), where=squares > least)
+    return np.asarray((inverse[:, None] * factor.T) @ deviations)
+
+
 def mix_judges(matrix: Array, factor: Array, n_items: int) -> Array:
     """Change the last parameters u of a symmetric matrix to v with u = L v.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
@@ -31,49 +32,78 @@ _FAR = 8.0
 
 
 def fit_stacked(
-    columns: Array, offset: Array, y: Array, weight: Array, penalty: Array
-) -> Array | None:
+    signs: Array,
+    source: NDArray[np.intp],
+    share: Array,
+    offset: Array,
+    y: Array,
+    weight: Array,
+    penalty: Array,
+) -> tuple[Array, Array] | None:
     """Fit several logistic regressions of the same outcomes by Newton steps.
+
+    The logit of a row is linear in what each score has of its source; a coefficient of
+    kind k adds ``share[source, k]`` times itself to that.
 
     Parameters
     ----------
-    columns : ndarray of shape (n_fits, n_rows, n_columns)
-        Columns.
+    signs : ndarray of shape (n_rows, n_scores)
+        What the logit of a row takes of each score.
+    source : ndarray of shape (n_rows,)
+        Codes of the sources.
+    share : ndarray of shape (n_fits, n_sources, n_kinds)
+        What each kind of coefficient adds to the scores of a source.
     offset : ndarray of shape (n_fits, n_rows)
         Known parts of the logits.
     y : ndarray of shape (n_rows,)
         Outcomes in [0, 1].
     weight : ndarray of shape (n_fits, n_rows)
         Row weights.
-    penalty : ndarray of shape (n_columns,)
-        Diagonal of the quadratic penalty, beside the summed loss.
+    penalty : ndarray of shape (n_kinds,)
+        Quadratic penalty of each kind, beside the summed loss.
 
     Returns
     -------
-    ndarray of shape (n_fits, n_columns) or None
-        None where a fit has no minimum nearby, or whole steps do not lead there.
+    coef : ndarray of shape (n_fits, n_kinds, n_scores)
+    eta : ndarray of shape (n_fits, n_rows)
+        Logits.
+    None
+        Where a fit has no minimum nearby, or whole steps do not lead there.
     """
-    turned = np.ascontiguousarray(columns.transpose(0, 2, 1))
-    coef = np.zeros((len(columns), columns.shape[2], 1))
-    eta, ridge = offset.copy(), np.diag(penalty)
+    (n_fits, n_sources, n_kinds), n = share.shape, signs.shape[1]
+    size = n_kinds * n
+    # Sums by source: rows enter the coefficients through these alone.
+    own = np.zeros((len(signs), n_sources, n))
+    own[np.arange(len(signs)), source] = signs
+    squares = (own[..., None] * signs[:, None, None]).reshape(len(signs), -1)
+    by_source = own.reshape(len(signs), -1)
+    pairs = share[..., None] * share[:, :, None]
+    pairs = pairs.reshape(n_fits, n_sources, -1).transpose(0, 2, 1)
+    turned = np.ascontiguousarray(share.transpose(0, 2, 1))
+    eta, coef = offset.copy(), np.zeros((n_fits, n_kinds, n))
+    ridge = np.diag(np.repeat(penalty, n))
     for _ in range(_MOST_STEPS):
         p = sigmoid(eta)
         expected = weight * p
-        gradient = turned @ (expected - weight * y)[..., None]
+        gradient = (expected - weight * y) @ by_source
+        gradient = turned @ gradient.reshape(n_fits, n_sources, n)
         gradient += penalty[:, None] * coef
         expected *= 1.0 - p
-        hessian = (turned * expected[:, None, :]) @ columns + ridge
+        hessian = pairs @ (expected @ squares).reshape(n_fits, n_sources, -1)
+        hessian = hessian.reshape(n_fits, n_kinds, n_kinds, n, n).swapaxes(2, 3)
+        hessian = hessian.reshape(n_fits, size, size) + ridge
         try:
-            step = np.linalg.solve(hessian, gradient)
+            step = np.linalg.solve(hessian, gradient.reshape(n_fits, size, 1))
         except np.linalg.LinAlgError:
             return None
+        step = step.reshape(coef.shape)
         coef -= step
-        move = (columns @ step)[..., 0]
+        move = (share @ step).reshape(n_fits, -1) @ by_source.T
         eta -= move
         if not np.abs(coef).max(initial=0.0) < _FAR:
             return None
         if np.abs(move).max(initial=0.0) < _SETTLED:
-            return np.asarray(coef[..., 0])
+            return coef, eta
     return None
 
 
@@ -253,8 +283,11 @@ class StackedSystems:
         tail = self._tail
         return np.asarray(tail.transpose(0, 2, 1) @ tail)
 
-    def expected_covariance(self) -> Array:
-        """Sampling variance if outcomes are votes, (n_folds, 3, n_items, n_items)."""
+    def expected_covariance(self, of_effects: Array | None = None) -> Array:
+        """Sampling variance if outcomes are votes, (n_folds, 3, n_items, n_items).
+
+        ``of_effects`` is :meth:`item_covariance`, where that is known.
+        """
         w = self.weights
         scores = w[:, : self._n_scores]
         # The weights solve the system: the information times them is the targets.
@@ -262,7 +295,9 @@ class StackedSystems:
         if self.penalty is not None:
             whole = whole - w.transpose(0, 2, 1) @ self.penalty @ w
         human = scores.transpose(0, 2, 1) @ self.human @ scores
-        judge = whole - self.item_covariance() - human
+        if of_effects is None:
+            of_effects = self.item_covariance()
+        judge = whole - of_effects - human
         return np.stack([human, judge, np.zeros_like(human)], axis=1)
 
 

@@ -60,7 +60,6 @@ def check_stream(options: argparse.Namespace) -> None:
         **flags_of_files(options),
         "--judges": options.judges,
         "--drop-judges": options.drop_judges,
-        "--groups": options.groups,
         "--text-columns": options.text_columns,
         "--style": options.style != "ignored",
         "--judge-scale": options.judge_scale != "straight",
@@ -71,6 +70,12 @@ def check_stream(options: argparse.Namespace) -> None:
                 f"{flag} does not go with --stream, which reads columns as they are; "
                 "prepare them in the files, or build without --stream"
             )
+    if options.groups:
+        raise BadInputError(
+            "--groups does not go with --stream: the sums that are kept of dependent "
+            "rows grow with their groups, and the folds of a stream tear groups apart; "
+            "build without --stream"
+        )
     for label in options.human or ():
         if set("*?[") & set(label):
             raise BadInputError(

@@ -71,11 +71,10 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
         )
     kept: list[str] = []
     suspects: list[str] = []
-    # Columns are many, and a look at each takes longer than one at all their types.
-    types_of = frame.schema if stems else {}
+    numeric = _numeric_columns(frame, stems) if stems else set()
     for stem in stems:
         sides = [stem + side for side in ("_a", "_b")]
-        if all(types_of[name].is_numeric() for name in sides):
+        if numeric.issuperset(sides):
             (suspects if feature_label(stem) is None else kept).append(stem)
             continue
         columns = [frame[name] for name in sides]
@@ -107,6 +106,24 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             stacklevel=7,
         )
     return tuple(kept)
+
+
+def _numeric_columns(frame: nw.DataFrame[Any], stems: list[str]) -> set[str]:
+    """Columns of numbers by their type, all those of pairs among them."""
+    plain = _plain_columns(frame)
+    if all(stem + side in plain for stem in stems for side in ("_a", "_b")):
+        return set(plain)
+    return {name for name, kind in frame.schema.items() if kind.is_numeric()}
+
+
+def _plain_columns(frame: nw.DataFrame[Any]) -> dict[str, int]:
+    """Places of the columns that pandas has as arrays of floats; none of others."""
+    native = frame.to_native()
+    if not isinstance(native, pd.DataFrame):
+        return {}
+    # A look at each column takes longer than one at all their types.
+    kinds = zip(frame.columns, native.dtypes.tolist(), strict=True)
+    return {name: i for i, (name, kind) in enumerate(kinds) if kind == np.float64}
 
 
 def declared_label(stem: str) -> str:
@@ -158,23 +175,20 @@ def feature_blocks(
     if not names:
         none = np.empty((len(frame), 0))
         return none, none
+    sides = [[name + side for name in names] for side in ("_a", "_b")]
+    plain = _plain_columns(frame) if len(frame) <= _FEW else {}
+    if all(name in plain for own in sides for name in own):
+        # One look at all of them takes less time than one at each.
+        at = [plain[name] for own in sides for name in own]
+        both = frame.to_native().take(at, axis=1).to_numpy()
+        if not np.fmax.reduce(np.abs(both), axis=None, initial=0.0) > LARGEST:
+            left, right = np.hsplit(both, 2)
+            return np.ascontiguousarray(left), np.ascontiguousarray(right)
     left, right = (
-        _block(frame, [name + side for name in names]) for side in ("_a", "_b")
+        np.column_stack([as_float(_values(frame, name), name) for name in own])
+        for own in sides
     )
     return left, right
-
-
-def _block(frame: nw.DataFrame[Any], names: list[str]) -> Array:
-    """Numbers of some columns side by side."""
-    values = [_values(frame, name) for name in names]
-    if len(frame) <= _FEW and all(column.dtype == np.float64 for column in values):
-        # One look at all of them takes less time than one at each.
-        block = np.column_stack(values)
-        if not np.fmax.reduce(np.abs(block), axis=None, initial=0.0) > LARGEST:
-            return block
-    return np.column_stack(
-        [as_float(own, name) for own, name in zip(values, names, strict=True)]
-    )
 
 
 def _values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -23,6 +24,7 @@ __all__ = [
     "is_constant",
     "is_in",
     "is_text",
+    "label_index",
     "label_list",
     "merge_labels",
     "positions",
@@ -108,6 +110,22 @@ def code_labels(
     if values.dtype.kind == "f" and np.isinf(values).any():
         raise BattlesError(f"Column {name!r} contains infinity.")
     return codes, labels
+
+
+def label_index(labels: NDArray[Any], name: str) -> pd.Index:
+    """Index of a table by model or judge, made once for the same texts.
+
+    To find the type of an index, pandas takes longer than to make the table.
+    """
+    values = labels.tolist()
+    if all(type(label) is str for label in values):
+        return _text_index(tuple(values), name)
+    return pd.Index(labels, name=name)
+
+
+@lru_cache(maxsize=64)
+def _text_index(labels: tuple[str, ...], name: str) -> pd.Index:
+    return pd.Index(np.array(labels, dtype=object), name=name)
 
 
 def label_list(name: str, labels: Iterable[Any]) -> list[Any]:

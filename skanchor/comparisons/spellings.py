@@ -116,7 +116,9 @@ def spelt_differently(
             whole[key].append((label, name))
         for key in _slips(name.words):
             near[key].append((label, name))
-    pairs = []
+    pairs: list[tuple[str, str]] = []
+    if not whole:
+        return pairs
     for label in filter(_is_str, labels):
         name = _Name.of(label)
         alike = [found for key in _keys(name) for found in whole.get(key, ())]

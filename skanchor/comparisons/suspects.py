@@ -7,6 +7,7 @@ response: with one of them as a feature a judge would be calibrated on the answe
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = ["DECLARED", "declared", "feature_label", "smells_of_outcome"]
 
@@ -26,6 +27,7 @@ _PHRASES = ("clear_formatting",)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
+@lru_cache(maxsize=1024)
 def smells_of_outcome(name: str) -> bool:
     """Tell whether a pair of columns holds, by its name, the outcome or ids.
 

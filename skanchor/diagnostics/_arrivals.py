@@ -17,8 +17,9 @@ import pandas as pd
 from scipy.special import chdtrc, ndtr
 
 from skanchor._numerics.information import JudgeBlock
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
@@ -101,7 +102,7 @@ def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
     ArrivalCheck
     """
     fit = _FittedRows.of(X, sums)
-    changes, curves = _Changes.of(fit, X), _Changes.of_curves(fit, X)
+    changes, curves = _Changes.of(fit, X)
     new = np.flatnonzero(X.is_new).tolist()
     found = _disagreements(fit, X, new)
     scale = np.ones(len(X.models))
@@ -171,6 +172,24 @@ class _JudgeSums:
         return cls(gram[:n, :n] - gram[:n, n:] @ taken, score[:n] - taken.T @ rest)
 
 
+def _profiled(sources: list[SourceSums]) -> list[_JudgeSums]:
+    """Profile out the biases of all judges, at once where they are of one kind."""
+    widths = {(len(one.score), len(one.ridge)) for one in sources}
+    found = None
+    if len(widths) == 1:
+        size, n_stage = widths.pop()
+        ridge = np.array([one.ridge for one in sources])
+        gram = np.array([one.gram for one in sources])
+        found = project_spans(gram, size - n_stage, ridge)
+    if found is None:
+        return [_JudgeSums.of(one) for one in sources]
+    n = size - n_stage
+    return [
+        _JudgeSums(gram, one.score[:n] - taken.T @ (one.score[n:] - one.pull))
+        for one, gram, taken in zip(sources, *found, strict=True)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _FittedRows:
     """Information and scores of all that was fitted, and of what was not.
@@ -197,7 +216,7 @@ class _FittedRows:
         """Solve for what was fitted; rows weigh so that noise is that of votes."""
         # Weighted so, a residual has the variance of a vote, ties or no ties.
         sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
-        judges = [_JudgeSums.of(sources[m]) for m in range(len(X.judges))]
+        judges = _profiled([sources[m] for m in range(len(X.judges))])
         n = len(X.models) + 2
         blocks = [
             JudgeBlock(g, g, None, None) for g in (s.gram[:n, :n] for s in judges)
@@ -207,18 +226,19 @@ class _FittedRows:
         system = riesz_problem(X, block).solve(blocks)
         layout = system.layout
         score = system.targets @ people.score
-        crosses = []
+        # By judge, so that all of them are reduced at once.
+        total = layout.no_gradient(len(judges), n + 4)
         for m, own in enumerate(judges):
             both = np.column_stack([own.score, own.gram])[:n]
-            total = layout.no_gradient(both.shape[1])
-            layout.add_gradient(total, m, both, float(system.slopes[m]))
-            reduced = layout.reduce_gradient(total, system.factor)
-            score = score + reduced[:, 0]
-            crosses.append(reduced[:, 1:])
+            layout.add_gradient(total[:, m], m, both, float(system.slopes[m]))
+        flat = layout.reduce_gradient(total.reshape(len(total), -1), system.factor)
+        reduced = flat.reshape(len(flat), len(judges), n + 4)
+        score = score + reduced[..., 0].sum(axis=1)
+        crosses = list(reduced[..., 1:].transpose(1, 0, 2))
         if system.factor is not None:
             assert X.deviations is not None
-            v = np.linalg.lstsq(system.factor, X.deviations, rcond=None)[0].ravel()
-            score[layout.at["deviation"]] -= v
+            v = standardised(system.factor, X.deviations)
+            score[layout.at["deviation"]] -= v.ravel()
         return cls(system, score, judges, crosses)
 
     def answers(self, items: list[int]) -> Array:
@@ -320,39 +340,39 @@ class _Changes:
         }
 
     @classmethod
-    def of(cls, fit: _FittedRows, X: Comparisons) -> _Changes:
-        """Changes of the judges, one by one and together, on arrival rows."""
+    def of(cls, fit: _FittedRows, X: Comparisons) -> tuple[_Changes, _Changes]:
+        """Changes on arrival rows, by judge and together; and curves of the scales."""
         n, names = len(X.models) + 2, X.judges.tolist()
+        asked: list[tuple[tuple[Any, ...], list[int], int]]
         asked = [((judge, CHANGES[k]), [m], n + k)
                  for k in (0, 1) for m, judge in enumerate(names)]  # fmt: skip
         if len(names) > 1:
             asked.append(((TOGETHER, CHANGES[0]), list(range(len(names))), n))
-        return cls._tested(fit, X, asked)
-
-    @classmethod
-    def of_curves(cls, fit: _FittedRows, X: Comparisons) -> _Changes:
-        """Curvature of each judge's scale."""
-        at = len(X.models) + 4
-        asked = [((judge,), [m], at) for m, judge in enumerate(X.judges.tolist())]
-        return cls._tested(fit, X, asked)
+        curves = [((judge,), [m], n + 2) for m, judge in enumerate(names)]
+        found = fit.changes(X, [(judges, at) for _, judges, at in [*asked, *curves]])
+        stop = len(asked)
+        return (
+            cls._tested(X, [name for name, _, _ in asked], found[:stop]),
+            cls._tested(X, [name for name, _, _ in curves], found[stop:]),
+        )
 
     @classmethod
     def _tested(
         cls,
-        fit: _FittedRows,
         X: Comparisons,
-        asked: list[tuple[tuple[Any, ...], list[int], int]],
+        asked: list[tuple[Any, ...]],
+        answers: list[tuple[float, float, Array] | None],
     ) -> _Changes:
-        answers = fit.changes(X, [(judges, at) for _, judges, at in asked])
         names: list[tuple[Any, ...]] = []
         rows = []
-        for (name, _, _), found in zip(asked, answers, strict=True):
+        new = X.models[X.is_new].tolist()
+        for name, found in zip(asked, answers, strict=True):
             if found is not None:
                 value, p, shift = found
                 # A sensitivity changes by a factor.
                 value += name[1:] == CHANGES[:1]
                 names.append(name)
-                rows.append((value, p, *_most_moved(X, shift)))
+                rows.append((value, p, *_most_moved(new, shift)))
         alone = np.array([row[1] for row in rows], dtype=float)
         return cls(names, rows, holm_adjust(alone))
 
@@ -370,12 +390,12 @@ def _curve_table(found: _Changes) -> pd.DataFrame:
     return pd.DataFrame(found.columns, index)
 
 
-def _most_moved(X: Comparisons, shift: Array) -> tuple[Any, float]:
+def _most_moved(new: list[Any], shift: Array) -> tuple[Any, float]:
     """The new model that is moved most, and by how much."""
     if not len(shift):
         return None, np.nan
     most = int(np.argmax(np.abs(shift)))
-    return X.models[X.is_new][most], float(shift[most])
+    return new[most], float(shift[most])
 
 
 def _disagreement(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
+from skanchor.comparisons.labels import label_index
 from skanchor.diagnostics._arrivals import ArrivalCheck
 from skanchor.diagnostics._item_check import ItemCheck
 from skanchor.diagnostics._lazy import made_when_read
-from skanchor.diagnostics._overlap import feature_overlap
+from skanchor.diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor.diagnostics._report import Diagnostics
 from skanchor.diagnostics._scale import scale_z
 from skanchor.diagnostics._sums import FitSums
@@ -30,14 +31,27 @@ if TYPE_CHECKING:
 __all__ = ["diagnose"]
 
 
-_OF_JUDGES = [
-    "sensitivity_error",
-    "sensitivity_z",
-    "residual_share",
-    "outside_features",
-    "effective_share",
-    "largest_ratio",
-]
+_OF_JUDGES = pd.Index(
+    [
+        "sensitivity_error",
+        "sensitivity_z",
+        "residual_share",
+        "outside_features",
+        "effective_share",
+        "largest_ratio",
+    ]
+)
+
+_OF_MODELS = pd.Index(
+    [
+        "residual_share",
+        "largest_influence",
+        "correction_z",
+        "outside_scores",
+        "self_judged",
+        "df",
+    ]
+)
 
 
 def diagnose(
@@ -81,31 +95,31 @@ def diagnose(
     Diagnostics
     """
     X = sample.X
-    index = pd.Index(X.judges, name="judge")
-    tested = check.judges if index.equals(check.judges.index) else (
-        check.judges.reindex(index)
-    )  # fmt: skip
+    index, tested = label_index(X.judges, "judge"), check.judges
+    if not index.equals(tested.index):
+        tested = tested.reindex(index)
     judges = pd.DataFrame(
         np.hstack([tested.to_numpy(float), _by_judge(sample, sums, system)]),
         index,
-        [*tested.columns, *_OF_JUDGES],
+        tested.columns.append(_OF_JUDGES),
     )
     scores, errors, df = result.moments
     low, high = _historical_range(X, scores)
     outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = {
-            "residual_share": _residual_share(X, sums, system),
-            "largest_influence": (largest / errors) ** 2,
-            "correction_z": (scores - plug_in) / errors,
-            "outside_scores": outside / (high - low),
-            "self_judged": _self_judged(X, sums),
-            "df": df,
-        }
-    by_model = np.column_stack(list(values.values()))[X.is_new]
+        values = [
+            _residual_share(X, sums, system),
+            (largest / errors) ** 2,
+            (scores - plug_in) / errors,
+            outside / (high - low),
+            _self_judged(X, sums),
+            df,
+        ]
+    by_model = np.column_stack(values)[X.is_new]
     by_model[largest[X.is_new] == 0] = np.nan
-    new = pd.Index(X.models[X.is_new], name="model")
-    models = pd.DataFrame(by_model, new, list(values))
+    models = pd.DataFrame(
+        by_model, label_index(X.models[X.is_new], "model"), _OF_MODELS
+    )
     return Diagnostics(
         judges,
         models,
@@ -148,23 +162,17 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
         error = np.sqrt(inverse_diagonal[m]) or np.inf
         found[m, 0] = error
         found[m, 1] = X.sensitivities[m] / error if error > 0 else np.nan
-        if block is None:
-            continue
-        raw = sums.sources[m].gram[n_models, n_models]
-        found[m, 2] = _share(block, n_models, raw)
-        own = _overlap(X, sums, m, used[X.by_judge(m).rows])
-        found[m, 3:] = [own.get(name, np.nan) for name in _OF_JUDGES[3:]]
+        if block is not None:
+            raw = sums.sources[m].gram[n_models, n_models]
+            found[m, 2] = _share(block, n_models, raw)
+    known: Iterable[HistoricalFeatures | None] | None = sums.features
+    if known is None:
+        known = (
+            HistoricalFeatures.of(X, m, used[X.by_judge(m).rows])
+            for m in range(len(found))
+        )
+    found[:, 3:] = feature_overlap(X, used, known)
     return found
-
-
-def _overlap(
-    X: Comparisons, sums: FitSums, m: int, used: NDArray[np.bool_]
-) -> dict[str, float]:
-    """Overlap of arrivals with the historical rows, at hand or kept."""
-    if sums.features is None:
-        return feature_overlap(X, m, used)
-    known = sums.features[m]
-    return {} if known is None else known.overlap(X, m, used)
 
 
 def _residual_share(X: Comparisons, sums: FitSums, system: RieszSystem) -> Array:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,55 +85,67 @@ class HistoricalFeatures:
         known = self.contrasts
         return SymmetricSolver.factorise(known.T @ known / len(known))
 
-    def overlap(
-        self, X: Comparisons, m: int, used: NDArray[np.bool_]
-    ) -> dict[str, float]:
+    def overlap(self, fresh: Array, others: Array) -> tuple[float, float, float]:
         """Share of arrival rows out of range, effective share, largest ratio.
 
         Parameters
         ----------
-        X : Comparisons
-            Rows, those of arrivals among them.
-        m : int
-            The judge.
-        used : ndarray of shape (n_own,)
-            Which of its rows count.
+        fresh, others : ndarray of shape (n_rows, n_features)
+            Features of the new model's responses on arrival rows, and of those that
+            they met.
 
         Returns
         -------
-        dict of str to float
-            Nothing where no arrival row counts.
+        tuple of float
         """
-        cut = X.by_judge(m)
-        new = np.append(X.is_new, False)
-        late = np.flatnonzero(used & (new[cut.left] != new[cut.right]))
-        if not len(late):
-            return {}
-        sides = (X.features_left, X.features_right)
-        first = new[cut.left[late]][:, None]
-        fresh = np.where(first, *(side.take(cut.rows[late], axis=0) for side in sides))
-        outside = ((fresh < self.low) | (fresh > self.high)).mean(axis=0).max()
+        n = len(fresh)
+        outside = ((fresh < self.low) | (fresh > self.high)).sum(axis=0).max() / n
         # The ratio of two normal densities with one covariance: a linear discriminant.
         # Historical pairs have no direction, so that they enter in both orders.
-        known, turned = self.contrasts, cut.pairs[late].contrast
-        shift = np.where(first, turned, -turned).mean(axis=0)
-        tilt = known @ self._solver.solve(shift)
+        shift = (fresh - others).sum(axis=0) / n
+        tilt = self.contrasts @ self._solver.solve(shift)
         tilt = np.concatenate([tilt, -tilt])
         ratio = np.exp(tilt - tilt.max())
         mean = float(ratio.sum()) / len(ratio)
-        return {
-            "outside_features": float(outside),
-            "effective_share": mean**2 * len(ratio) / float(ratio @ ratio),
-            "largest_ratio": 1.0 / mean,
-        }
+        effective = mean**2 * len(ratio) / float(ratio @ ratio)
+        return float(outside), effective, 1.0 / mean
 
 
 def feature_overlap(
-    X: Comparisons, m: int, used: NDArray[np.bool_]
-) -> dict[str, float]:
-    """Overlap of a judge's arrival rows with its historical ones, both at hand."""
-    found = HistoricalFeatures.of(X, m, used)
-    return {} if found is None else found.overlap(X, m, used)
+    X: Comparisons,
+    used: NDArray[np.bool_],
+    features: Iterable[HistoricalFeatures | None],
+) -> Array:
+    """Overlap of the arrival rows of each judge with its historical ones.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, those of arrivals among them.
+    used : ndarray of shape (n_rows,)
+        Which of them count.
+    features : iterable of HistoricalFeatures or None
+        Of each judge, read once.
+
+    Returns
+    -------
+    ndarray of shape (n_judges, 3)
+        What :meth:`HistoricalFeatures.overlap` returns; NaN where no arrival row
+        counts, or no historical one.
+    """
+    new, found = np.append(X.is_new, False), np.full((len(X.judges), 3), np.nan)
+    rows = np.flatnonzero(used & (new[X.left] != new[X.right]) & (X.judge >= 0))
+    rows = rows[np.argsort(X.judge[rows], kind="stable")]
+    first = new[X.left[rows], None]
+    left, right = (side.take(rows, axis=0) for side in (X.features_left,
+                                                        X.features_right))  # fmt: skip
+    fresh, others = np.where(first, left, right), np.where(first, right, left)
+    stops = np.searchsorted(X.judge[rows], np.arange(len(found) + 1)).tolist()
+    for own, known, ends in zip(found, features, pairwise(stops), strict=True):
+        part = slice(*ends)
+        if known is not None and part.stop > part.start:
+            own[:] = known.overlap(fresh[part], others[part])
+    return found
 
 
 def _range_of(features: Array) -> tuple[Array, Array]:

@@ -251,8 +251,10 @@ class Diagnostics(WithTables):
                 )
 
     def _about_thin_models(self) -> Iterator[str]:
-        noise = np.asarray(self.historical.get("score_noise", []), dtype=float)
-        if not (noise > SCORE_NOISE).any():
+        if "score_noise" not in self.historical:
+            return
+        noise = _column(self.historical, "score_noise")
+        if not any(value > SCORE_NOISE for _, value in noise):
             return
         for model, row in self.historical.iterrows():
             if SCORE_NOISE < row["score_noise"] < np.inf:
@@ -444,5 +446,6 @@ class Diagnostics(WithTables):
 
 def _column(table: pd.DataFrame, name: str) -> Iterator[tuple[Any, float]]:
     """Labels and values of a column, faster than pandas goes through them."""
-    values = table[name].to_numpy().tolist()
+    # All of these tables hold nothing but floats, so that this is a view.
+    values = table.to_numpy()[:, table.columns.get_loc(name)].tolist()
     return zip(table.index, values, strict=True)

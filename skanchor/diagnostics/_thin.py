@@ -7,9 +7,12 @@ import pandas as pd
 
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, align
+from skanchor.comparisons.labels import label_index
 from skanchor.diagnostics._sums import FitSums
 
 __all__ = ["historical_table"]
+
+_COLUMNS = pd.Index(["votes", "human_error", "score_noise"])
 
 
 def historical_table(
@@ -34,7 +37,6 @@ def historical_table(
         By historical model, ``votes``, ``human_error`` and ``score_noise``.
     """
     old = ~X.is_new
-    index = pd.Index(X.models[old], name="model")
     known = np.sqrt(np.diag(btl.covariance_))
     error = np.asarray(align(known, btl.models_, X.models))
     # Noise in a regressor makes its slope, the sensitivity, too small by this share.
@@ -42,5 +44,4 @@ def historical_table(
     exact = calibrated and spread > 0
     noise = sums.verdicts * error**2 / spread if exact else np.full(len(error), np.nan)
     table = np.column_stack([np.asarray(sums.n_human, dtype=float), error, noise])
-    columns = ["votes", "human_error", "score_noise"]
-    return pd.DataFrame(table[old], index, columns)
+    return pd.DataFrame(table[old], label_index(X.models[old], "model"), _COLUMNS)

@@ -1,7 +1,7 @@
 """Folds by source, the fold plan as data, and the loop over it."""
 
 from skanchor.folds._draw import make_plans
-from skanchor.folds._plan import FoldPlan, training_weights
+from skanchor.folds._plan import FoldPlan, plan_weights, training_weights
 from skanchor.folds._run import run_plan, stream_plan
 from skanchor.folds._source_kfold import SourceKFold
 
@@ -9,6 +9,7 @@ __all__ = [
     "FoldPlan",
     "SourceKFold",
     "make_plans",
+    "plan_weights",
     "run_plan",
     "stream_plan",
     "training_weights",

@@ -9,9 +9,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
+from skanchor.exceptions import located
 from skanchor.sample import Sample
 
-__all__ = ["FoldPlan", "Split", "check_plan", "is_split", "training_weights"]
+__all__ = [
+    "FoldPlan",
+    "Split",
+    "check_plan",
+    "is_split",
+    "plan_weights",
+    "training_weights",
+]
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 FoldPlan = list[Split]
@@ -143,6 +151,46 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
         )
     omega = np.divide(whole, kept, out=np.zeros(size), where=kept > 0)
     return np.asarray(inside * np.append(0.0, omega).take(bins))
+
+
+def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
+    """Weights of all training sets of a plan, by one sum over the rows.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows whose roles are decided.
+    plan : list of (train, test)
+        The folds.
+
+    Returns
+    -------
+    list of ndarray of shape (n_rows,)
+        Those of :func:`training_weights`.
+
+    Raises
+    ------
+    ValueError
+        As there, with the number of the fold.
+    """
+    weight, n_folds = sample.weight, len(plan)
+    size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
+    inside = np.zeros((n_folds, len(weight)))
+    for own, (train, _) in zip(inside, plan, strict=True):
+        own[train] = weight[train]
+    at = bins + size * np.arange(n_folds)[:, None]
+    kept = np.bincount(at.ravel(), inside.ravel(), n_folds * size)
+    kept = kept.reshape(n_folds, size)[:, 1:]
+    whole = np.bincount(bins, weight, size)[1:]
+    if ((whole > 0) & (kept == 0)).any():
+        found = []
+        for number, (train, _) in enumerate(plan):
+            with located(f"Fold {number}"):
+                found.append(training_weights(sample, train))
+        return found
+    omega = np.zeros((n_folds, size))
+    np.divide(whole, kept, out=omega[:, 1:], where=kept > 0)
+    return list(inside * omega[:, bins])
 
 
 def _describe_source(judge: Any, new_models: frozenset[Any], context: Any) -> str:

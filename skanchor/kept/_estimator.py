@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,11 +27,11 @@ from skanchor.kept._arrivals import (
 )
 from skanchor.kept._format import pack_state, unpack_state
 from skanchor.kept._identity import check_fingerprints
+from skanchor.kept._rows import RowRules, among_groups
 from skanchor.kept._settings import pack_settings, unpack_settings
 from skanchor.kept._state import KeptState
 from skanchor.results import AnchorResult
-from skanchor.sample import Battles, Sample, counts_rows, group_codes, warn_of_counts
-from skanchor.ties import drops_ties, treat_ties
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["FILE", "AnchorHistory"]
@@ -92,6 +91,7 @@ class AnchorHistory(BaseEstimator):
     """
 
     kept_: KeptState
+    _rules: RowRules
 
     def __init__(self, anchor: AnchorPipeline | None = None):
         self.anchor = anchor
@@ -135,7 +135,8 @@ class AnchorHistory(BaseEstimator):
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
             _refuse_curves(anchor)
-            sample, labels = _admit(anchor, X, y, sample_weight, groups)
+            rules = RowRules.of(anchor)
+            sample, labels = rules.admit(X, y, sample_weight, groups)
             _refuse_new_models(sample)
             inference = anchor.prepare(sample)
             kept = KeptState.of(inference, labels, fingerprints or {})
@@ -166,7 +167,7 @@ class AnchorHistory(BaseEstimator):
 
     def _keep(self, kept: KeptState) -> None:
         X = kept.history.whole.X
-        self.kept_ = kept
+        self.kept_, self._rules = kept, RowRules.of(self._anchor())
         self.models_, self.judges_ = X.models, X.judges
         self.features_ = np.array(X.feature_names, dtype=object)
         self.item_effects_ = kept.treatment
@@ -237,7 +238,7 @@ class AnchorHistory(BaseEstimator):
             )
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
-            late, _ = _admit(anchor, X, y, sample_weight, groups)
+            late, _ = RowRules.of(anchor).admit(X, y, sample_weight, groups)
             table, outcomes, plans = with_rows(
                 counts, late, anchor.random_state, self._sizes
             )
@@ -348,17 +349,17 @@ class AnchorHistory(BaseEstimator):
     def _place(
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
     ) -> AnchorResult:
-        kept, anchor = self.kept_, self._anchor()
-        sample, labels = _admit(anchor, X, y, sample_weight, groups)
-        sample = _among_groups(sample, labels, kept)
+        kept, rules = self.kept_, self._rules
+        sample, labels = rules.admit(X, y, sample_weight, groups)
+        sample = among_groups(sample, labels, kept.groups)
         known = kept.history.whole.X
         everyone, admitted = admit_arrivals(sample, known, kept.lost)
         settled = None if kept.groups is None else kept.groups.folds
         sizes = self._sizes
         if cv is None:
-            plans = arrival_plans(admitted, sizes, anchor.random_state, settled)
+            plans = arrival_plans(admitted, sizes, rules.seed, settled)
         else:
-            plans = make_plans(cv, len(sizes), admitted, anchor.random_state)
+            plans = make_plans(cv, len(sizes), admitted, rules.seed)
             if [len(plan) for plan in plans] != sizes:
                 raise ValueError(
                     f"cv must have {sizes} folds, as the history has, got "
@@ -427,21 +428,6 @@ class AnchorHistory(BaseEstimator):
         return cls.from_kept(kept, anchor)
 
 
-def _admit(
-    anchor: AnchorPipeline, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
-) -> tuple[Sample, NDArray[Any] | None]:
-    """Rows as the pipeline would take them, and the labels of their groups."""
-    sample = Sample.admit(X, y, sample_weight, groups)
-    sample = treat_ties(sample, drop=drops_ties(anchor))
-    labels = None
-    if groups is not None:
-        labels = group_codes(groups, X, len(sample))[1]
-    if counts_rows(anchor):
-        return sample.expanded(), labels
-    warn_of_counts(sample)
-    return sample, labels
-
-
 def _refuse_curves(anchor: AnchorPipeline) -> None:
     """Refuse curved scales, whose columns move with the scores."""
     debiaser = anchor.stages().debiaser
@@ -463,33 +449,3 @@ def _refuse_new_models(sample: Sample) -> None:
             f"Models {unvoted[:5]} have no human row: they are no history.",
             advice=Advice(Remedy.PLACE_ARRIVALS),
         )
-
-
-def _among_groups(
-    sample: Sample, labels: NDArray[Any] | None, kept: KeptState
-) -> Sample:
-    """Arrivals with the codes that the history has for their groups."""
-    if labels is None or sample.groups is None:
-        if kept.groups is not None:
-            raise BattlesError(
-                "The history was fitted with groups of dependent rows; give the groups "
-                "of these rows, too."
-            )
-        return sample
-    if kept.groups is None:
-        raise BattlesError(
-            "The history was fitted without groups of dependent rows, so that these "
-            "rows cannot have any.",
-            advice=Advice(Remedy.FIT_HISTORY_AGAIN),
-        )
-    known = {label: code for code, label in enumerate(kept.groups.labels.tolist())}
-    # A group of the history without a row that counts is none.
-    held = np.all(kept.groups.folds >= 0, axis=0).tolist()
-    place, fresh = np.empty(len(labels), dtype=np.intp), len(known)
-    for code, label in enumerate(labels.tolist()):
-        old = known.get(label)
-        if old is not None and held[old]:
-            place[code] = old
-        else:
-            place[code], fresh = fresh, fresh + 1
-    return replace(sample, groups=place[sample.groups])

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from skanchor.assembly import Inference, assemble
 from skanchor.comparisons import count_rows
 from skanchor.diagnostics import FitSums, ItemCheck
-from skanchor.engine import FullFit
 from skanchor.exceptions import BattlesError
 from skanchor.folds import FoldPlan
-from skanchor.history import KeptHistory
+from skanchor.history import KeptHistory, Placement
 from skanchor.kept._arrivals import with_models
 from skanchor.kept._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
@@ -187,9 +186,9 @@ class KeptState:
         -------
         AnchorResult
         """
-        full = self.history.fit_arrivals(admitted)
-        found = self.history.cross_fit(full, plans)
-        result = assemble(full, found, self._sums(full), self.check, plans)
+        placed = self.history.place(admitted, plans)
+        sums = self._sums(placed)
+        result = assemble(placed.full, placed.found, sums, self.check, plans)
         if self.board is None:
             return result
         X = everyone.X[:0]
@@ -204,14 +203,16 @@ class KeptState:
         counts = (a + b for a, b in zip(early, late, strict=True))
         return result.extended(X, self.board.scores, *counts)
 
-    def _sums(self, full: FullFit) -> FitSums:
+    def _sums(self, placed: Placement) -> FitSums:
         """Sums of history and arrivals together."""
+        full, late = placed.full, placed.sums
         X, known = full.chain.X, self.history.whole.X
         places = np.flatnonzero(~X.is_new)
         assert len(places) == len(known.models)
-        fitted = full.sample.with_battles(X)
-        order, calibrator = full.sample.X.order, full.chain.calibrator
-        late = FitSums.of(fitted, order, calibrator, self.sums.noise)
+        if late is None:
+            fitted = full.sample.with_battles(X)
+            order, calibrator = full.sample.X.order, full.chain.calibrator
+            late = FitSums.of(fitted, order, calibrator, self.sums.noise)
         return self.sums.spread(places, len(X.models)) + late
 
 

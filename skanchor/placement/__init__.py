@@ -7,7 +7,7 @@ is not of that kind, or comes out at a bound or short of rank, is left to the fi
 by one: the functions here then return None.
 """
 
-from skanchor.placement._place import place_folds, place_whole
+from skanchor.placement._place import Placed, place
 from skanchor.placement._stack import FoldStack
 
-__all__ = ["FoldStack", "place_folds", "place_whole"]
+__all__ = ["FoldStack", "Placed", "place"]

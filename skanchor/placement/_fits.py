@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -38,39 +38,56 @@ class Rows:
         Row numbers in the sample.
     judge, left, right : ndarray of shape (n,)
         Codes.
-    order : ndarray of shape (n,)
-        Display order, zero where it does not count.
-    contrast : ndarray of shape (n, n_features)
-        Features of the first response minus those of the second.
-    cuts : dict of int to slice
-        By source, its rows among these.
+    columns : ndarray of shape (n, n_items + 2 + n_features)
+        Local columns of each row: items, delta, order and features. Delta, which no
+        two fits have in common, is zero.
+    stops : list of int
+        Where people's rows begin, those of each judge, and where the last ones end.
+    size : int
+        Number of rows of the sample.
     """
 
     at: NDArray[np.intp]
     judge: NDArray[np.intp]
     left: NDArray[np.intp]
     right: NDArray[np.intp]
-    order: Array
-    contrast: Array
-    cuts: dict[int, slice]
+    columns: Array
+    stops: list[int]
+    size: int
 
     @classmethod
     def of(cls, X: Comparisons, shows: NDArray[np.bool_]) -> Self:
         """Cut the usable rows out of all."""
-        sources = [PEOPLE, *range(len(X.judges))]
         rows = np.flatnonzero(X.is_usable)
         judge = X.judge[rows]
         turn = np.argsort(judge, kind="stable")
         at, judge = rows[turn], judge[turn]
-        stops = np.searchsorted(judge, [*sources, len(X.judges)]).tolist()
-        cuts = {
-            m: slice(*ends) for m, ends in zip(sources, pairwise(stops), strict=True)
-        }
+        left, right, n = X.left[at], X.right[at], len(X.models)
+        sources = np.arange(PEOPLE, len(X.judges) + 1)
+        stops = np.searchsorted(judge, sources).tolist()
+        columns = np.zeros((len(at), n + 2 + X.features_left.shape[1]))
+        each = np.arange(len(at))
+        columns[each, left] = 1.0
+        columns[each, right] = -1.0
         # People, at the end, see no display.
-        order = X.order[at] * np.append(shows, False)[judge]
-        contrast = X.features_left[at] - X.features_right[at]
-        contrast[cuts[PEOPLE]] = 0.0
-        return cls(at, judge, X.left[at], X.right[at], order, contrast, cuts)
+        columns[:, n + 1] = X.order[at] * np.append(shows, False)[judge]
+        columns[:, n + 2 :] = X.features_left[at] - X.features_right[at]
+        columns[: stops[1], n + 2 :] = 0.0
+        return cls(at, judge, left, right, columns, stops, len(X))
+
+    def of_source(self, m: int) -> slice:
+        """Rows of judge m, or of ``PEOPLE``."""
+        return slice(self.stops[m - PEOPLE], self.stops[m - PEOPLE + 1])
+
+    def places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where rows of the sample lie among these, -1 where they cannot be used."""
+        return self._place[rows]
+
+    @cached_property
+    def _place(self) -> NDArray[np.intp]:
+        place = np.full(self.size, -1)
+        place[self.at] = np.arange(len(self.at))
+        return place
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,20 +104,23 @@ class Fits:
         Of all models.
     biases : ndarray of shape (n_folds, n)
         Of the rows.
+    delta : ndarray of shape (n_folds, n)
+        Score differences.
+    p : ndarray of shape (n_folds, n)
+        Probabilities.
     curvature : ndarray of shape (n_folds, n)
         Training weight times the variance of the outcome.
     residual : ndarray of shape (n_folds, n)
         Weight times outcome minus probability.
-    known : dict of int to ndarray
-        By source, its :meth:`columns`.
     """
 
     scores: Array
     deviations: Array | None
     biases: Array
+    delta: Array
+    p: Array
     curvature: Array
     residual: Array
-    known: dict[int, Array] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -113,68 +133,58 @@ class Fits:
     ) -> Self | None:
         """Fit the arrivals in every fold; None where one fit is not an easy one."""
         X, (n_folds, n_judges) = sample.X, stack.slopes.shape
-        new, old = np.flatnonzero(X.is_new), np.flatnonzero(~X.is_new)
-        scores = np.zeros((n_folds, len(X.models)))
+        n, new, old = len(X.models), np.flatnonzero(X.is_new), np.flatnonzero(~X.is_new)
+        scores = np.zeros((n_folds, n))
         scores[:, old] = stack.scores
         # What each model adds to the logits of each judge, and at the end of people.
-        by_item = np.empty((n_folds, n_judges + 1, len(X.models)))
+        by_item = np.empty((n_folds, n_judges + 1, n))
         by_item[:, -1] = scores
         by_item[:, :-1] = stack.slopes[:, :, None] * scores[:, None]
         deviations = None
         if stack.deviations is not None:
-            deviations = np.zeros((n_folds, n_judges, len(X.models)))
+            deviations = np.zeros((n_folds, n_judges, n))
             deviations[:, :, old] = stack.deviations
             by_item[:, :-1] += deviations
-        coef = np.pad(stack.coef, [(0, 0), (0, 1), (0, 0)])
-        biases = np.empty((n_folds, len(rows.at)))
-        for m, cut in rows.cuts.items():
-            biases[:, cut] = coef[:, m] @ rows.contrast[cut].T
+        biases = np.zeros((n_folds, len(rows.at)))
+        for m in range(n_judges):
+            own = rows.of_source(m)
+            biases[:, own] = stack.coef[:, m] @ rows.columns[own, n + 2 :].T
         offset = by_item[:, rows.judge, rows.left] - by_item[:, rows.judge, rows.right]
         offset += biases
         if stack.positions is not None:
-            shown = np.pad(stack.positions, [(0, 0), (0, 1)])
-            offset += shown[:, rows.judge] * rows.order
-        signs = (rows.left[:, None] == new).astype(np.float64)
-        signs -= rows.right[:, None] == new
+            shown = np.zeros((n_folds, n_judges + 1))
+            shown[:, :-1] = stack.positions
+            offset += shown[:, rows.judge] * rows.columns[:, n + 1]
         n_kinds = 1 + (0 if factor is None else n_judges)
         share = np.zeros((n_folds, n_judges + 1, n_kinds))
         share[:, :-1, 0], share[:, -1, 0] = stack.slopes, 1.0
         if factor is not None:
             share[:, :-1, 1:] = factor
-        columns = share[:, rows.judge][..., None] * signs[:, None]
-        columns = columns.reshape(n_folds, len(rows.at), -1)
         weight, y = training[:, rows.at], sample.y[rows.at]
-        penalty = np.repeat(np.arange(n_kinds) > 0, len(new)).astype(np.float64)
-        found = fit_stacked(columns, offset, y, weight, penalty)
+        penalty = (np.arange(n_kinds) > 0).astype(np.float64)
+        signs = np.ascontiguousarray(rows.columns[:, new])
+        source = rows.judge % (n_judges + 1)
+        found = fit_stacked(signs, source, share, offset, y, weight, penalty)
         if found is None:
             return None
-        scores[:, new] = found[:, : len(new)]
+        coef, eta = found
+        scores[:, new] = coef[:, 0]
         if deviations is not None:
             assert factor is not None
-            v = found[:, len(new) :].reshape(n_folds, n_judges, len(new))
-            deviations[:, :, new] = factor @ v
-        p = sigmoid(offset + (columns @ found[..., None])[..., 0])
+            deviations[:, :, new] = factor @ coef[:, 1:]
+        p = sigmoid(eta)
         variance = p * (1.0 - p)
         curvature = np.where(variance > SEPARATED, weight * variance, 0.0)
         residual = sample.weight[rows.at] * (y - p)
-        return cls(scores, deviations, biases, curvature, residual)
+        delta = scores[:, rows.left] - scores[:, rows.right]
+        return cls(scores, deviations, biases, delta, p, curvature, residual)
 
-    def columns(self, rows: Rows, m: int) -> Array:
-        """Local columns of judge m's rows, of shape (n_folds, n_own, n_columns)."""
-        if m in self.known:
-            return self.known[m]
-        cut = rows.cuts[m]
-        left, right, n = rows.left[cut], rows.right[cut], self.scores.shape[1]
-        width = n + 2 + rows.contrast.shape[1]
-        found = np.zeros((len(self.scores), len(left), width))
-        each = np.arange(len(left))
-        found[:, each, left] = 1.0
-        found[:, each, right] = -1.0
-        found[:, :, n] = self.scores[:, left] - self.scores[:, right]
-        found[:, :, n + 1] = rows.order[cut]
-        found[:, :, n + 2 :] = rows.contrast[cut]
-        self.known[m] = found
-        return found
+    def __getitem__(self, part: slice) -> Self:
+        """Some of the folds."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(self, **{
+            name: one[part] for name, one in values.items() if one is not None
+        })  # fmt: skip
 
 
 def fit_at_once(
@@ -208,12 +218,14 @@ def fit_at_once(
     X, (n_folds, n_judges) = sample.X, stack.slopes.shape
     rows = Rows.of(X, stack.shows)
     n_new = int(X.is_new.sum())
-    n_columns = len(X.models) + 2 + rows.contrast.shape[1]
-    cells = n_folds * len(X) * max(n_columns, n_new * (1 + n_judges))
+    cells = n_folds * len(X) * max(rows.columns.shape[1], n_new * (1 + n_judges))
     is_likely = items is not None or stages.arrival.equation == "likelihood"
+    assert stages.debiaser is not None
+    is_free = stages.debiaser.weight_bound is None
     low, high = stages.arrival.score_bounds
-    placed = np.abs(rows.contrast).sum()  # infinite or NaN where a feature is missing
-    if cells > _CELLS or not is_likely or not np.isfinite(placed):
+    # Infinite or NaN where a feature is missing.
+    is_whole = np.isfinite(rows.columns.sum())
+    if cells > _CELLS or not (is_likely and is_free and is_whole):
         return rows, None
     factor = None if items is None else covariance_factor(items.covariance)
     fits = Fits.of(stack, rows, sample, training, factor)

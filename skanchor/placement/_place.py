@@ -1,4 +1,4 @@
-"""Arrivals' sums added to those of a history, and all its folds solved at once."""
+"""Arrivals' sums added to those of a history, and all its fits solved at once."""
 
 from __future__ import annotations
 
@@ -6,26 +6,49 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import StackedSystems, project_spans
-from skanchor._numerics.sums import Information
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages
+from skanchor.comparisons import Comparisons
+from skanchor.diagnostics import FitSums
 from skanchor.engine import FoldFit
 from skanchor.items import ItemCovariance
+from skanchor.placement._fit_sums import arrival_sums
 from skanchor.placement._fits import Fits, Rows, fit_at_once
 from skanchor.placement._stack import Fold, FoldStack
-from skanchor.riesz import InfluenceSums, KeptSums
+from skanchor.riesz import InfluenceSums
 from skanchor.sample import Sample
 
-__all__ = ["place_folds", "place_whole"]
+__all__ = ["Placed", "place"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Placed:
+    """Arrivals, placed.
+
+    Attributes
+    ----------
+    chain : Chain
+        By the fit of all rows.
+    folds : list of FoldFit
+        By each fold.
+    sums : FitSums
+        Of the arrivals, at the fit of all rows.
+    """
+
+    chain: Chain
+    folds: list[FoldFit]
+    sums: FitSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +70,39 @@ class _Sums:
     def of(cls, stack: FoldStack, rows: Rows, fits: Fits, place: _Places) -> Self:
         """Add the sums of the rows to those of the history."""
         people, grams = place.spread(stack.people, 0), place.spread(stack.grams)
-        curvature = stack.curvature.copy()
+        curvature, n = stack.curvature.copy(), people.shape[1]
+        of_items = _by_items(rows, fits.curvature, n, 1 + grams.shape[1])
+        people += of_items[:, PEOPLE]
+        grams[:, :, :n, :n] += of_items[:, :PEOPLE]
         for m in range(grams.shape[1]):
-            cut = rows.cuts[m]
-            own, w = fits.columns(rows, m), fits.curvature[:, cut]
-            grams[:, m] += (own * w[..., None]).transpose(0, 2, 1) @ own
+            own = rows.of_source(m)
+            x, w, delta = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
+            # All other columns by all, by one product; delta is that of each fit.
+            others = np.empty((len(w), x.shape[1] - n, len(x)))
+            others[:, 0], others[:, 1:] = delta, x[:, n + 1 :].T
+            others *= w[:, None]
+            edge = (others.reshape(-1, len(x)) @ x).reshape(*others.shape[:2], -1)
+            edge[:, 1:, n] = edge[:, 0, n + 1 :]
+            edge[:, 0, n] = (others[:, 0] * delta).sum(axis=1)
+            grams[:, m, n:] += edge
+            grams[:, m, :n, n:] += edge[:, :, :n].transpose(0, 2, 1)
             curvature[:, m] += w.sum(axis=1)
-        cut = rows.cuts[PEOPLE]
-        if cut.stop > cut.start:
-            own = fits.columns(rows, PEOPLE)[..., : people.shape[1]]
-            w = fits.curvature[:, cut]
-            people += (own * w[..., None]).transpose(0, 2, 1) @ own
         return cls(people, grams, curvature)
+
+
+def _by_items(rows: Rows, w: Array, n: int, n_sources: int) -> Array:
+    """Information of each source by item alone, people last, in each fit.
+
+    A row adds to four entries, so that sums by pair are all there is to take.
+    """
+    pair = ((rows.judge % n_sources) * n + rows.left) * n + rows.right
+    size = n_sources * n * n
+    at = pair + size * np.arange(len(w))[:, None]
+    sums = np.bincount(at.ravel(), w.ravel(), len(w) * size)
+    sums = sums.reshape(len(w), n_sources, n, n)
+    sums = -(sums + sums.swapaxes(-1, -2))
+    np.einsum("...ii->...i", sums)[...] -= sums.sum(axis=-1)
+    return np.asarray(sums, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,87 +123,23 @@ class _Places:
         return values[..., at] if axes == 1 else values[..., at[:, None], at]
 
 
-def place_whole(
+def place(
     stack: FoldStack,
     whole: Fold,
-    stages: Stages,
-    sample: Sample,
-    items: ItemCovariance | None,
-) -> Chain | None:
-    """Place arrivals by the fit of all rows.
-
-    Parameters
-    ----------
-    stack : FoldStack
-        Of this fit alone.
-    whole : Fold
-        The fit.
-    stages : Stages
-        Unfitted.
-    sample : Sample
-        Arrivals in the vocabulary of all models.
-    items : ItemCovariance or None
-        Covariance of the item effects; None leaves them out.
-
-    Returns
-    -------
-    Chain or None
-        None where the arrivals are to be looked at by the fit itself.
-    """
-    rows, fits = fit_at_once(stack, stages, sample, sample.weight[None], items)
-    if fits is None:
-        return None
-    X = sample.X
-    if not stack.shows.all():
-        X = X.without_order(X.judges[~stack.shows])
-    biases = np.zeros(len(X))
-    biases[rows.at] = fits.biases[0]
-    X = X.with_columns(
-        scores=fits.scores[0],
-        sensitivities=stack.slopes[0],
-        position_effects=None if stack.positions is None else stack.positions[0],
-        biases=biases,
-        deviations=None if fits.deviations is None else fits.deviations[0],
-        item_covariance=None if items is None else items.covariance,
-    )
-    new, scores = X.models[X.is_new], fits.scores[0, X.is_new]
-    # Neither has been fitted, and what they hold is not changed.
-    arrival = copy(stages.arrival).with_scores(new, scores)
-    place = _Places(X.is_new, 2 + rows.contrast.shape[1])
-    sums = _Sums.of(stack, rows, fits, place)
-    known = {PEOPLE: Information(sums.people[0], 0.0, 0)} | {
-        m: Information(gram, total, 0)
-        for m, (gram, total) in enumerate(
-            zip(sums.grams[0], sums.curvature[0].tolist(), strict=True)
-        )
-    }
-    assert stages.debiaser is not None
-    debiaser = copy(stages.debiaser)
-    debiaser.fit_evidence(X, [KeptSums(known, {})], whole.learners)
-    return Chain(
-        whole.btl,
-        whole.calibrator,
-        arrival,
-        X,
-        debiaser,
-        is_joint=stages.fits_jointly(X),
-    )
-
-
-def place_folds(
-    stack: FoldStack,
     stages: Stages,
     sample: Sample,
     training: Sequence[Array],
     tests: Sequence[NDArray[np.intp]],
     items: ItemCovariance | None,
-) -> list[FoldFit] | None:
-    """Place arrivals by many folds.
+) -> Placed | None:
+    """Place arrivals by the fit of all rows and by every fold.
 
     Parameters
     ----------
     stack : FoldStack
-        Of these folds.
+        All of these, the fit of all rows first.
+    whole : Fold
+        That fit.
     stages : Stages
         Unfitted.
     sample : Sample
@@ -173,71 +153,140 @@ def place_folds(
 
     Returns
     -------
-    list of FoldFit or None
-        None where a fold is to be looked at by itself.
+    Placed or None
+        None where a fit is to be looked at by itself.
     """
-    rows, fits = fit_at_once(stack, stages, sample, np.array(training), items)
+    weights = np.array([sample.weight, *training])
+    rows, fits = fit_at_once(stack, stages, sample, weights, items)
     if fits is None:
         return None
-    X = sample.X
-    place = _Places(X.is_new, 2 + rows.contrast.shape[1])
-    sums = _Sums.of(stack, rows, fits, place)
+    among = _Places(sample.X.is_new, rows.columns.shape[1] - len(sample.X.models))
+    sums = _Sums.of(stack, rows, fits, among)
     ridges = stack.ridges * sums.curvature[..., None]
-    found = project_spans(sums.grams, len(X.models) + 2, ridges)
+    found = project_spans(sums.grams, len(sample.X.models) + 2, ridges)
     if found is None:
         return None
     grams, coef = found
     assert stages.debiaser is not None
     systems = StackedSystems.solve(
-        X.rows.selectors,
-        stack.slopes,
+        sample.X.rows.selectors,
+        stack.slopes[1:],
         None if items is None else covariance_factor(items.covariance),
-        sums.people,
-        grams,
+        sums.people[1:],
+        grams[1:],
         positions=stack.positions is not None,
         ridge=stages.debiaser.ridge,
     )
     if systems is None:
         return None
-    columns, of_people = systems.columns(coef), systems.of_items()
-    values = _influence(sample, rows, fits, columns, of_people)
-    known = _of_history(stack, place, columns, of_people)
+    columns = systems.columns(coef[1:])
+    folds = _folds(stack[1:], sample, tests, rows, fits[1:], among, systems, columns)
+    blocks = [
+        JudgeBlock(gram, gram, own.learner, None if own.learner is None else by)
+        for gram, by, own in zip(grams[0], coef[0], whole.learners, strict=True)
+    ]
+    votes = sums.people[0]
+    people = JudgeBlock(votes, votes, None, None)
+    X = _annotated(stack, sample.X, rows, fits, items)
+    # Neither has been fitted, and what they hold is not changed.
+    arrival = copy(stages.arrival).with_scores(
+        X.models[X.is_new], fits.scores[0, X.is_new]
+    )
+    debiaser = copy(stages.debiaser).fit_blocks(X, people, blocks)
+    joint = stages.fits_jointly(X)
+    chain = Chain(whole.btl, whole.calibrator, arrival, X, debiaser, is_joint=joint)
+    return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
+
+
+def _annotated(
+    stack: FoldStack,
+    X: Comparisons,
+    rows: Rows,
+    fits: Fits,
+    items: ItemCovariance | None,
+) -> Comparisons:
+    """The rows with what the fit of all rows has learned."""
+    if not stack.shows.all():
+        X = X.without_order(X.judges[~stack.shows])
+    biases = np.zeros(len(X))
+    biases[rows.at] = fits.biases[0]
+    return X.with_columns(
+        scores=fits.scores[0],
+        sensitivities=stack.slopes[0],
+        position_effects=None if stack.positions is None else stack.positions[0],
+        biases=biases,
+        deviations=None if fits.deviations is None else fits.deviations[0],
+        item_covariance=None if items is None else items.covariance,
+    )
+
+
+def _folds(
+    stack: FoldStack,
+    sample: Sample,
+    tests: Sequence[NDArray[np.intp]],
+    rows: Rows,
+    fits: Fits,
+    among: _Places,
+    systems: StackedSystems,
+    columns: Array,
+) -> list[FoldFit]:
+    """What the folds hand back."""
+    of_people = systems.of_items()
+    known = _of_history(stack, among, columns, of_people)
+    of_effects = systems.item_covariance()
     parts = zip(
         fits.scores,
         stack.slopes,
         systems.prior_score(fits.deviations),
-        systems.item_covariance(),
-        systems.expected_covariance(),
+        of_effects,
+        systems.expected_covariance(of_effects),
         strict=True,
     )
-    determined = np.zeros(len(X.models), dtype=bool)
-    groups, is_human = sample.groups, X.is_human
+    determined = np.zeros(len(sample.X.models), dtype=bool)
+    groups, is_human = sample.groups, sample.X.is_human
+    influence = _influence(rows, fits, tests, columns, of_people)
     folds = []
-    for k, (part, test) in enumerate(zip(parts, tests, strict=True)):
-        own = values[k][test]
+    for part, early, test, own in zip(parts, known, tests, influence, strict=True):
         late = InfluenceSums.of(
             own, is_human[test], None if groups is None else groups[test]
         )
-        total = (known[k] + late).settled()
-        folds.append(FoldFit(*part, determined, total, own))
+        folds.append(FoldFit(*part, determined, (early + late).settled(), own))
     return folds
 
 
 def _influence(
-    sample: Sample, rows: Rows, fits: Fits, columns: Array, of_people: Array
-) -> Array:
-    """Influence of every row in every fold, of shape (n_folds, n_rows, n_models)."""
-    found = np.zeros((len(columns), len(sample), columns.shape[-1]))
-    for m, cut in rows.cuts.items():
-        if cut.stop == cut.start:
-            continue
-        own = fits.columns(rows, m)
-        if m == PEOPLE:
-            values = own[..., : of_people.shape[1]] @ of_people
-        else:
-            values = own @ columns[:, m]
-        found[:, rows.at[cut]] = values * fits.residual[:, cut, None]
-    return found
+    rows: Rows,
+    fits: Fits,
+    tests: Sequence[NDArray[np.intp]],
+    columns: Array,
+    of_people: Array,
+) -> list[Array]:
+    """Influence of the rows that each fold holds out, of shape (n_test, n_items)."""
+    n, n_sources = of_people.shape[1], columns.shape[1] + 1
+    sizes = [len(test) for test in tests]
+    at, fold = (
+        rows.places(np.concatenate(tests)),
+        np.repeat(np.arange(len(tests)), sizes),
+    )
+    found = np.zeros((len(at), n))
+    used = np.flatnonzero(at >= 0)
+    # Rows of one fold and source side by side.
+    key = fold[used] * n_sources + (rows.judge[at[used]] - PEOPLE)
+    turn = np.argsort(key, kind="stable")
+    used, key = used[turn], key[turn]
+    at, fold = at[used], fold[used]
+    x = rows.columns[at]
+    x[:, n] = fits.delta[fold, at]
+    stops = np.searchsorted(key, np.arange(len(tests) * n_sources + 1)).tolist()
+    values = np.empty((len(at), n))
+    for code, (start, stop) in enumerate(pairwise(stops)):
+        k, m = divmod(code, n_sources)
+        if m:
+            np.matmul(x[start:stop], columns[k, m - 1], out=values[start:stop])
+        elif stop > start:
+            np.matmul(x[start:stop, :n], of_people[k], out=values[start:stop])
+    found[used] = values * fits.residual[fold, at, None]
+    return np.split(found, np.cumsum(sizes)[:-1])
 
 
 def _of_history(

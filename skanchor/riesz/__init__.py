@@ -1,12 +1,12 @@
 """Riesz weights of every score, and the evidence they are solved from."""
 
+from skanchor.riesz._blocks import riesz_problem
 from skanchor.riesz._debiaser import TARGETS, RieszDebiaser
 from skanchor.riesz._evidence import (
     SEPARATED,
     Evidence,
     KeptSums,
     RowEvidence,
-    riesz_problem,
 )
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from numbers import Integral, Real
 from operator import add
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.system import RieszProblem, RieszSystem
 from skanchor._typing import Array
@@ -22,13 +23,15 @@ from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.comparisons import Comparisons, usable_features
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.riesz._evidence import (
-    Evidence,
-    RowEvidence,
+from skanchor.riesz._blocks import (
     judge_blocks,
     people_block,
     riesz_problem,
-    solved,
+    solved_with,
+)
+from skanchor.riesz._evidence import (
+    Evidence,
+    RowEvidence,
 )
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (
@@ -217,7 +220,7 @@ class RieszDebiaser(ComparisonEstimator):
                 fitted = fit_projections(fits, self.inner_folds, seed_offset)
                 for fit, block in zip(fits, fitted, strict=True):
                     blocks[fit.judge] = block
-                self._settle(X, solved(problem, blocks), responses)
+                self._settle(X, solved_with(problem, blocks), responses)
             else:
                 found = self._descend(problem, blocks, fits, seed_offset)
                 self._settle(X, found, responses)
@@ -282,6 +285,27 @@ class RieszDebiaser(ComparisonEstimator):
         self._bound(evidence)
         return self
 
+    def fit_blocks(
+        self, X: Comparisons, people: JudgeBlock, blocks: Iterable[JudgeBlock]
+    ) -> Self:
+        """Solve for the weights from information whose biases are profiled out.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows, or none, that carry the plug-in.
+        people : JudgeBlock
+            Of the human rows.
+        blocks : iterable of JudgeBlock
+            By judge.
+
+        Returns
+        -------
+        self
+        """
+        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks), None)
+        return self
+
     def _bound(self, evidence: Sequence[Evidence]) -> None:
         """Largest weight of a row, by target."""
         if self.weight_bound is not None:
@@ -328,7 +352,7 @@ class RieszDebiaser(ComparisonEstimator):
         """Descend on the criterion itself (route ``"direct"``)."""
         for fit in fits:
             blocks[fit.judge] = fit.spanned([])
-        system = solved(problem, blocks)
+        system = solved_with(problem, blocks)
         learned: list[list[Any]] = [[] for _ in fits]
         for _ in range(self.rounds if fits else 0):
             # What the weights make of each target, for the learners to take away.
@@ -342,7 +366,7 @@ class RieszDebiaser(ComparisonEstimator):
             for fit, known, learner in zip(fits, learned, found, strict=True):
                 known.append(learner)
                 blocks[fit.judge] = fit.spanned(known)
-            system = solved(problem, blocks)
+            system = solved_with(problem, blocks)
         return system
 
     def _check_determined(self) -> None:

@@ -6,24 +6,22 @@ out, source by source, so that whatever solves the Riesz system reads both alike
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.information import JudgeBlock, judge_block
-from skanchor._numerics.linalg import Columns, covariance_factor
+from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import Information, ResidualSums
-from skanchor._numerics.system import RieszProblem, RieszSystem
+from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
-from skanchor.comparisons import Comparisons, JudgeRows
-from skanchor.exceptions import BattlesError
+from skanchor.comparisons import JudgeRows
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import NO_BIAS, WeightLearner, row_pairs
 from skanchor.riesz._responses import ResponseMeans
@@ -40,10 +38,6 @@ __all__ = [
     "Evidence",
     "KeptSums",
     "RowEvidence",
-    "judge_blocks",
-    "people_block",
-    "riesz_problem",
-    "solved",
 ]
 
 
@@ -377,123 +371,3 @@ def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:
     for m, sums in other.items():
         total[m] = total[m] + sums if m in total else sums
     return total
-
-
-def riesz_problem(
-    X: Comparisons,
-    people: JudgeBlock,
-    ridge: float = 0.0,
-    responses: ResponseMeans | None = None,
-) -> RieszProblem:
-    """The system of the parameters that rows carry, before the judges' blocks.
-
-    Parameters
-    ----------
-    X : Comparisons
-        Rows, or none, that carry the plug-in.
-    people : JudgeBlock
-        Information of the human rows, as :func:`people_block` adds it up.
-    ridge : float, default=0.0
-        Ridge penalty, in shares of the diagonal of the information.
-    responses : ResponseMeans, optional
-        Means that the targets include.
-
-    Returns
-    -------
-    RieszProblem
-
-    Raises
-    ------
-    BattlesError
-        If X carries no scores.
-    """
-    if X.scores is None or np.isnan(X.scores).all():
-        raise BattlesError(
-            "These comparisons carry no scores; transform them with fitted "
-            "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
-        )
-    n_judges = len(X.judges)
-    layout = Parameters(
-        X.rows.selectors,
-        n_judges,
-        positions=(X.position_effects is not None,) * n_judges,
-        has_deviations=X.item_covariance is not None,
-        owners=X.rows.items.model if X.rows.n_contexts > 1 else None,
-    )
-    factor = None
-    if X.item_covariance is not None:
-        factor = covariance_factor(X.item_covariance)
-    slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
-    asked = None if responses is None else responses.asked
-    return RieszProblem(layout, slopes, factor, people, ridge, asked)
-
-
-def people_block(
-    n_items: int, evidence: Sequence[Evidence], human: WeightLearner = NO_BIAS
-) -> JudgeBlock:
-    """Information of the human rows: by item, or as a judge's if people have a bias.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of models.
-    evidence : sequence of Evidence
-        Training rows, or the sums that stand for them.
-    human : WeightLearner
-        Of people; with a span.
-
-    Returns
-    -------
-    JudgeBlock
-    """
-    found = [one.information(PEOPLE, human) for one in evidence]
-    known = reduce(add, (one for one in found if one is not None))
-    if human.learner is None:
-        return JudgeBlock(known.gram, known.gram, None, None)
-    return judge_block(known, n_items, human.learner, human.ridge)
-
-
-def solved(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
-    """Solve with the blocks of all sources; people's, too, where it was fitted.
-
-    Parameters
-    ----------
-    problem : RieszProblem
-        What is to be solved.
-    blocks : dict from int to JudgeBlock
-        By judge, and perhaps of people.
-
-    Returns
-    -------
-    RieszSystem
-    """
-    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
-    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))
-
-
-def judge_blocks(
-    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
-) -> Iterator[JudgeBlock | None]:
-    """Blocks of the judges, one at a time; None where none is known from a span.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of models.
-    evidence : sequence of Evidence
-        Of the training rows.
-    learners : sequence of WeightLearner
-        By judge.
-
-    Yields
-    ------
-    JudgeBlock or None
-    """
-    for m, learner in enumerate(learners):
-        found = [one.information(m, learner) for one in evidence if learner.has_span]
-        known = [one for one in found if one is not None]
-        if not known:
-            yield None
-        else:
-            total = reduce(add, known)
-            yield judge_block(total, n_items, learner.learner, learner.ridge)

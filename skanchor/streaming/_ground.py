@@ -17,6 +17,7 @@ from skanchor.admission import (
     leave_out_judges,
     leave_out_one_sided,
     leave_out_separated,
+    leave_out_settled,
 )
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages
@@ -89,20 +90,29 @@ class Ground:
         judges = _with_enough_rows(verdicts, judges, len(survey.features))
         if not len(judges):
             raise BattlesError("No judge has enough rows to be calibrated.")
-        verdicts = verdicts[verdicts["judge"].isin(judges)]
-        total = verdicts.groupby("judge")["weight"].sum()
-        drawn = [
-            _sampled(survey.sample[judge], models, judges, reading, survey.features)
-            for judge in judges.tolist()
-        ]
-        parts, sample_folds = map(list, zip(*drawn, strict=True))
-        scaled = [
-            replace(part, weight=part.weight * (total[judge] / part.weight.sum()))
-            for judge, part in zip(judges.tolist(), parts, strict=True)
-        ]
+        by_judge = verdicts.groupby("judge")[["n", "weight"]].sum()
         first = votes[votes["repeat"] == 0]
         cells = first.groupby(["left", "right", "y"])["weight"].sum().reset_index()
-        sample = _one_sample(cells, scaled, models, judges, survey.features)
+
+        def drawn(judges: NDArray[Any]) -> tuple[Sample, list[NDArray[np.intp]]]:
+            parts, folds = [], []
+            for judge in judges.tolist():
+                part, fold = _sampled(
+                    survey.sample[judge], models, judges, reading, survey.features
+                )
+                scale = by_judge["weight"][judge] / part.weight.sum()
+                parts.append(replace(part, weight=part.weight * scale))
+                folds.append(fold)
+            return _one_sample(cells, parts, models, judges, survey.features), folds
+
+        sample, sample_folds = drawn(judges)
+        # What separates all rows of a judge separates those of the sample.
+        n_rows = by_judge["n"].to_dict()
+        kept = leave_out_settled(sample, stages.calibrator.bias, n_rows).X.judges
+        if len(kept) < len(judges):
+            judges = kept
+            sample, sample_folds = drawn(judges)
+        verdicts = verdicts[verdicts["judge"].isin(judges)]
         return cls(
             models, judges, survey.features, votes, verdicts, survey.ranges, sample,
             sample_folds, everyone, counts,

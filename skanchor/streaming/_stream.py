@@ -157,6 +157,8 @@ def stream_history(
 ) -> StreamedHistory:
     """Fit and keep a history whose rows do not fit into memory.
 
+    Rows are independent: groups of dependent rows need :class:`skanchor.AnchorHistory`.
+
     Parameters
     ----------
     data : path, URL, pyarrow Dataset, dask DataFrame, tables or function

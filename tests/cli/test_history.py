@@ -244,7 +244,10 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--stream", "--groups", "prompt_id"], "--groups does not go with --stream"),
+        (
+            ["--stream", "--groups", "prompt_id"],
+            "--groups does not go with --stream: the sums that are kept of dependent",
+        ),
         (["--stream"], "--stream reads Parquet files and folders of them, not"),
         (["--checkpoint", "file"], "--checkpoint goes with --stream"),
         (["--stream", "--human", "expert_*"], "labels are no patterns"),

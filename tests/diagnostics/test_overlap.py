@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor.diagnostics._overlap import feature_overlap
+from skanchor.diagnostics._overlap import HistoricalFeatures, feature_overlap
 
 
 def battles(old, late, side="a"):
@@ -27,8 +27,11 @@ def battles(old, late, side="a"):
 
 
 def overlap(X, used=None):
-    rows = X.by_judge(0).rows
-    return feature_overlap(X, 0, np.ones(len(X), bool) if used is None else used[rows])
+    used = np.ones(len(X), bool) if used is None else used
+    known = HistoricalFeatures.of(X, 0, used[X.by_judge(0).rows])
+    (found,) = feature_overlap(X, used, [known])
+    names = ["outside_features", "effective_share", "largest_ratio"]
+    return {} if np.isnan(found).all() else dict(zip(names, found, strict=True))
 
 
 # Contrasts of history are one and minus one, so that their mean square is one.

@@ -111,22 +111,31 @@ def test_what_is_short_of_rank_is_left_to_others(rng):
     )
 
 
-def test_fits_are_those_of_each_alone(rng):
-    columns = rng.normal(size=(N_FOLDS, 80, 3))
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_fits_are_those_of_each_alone(rng, n_scores):
+    signs = rng.integers(-1, 2, size=(80, n_scores)).astype(float)
+    source, share = rng.integers(3, size=80), rng.normal(size=(N_FOLDS, 3, 2))
     offset = rng.normal(size=(N_FOLDS, 80))
     y = rng.integers(0, 3, 80) / 2.0
     weight = rng.exponential(size=(N_FOLDS, 80))
-    penalty = np.array([0.0, 1.0, 1.0])
-    found = fit_stacked(columns, offset, y, weight, penalty)
+    penalty = np.array([0.0, 1.0])
+    coef, eta = fit_stacked(signs, source, share, offset, y, weight, penalty)
     for k in range(N_FOLDS):
-        total = weight[k].sum()
-        alone = fit_logistic(
-            columns[k], y, weight[k], offset=offset[k], penalty=penalty / total
+        columns = share[k, source][:, :, None] * signs[:, None]
+        columns = columns.reshape(80, -1)
+        known = fit_logistic(
+            columns,
+            y,
+            weight[k],
+            offset=offset[k],
+            penalty=np.repeat(penalty, n_scores) / weight[k].sum(),
         )
-        assert_allclose(found[k], alone.coef, atol=1e-10)
+        assert_allclose(coef[k].ravel(), known.coef, atol=1e-10)
+        assert_allclose(eta[k], offset[k] + columns @ known.coef, atol=1e-10)
 
 
 def test_separated_rows_have_no_easy_fit():
-    columns = np.ones((1, 10, 1))
+    signs, source, share = np.ones((10, 1)), np.zeros(10, dtype=int), np.ones((1, 1, 1))
     ones, none = np.ones((1, 10)), np.zeros((1, 10))
-    assert fit_stacked(columns, none, np.ones(10), ones, np.zeros(1)) is None
+    penalty = np.zeros(1)
+    assert fit_stacked(signs, source, share, none, ones[0], ones, penalty) is None

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from streams import battles, in_pieces, tables
 
 from skanchor import AnchorHistory, AnchorPipeline, RieszDebiaser
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, DataWarning, SeparationWarning
 from skanchor.streaming import StreamOptions, stream_history
 
 # Item effects are there, and are left out in some of these fits.
@@ -93,6 +93,46 @@ def test_diagnostics_of_a_placement(both):
     names = ["sensitivity_error", "residual_share", "outside_features"]
     assert_allclose(mine.judges[names], theirs.judges[names], rtol=1e-3, atol=1e-4)
     assert_allclose(mine.historical["votes"], theirs.historical["votes"])
+
+
+def with_settled(judges=("judge-1",)):
+    """A table in which a feature decides all verdicts of some judges."""
+    table = tables()[0].copy()
+    decided = table["judge"].isin(judges)
+    table["winner"] = np.where(
+        decided, (table["x1_a"] > table["x1_b"]).astype(float), table["winner"]
+    )
+    return table, int(decided.sum())
+
+
+def test_a_judge_that_features_settle_is_left_out():
+    table, n = with_settled()
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    said = rf"'judge-1' .* by feature 'x1'.* All {n} are left out"
+    with pytest.warns(SeparationWarning, match=said):
+        found = streamed(table, anchor, options=StreamOptions(pilot_rows=600))
+    assert "judge-1" not in found.history.judges_
+    with pytest.warns(SeparationWarning, match=said):
+        in_memory(table, found, item_effects=None)
+    # With all of its rows sampled, the placement is that of the fit in memory, too.
+    with pytest.warns(SeparationWarning, match=said):
+        found = streamed(table, anchor)
+    with pytest.warns(SeparationWarning, match=said):
+        memory = in_memory(table, found, item_effects=None)
+    for each in (found.history, memory):
+        assert each.judges_.tolist() == ["judge-2", "judge-3"]
+    with pytest.warns(DataWarning, match="does not know the judges"):
+        mine, theirs = placed(found.history), placed(memory)
+    error = theirs.standard_errors
+    assert np.abs(mine.scores - theirs.scores).max() < 1e-3 * error.min()
+    assert_allclose(mine.standard_errors, error, rtol=1e-3)
+
+
+def test_judges_that_features_settle_are_refused_where_no_other_is_left():
+    table, _ = with_settled(("judge-1", "judge-2", "judge-3"))
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    with pytest.raises(BattlesError, match=r"'x1', whatever .* no other judge is left"):
+        streamed(table, anchor)
 
 
 def test_update_asks_for_the_rows(both):

@@ -1,0 +1,79 @@
+"""Sums over arrivals from which the diagnostics are read, at the fit of all rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._typing import Array
+from skanchor.comparisons import count_rows
+from skanchor.diagnostics import FitSums, SourceSums
+from skanchor.placement._fits import Fits, Rows
+from skanchor.sample import Sample
+
+__all__ = ["arrival_sums"]
+
+
+def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSums:
+    """What :meth:`skanchor.diagnostics.FitSums.of` sums, of arrivals alone.
+
+    Parameters
+    ----------
+    sample : Sample
+        Arrivals in the vocabulary of all models.
+    rows : Rows
+        Those that can be used.
+    fits : Fits
+        The fit of all rows, and others after it.
+    slopes : ndarray of shape (n_judges,)
+        Sensitivities.
+
+    Returns
+    -------
+    FitSums
+        Without noise, which is that of the history.
+    """
+    n = len(sample.X.models)
+    weight, p = sample.weight[rows.at], fits.p[0]
+    curvature, residual = weight * p * (1.0 - p), fits.residual[0]
+    delta, slope = fits.delta[0], np.append(slopes, 1.0)[rows.judge]
+    used = weight > 0
+    x = np.hstack([
+        rows.columns[:, : n + 2],
+        (slope * delta)[:, None],
+        _shown(sample, rows, used)[:, None],
+        (slope * bend(delta))[:, None],
+        rows.columns[:, n + 2 :],
+    ])  # fmt: skip
+    x[:, n] = delta
+    sources = {}
+    for m in range(PEOPLE, len(slopes)):
+        own = rows.of_source(m)
+        columns = x[own, :n] if m == PEOPLE else x[own]
+        stage = np.zeros(0 if m == PEOPLE else x.shape[1] - n - 5)
+        sources[m] = SourceSums(
+            (columns * curvature[own, None]).T @ columns,
+            residual[own] @ columns,
+            # Arrivals change nothing of the penalty.
+            stage,
+            stage,
+            used[own] @ np.abs(x[own, :n]),
+        )
+    counts = count_rows(sample.X, sample.weight)
+    return FitSums(sources, *counts, np.zeros(n), 0.0, np.ones(len(slopes) + 1))
+
+
+def _shown(sample: Sample, rows: Rows, used: NDArray[np.bool_]) -> Array:
+    """Display order of the rows, told or not told to the fit, where it can be tested.
+
+    A side shown first throughout is the score of who is shown there.
+    """
+    shown = np.where(used, sample.X.order[rows.at], 0.0)
+    turned = np.where(sample.X.is_new[rows.left], shown, -shown)
+    for m in range(len(rows.stops) - 2):
+        own = rows.of_source(m)
+        if not (turned[own] > 0).any() or not (turned[own] < 0).any():
+            shown[own] = 0.0
+    return shown
