@@ -209,6 +209,27 @@ def test_item_effects_of_judges_of_few_rows_settle(joint):
     assert calibrator.sensitivities_.abs().max() <= 20.0
 
 
+def test_judges_put_aside_keep_what_their_own_rows_say():
+    """Where they start is theirs, not that of a fit on nearly the same rows."""
+    data = small(n_models=8, n_judges=3, n_historical=600)
+    known, sample = stages_of(data.X, data.y, LinearBias())
+    covariance = 0.04 * np.eye(3)
+    other = copy(known.calibrator)
+    other.sensitivities_ = known.calibrator.sensitivities_ + 0.5
+    assert sample.X.sensitivities is not None
+    moved = sample.X.with_columns(sensitivities=sample.X.sensitivities + 0.5)
+    found = {}
+    for name, near in (("alone", None), ("near", (moved, other))):
+        _, calibrator, _ = fit_deviations(
+            sample, known.calibrator, covariance, near, joint=True, aside={"judge-3"}
+        )
+        found[name] = calibrator.sensitivities_
+        assert calibrator.sensitivities_["judge-3"] == pytest.approx(
+            known.calibrator.sensitivities_["judge-3"], abs=1e-12
+        )
+    assert_allclose(found["alone"], found["near"], atol=5e-3)
+
+
 def test_an_estimated_covariance_widens_the_interval():
     """Beside the same covariance given: by a factor, and by the t law."""
     data = small(n_models=8, n_historical=2000, item_sd=0.4)
