@@ -1,6 +1,7 @@
 """Calibration against the dense plug-in, its warnings and its refusals."""
 
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from learners import Wrapped
 from numpy.testing import assert_allclose, assert_array_equal
 from reference import Dense
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -441,23 +443,85 @@ def test_a_favour_that_is_left_out_is_told():
     assert_allclose(told, -fit.position_effects_["judge-2"], atol=0.06)
 
 
+def tasks_without_order(battles, y):
+    """Of each judge, what it is fitted on without a position effect, and the order."""
+    for m in range(len(battles.judges)):
+        cut = battles.by_judge(m)
+        used = ~battles.involves_new[cut.rows]
+        delta = np.where(used, battles.score_differences[cut.rows], 0.0)[:, None]
+        yield FitTask(cut.pairs, y[cut.rows], used.astype(float), delta), cut.order
+
+
+def test_the_test_for_a_favour_by_least_squares():
+    """The order less what the other columns take of it, beside their ridge."""
+    X, y = make_data(4)
+    battles = scored(X, y)
+    bias = LinearBias(alpha=0.3)
+    fit = JudgeCalibrator(bias, position_effect=False).fit(battles, y)
+    tasks = tasks_without_order(battles, y)
+    for judge, (task, order) in zip(fit.judges_, tasks, strict=True):
+        learner, w = fit.biases_[judge], task.sample_weight
+        design = np.hstack([task.parametric, learner.span(task.X)])
+        coef = np.concatenate([learner.parametric_coef_, learner.coef_])
+        p = expit(design @ coef)
+        curvature, residual = w * p * (1.0 - p), w * (task.y - p)
+        # A ridge is as many rows of outcome zero.
+        root = np.concatenate([[0.0], np.sqrt(w.sum() * learner.ridge(task.X, w))])
+        rows = np.vstack([np.sqrt(curvature)[:, None] * design, np.diag(root)])
+        right = np.append(np.sqrt(curvature) * order, np.zeros(len(root)))
+        rest = order - design @ np.linalg.lstsq(rows, right, rcond=None)[0]
+        effect, p_value = favour_of_a_side(learner, task, order)
+        assert_allclose(effect, rest @ residual / (curvature @ rest**2), rtol=1e-8)
+        z = abs(rest @ residual) / np.linalg.norm(rest * residual)
+        assert_allclose(p_value, 2.0 * norm.sf(z), rtol=1e-8)
+
+
+def test_favours_are_tested_for_all_judges_together(monkeypatch):
+    X, y = make_data(4)
+    battles = scored(X, y)
+    fit = JudgeCalibrator(position_effect=False).fit(battles, y)
+    learners = fit.biases_.values()
+    tasks = tasks_without_order(battles, y)
+    least = min(
+        favour_of_a_side(a, *b)[1] for a, b in zip(learners, tasks, strict=True)
+    )
+    # Two judges halve the level of each.
+    for level, told in ((1.8 * least, False), (2.2 * least, True)):
+        monkeypatch.setattr("skanchor.judges._calibrator.FAVOUR", level)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            JudgeCalibrator(position_effect=False).fit(battles, y)
+        assert any("favours the side" in str(w.message) for w in found) == told
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "outcome", "told"),
+    [(9, 1.0, False), (10, 1.0, True), (10, 0.0, True), (10, 0.5, False)],
+)
+def test_one_side_always_is_told_from_ten_rows_on(n_rows, outcome, told):
+    X, y = make_data(4)
+    old = (X[["model_a", "model_b"]] != "new-model").all(axis=1)
+    rows = np.flatnonzero((X["judge"] == "judge-2") & old)[:n_rows]
+    keep, y = (X["judge"] != "judge-2").to_numpy(copy=True), np.array(y)
+    keep[rows], y[rows] = True, outcome
+    X, y = X[keep].drop(columns=FEATURES).reset_index(drop=True), y[keep]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        JudgeCalibrator(position_effect=False).fit(scored(X, y), y)
+    side = "first" if outcome > 0.5 else "second"
+    words = f"'judge-2' prefers the side shown {side} in all"
+    assert any(words in str(w.message) for w in found) == told
+
+
 def test_size_of_the_test_for_a_favour():
     p_values = []
     for seed in range(60):
         X, y = make_data(seed, n_historical=600)
         battles = scored(X, y)
         fit = JudgeCalibrator(position_effect=False).fit(battles, y)
-        for m, judge in enumerate(fit.judges_):
-            cut = battles.by_judge(m)
-            used = ~battles.involves_new[cut.rows]
-            task = FitTask(
-                cut.pairs,
-                y[cut.rows],
-                used.astype(float),
-                np.where(used, battles.score_differences[cut.rows], 0.0)[:, None],
-            )
-            _, p = favour_of_a_side(fit.biases_[judge], task, cut.order)
-            p_values.append(p)
+        tasks = tasks_without_order(battles, y)
+        for judge, (task, order) in zip(fit.judges_, tasks, strict=True):
+            p_values.append(favour_of_a_side(fit.biases_[judge], task, order)[1])
     # Of 120 a twentieth is 6, with a standard deviation of 2.4.
     assert 0 < np.sum(np.array(p_values) < 0.05) < 16
     assert 0.4 < np.mean(p_values) < 0.6

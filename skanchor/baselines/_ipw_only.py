@@ -22,6 +22,10 @@ from skanchor.sample import Sample
 
 __all__ = ["IPWOnly"]
 
+RIDGE = 1e-4
+"""Ridge of the default classifier, per unit of weight. A ridge of the total, such as
+the unit one of scikit-learn, would go by the unit of the weights."""
+
 
 class IPWOnly(PlugIn):
     """Plug-in with the judges refitted on history weighted to look like the arrivals.
@@ -41,8 +45,10 @@ class IPWOnly(PlugIn):
     calibrator : JudgeCalibrator, optional
         Sensitivities and biases; None stands for ``JudgeCalibrator()``.
     classifier : classifier, optional
-        Any scikit-learn classifier with ``predict_proba``; None stands for the default
-        ``LogisticRegression()``. It must take ``sample_weight`` if rows are weighted.
+        Any scikit-learn classifier with ``predict_proba``; None stands for a logistic
+        regression with a ridge of 1e-4 beside the mean loss, that of
+        ``LogisticRegression()`` for ten thousand pairs. It must take ``sample_weight``
+        if rows are weighted; its weights have mean one.
     clip : float, default=20.0
         Largest odds, in multiples of their mean.
     new_models : sequence of labels, optional
@@ -138,8 +144,7 @@ class IPWOnly(PlugIn):
             weights * label,
             np.zeros(1 + pairs.shape[1]) if start is None else start,
             start_delta=None if start is None else ones[0],
-            # The unit ridge of scikit-learn's LogisticRegression.
-            ridge=np.ones(pairs.shape[1]) / weights.sum(axis=1, keepdims=True),
+            ridge=np.full((len(weights), pairs.shape[1]), RIDGE),
             tol=fits.tol,
             work=fits.layout.work,
         )
@@ -153,7 +158,8 @@ class IPWOnly(PlugIn):
             return np.ones(len(pairs))
         options = {}
         if (weight[used] != weight[used][0]).any():
-            options["sample_weight"] = weight[used]
+            # A penalty of its own is meant for rows, not for the unit of the weights.
+            options["sample_weight"] = weight[used] / weight[used].mean()
         classifier = clone(self.classifier).fit(pairs[used], label[used], **options)
         p = classifier.predict_proba(pairs)[:, 1]
         if p.shape != (len(pairs),) or not ((p >= 0) & (p <= 1)).all():

@@ -20,7 +20,14 @@ from skanchor.cli.method import (
     check_ranking,
     pipeline_of,
 )
-from skanchor.cli.output import add_force, add_output, check_file, check_output, deliver
+from skanchor.cli.output import (
+    add_force,
+    add_output,
+    check_file,
+    check_output,
+    deliver,
+    is_same_file,
+)
 from skanchor.cli.streams import check_stdout, print_line, print_result
 from skanchor.cli.table import (
     add_table,
@@ -129,7 +136,7 @@ def _history(options: argparse.Namespace) -> None:
 def _build(options: argparse.Namespace) -> None:
     check_table(options)
     check_ranking(options)
-    check_file(options)
+    check_file(options, inputs=_read_files(options))
     _refuse_new(options, "--new and --no-new go with skanchor rank")
     check_stream(options)
     prints = _fingerprints(options)
@@ -183,7 +190,7 @@ def _update(options: argparse.Namespace) -> None:
     )
     if options.output is None:
         options.output, options.force = options.history, True
-    check_file(options)
+    check_file(options, inputs=[*_read_files(options), *(options.past or ())])
     prints = _fingerprints(options)
     seen = _stamp(options.history)
     history = _load(options.history)
@@ -195,7 +202,8 @@ def _update(options: argparse.Namespace) -> None:
         history.promote(options.model, *rows, past=past)
     else:
         history.update(*rows, past=past)
-    if options.output == options.history and _stamp(options.history) != seen:
+    replaced = is_same_file(options.output, options.history)
+    if replaced and _stamp(options.history) != seen:
         raise BadInputError(
             f"{options.history} has changed since it was read, perhaps by another "
             "update; nothing was written. Run this one again"
@@ -235,6 +243,12 @@ def _load(path: str) -> AnchorHistory:
     from skanchor.kept import AnchorHistory
 
     return AnchorHistory.load(path)
+
+
+def _read_files(options: argparse.Namespace) -> list[str]:
+    """Files that a command reads, and must not write over."""
+    known = (*options.battles, options.fingerprints)
+    return [path for path in known if path is not None]
 
 
 def _stamp(path: str) -> tuple[int, int, int]:

@@ -89,6 +89,9 @@ def check_stream(options: argparse.Namespace) -> None:
                 )
             if not os.path.exists(path):
                 raise BadInputError(f"there is no file {path}")
+    kept = options.checkpoint
+    if kept is not None and os.path.realpath(kept) == os.path.realpath(options.output):
+        raise BadInputError(f"--checkpoint and --output are one file, {kept}")
     if len(options.battles) > 1 and not all(map(os.path.isfile, options.battles)):
         raise BadInputError("--stream takes one folder or URL, or several files")
 

@@ -116,14 +116,30 @@ def check_file(
     given = getattr(options, flag)
     path = Path(given)
     for each in inputs:
-        if os.path.exists(each) and path.exists() and os.path.samefile(each, path):
-            raise BadInputError(f"--{flag} {given} is a file of battles that is read")
+        if is_same_file(each, path) or _is_inside(path, each):
+            raise BadInputError(f"--{flag} {given} is a file that is read")
     if not path.parent.is_dir():
         raise BadInputError(f"{path}: there is no directory {path.parent}")
     try:
         check_writable(given, overwrite=options.force)
     except FileExistsError:
         raise BadInputError(f"{given}: exists; write over it with --force") from None
+
+
+def is_same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two paths, however they are written, lead to one file that exists."""
+    return (
+        os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+    )
+
+
+def _is_inside(path: Path, folder: str) -> bool:
+    """Whether a file that exists lies in a folder that is read."""
+    return (
+        os.path.isdir(folder)
+        and path.exists()
+        and Path(folder).resolve() in path.resolve().parents
+    )
 
 
 def goes_to_file(options: argparse.Namespace) -> bool:

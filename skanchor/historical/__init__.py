@@ -8,6 +8,5 @@ alone still fix the scale.
 
 from skanchor.historical._history import History, fit_history
 from skanchor.historical._identification import Placement
-from skanchor.historical._joint import parameter_bounds
 
-__all__ = ["History", "Placement", "fit_history", "parameter_bounds"]
+__all__ = ["History", "Placement", "fit_history"]

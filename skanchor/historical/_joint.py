@@ -14,11 +14,11 @@ from skanchor.comparisons import Comparisons
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.historical._identification import Placement
 from skanchor.items import ItemLikelihood
-from skanchor.judges import POSITION_BOUND, JudgeCalibrator
+from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["fit_jointly", "parameter_bounds"]
+__all__ = ["fit_jointly"]
 
 FARTHEST = 5.0
 """Factor by which the scale of the scores may move before the fit."""
@@ -90,12 +90,14 @@ def fit_jointly(
         free[model.layout.of_judge(m)] = False
     votes = rows & model.X.is_human
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
-    parameters, bounds = start.copy(), parameter_bounds(model, calibrator)
+    parameters = start.copy()
     _rescale(model, parameters, votes)
     judged = np.arange(model.at["sensitivity"].start, model.size)
     held = judged[~free[judged]]
     parameters[held] = start[held]
-    minimum = model.minimum(parameters, factor, rows, free, tol=tol, bounds=bounds)
+    minimum = model.minimum(
+        parameters, factor, rows, free, tol=tol, bounds=model.bounds
+    )
     parameters[free] = minimum.coef
     if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
@@ -137,27 +139,3 @@ def _rescale(
     ).coef[0]
     parameters[scores] *= scale
     parameters[slopes] /= scale
-
-
-def parameter_bounds(
-    model: ItemLikelihood, calibrator: JudgeCalibrator
-) -> tuple[Array, Array]:
-    """Bounds of all parameters: those of the calibrator, where it has some.
-
-    Parameters
-    ----------
-    model : ItemLikelihood
-        Whose parameters are meant.
-    calibrator : JudgeCalibrator
-        With its bounds.
-
-    Returns
-    -------
-    low, high : ndarray of shape (n_parameters,)
-    """
-    low, high = np.full(model.size, -np.inf), np.full(model.size, np.inf)
-    at = model.at["sensitivity"]
-    low[at], high[at] = calibrator.sensitivity_bounds
-    at = model.at["position"]
-    low[at], high[at] = -POSITION_BOUND, POSITION_BOUND
-    return low, high

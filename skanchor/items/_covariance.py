@@ -40,6 +40,10 @@ MATRICES = 12
 in a fold beside the fit of all rows."""
 
 
+NEAR, FAR = 1e-2, 1.0
+"""Squared Newton decrement, in squared standard errors, of the last step to a mode, and
+the largest of a point that may stand for it."""
+
 MOST_LOST = 2
 """Modes that are not found, after which no further one is looked for: what is expanded
 about another point says less of the covariance with every step."""
@@ -201,6 +205,8 @@ def fit_item_covariance(
     converged, n_lost = False, 0
     for step in range(10):
         found = known.quadratic(covariance)
+        if found.is_far:
+            break
         n_lost += not found.is_mode
         before = covariance
         # Judges that dislike what people like are turned round, as the shrinkage
@@ -298,6 +304,9 @@ class _Quadratic:
         Of all parameters.
     is_mode : bool
         Whether the mode was found.
+    is_far : bool
+        Whether no point near it was found either. What is expanded about another one
+        says nothing of the deviations.
     """
 
     information: Array
@@ -305,6 +314,7 @@ class _Quadratic:
     slopes: Array
     hessian: Array
     is_mode: bool
+    is_far: bool
 
 
 class _HistoricalRows:
@@ -328,9 +338,16 @@ class _HistoricalRows:
         model = self.model
         # The mode under the current covariance exists where votes are separated too.
         factor = covariance_factor(covariance)
-        parameters = self.parameters
+        parameters = self.parameters.copy()
         model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
-        parameters, is_mode = model.newton(parameters, factor, self.rows, self.free)
+        mode = model.minimum(
+            parameters, factor, self.rows, self.free, tol=NEAR, bounds=model.bounds
+        )
+        is_far = not mode.converged and not mode.decrement <= FAR
+        if not is_far:
+            parameters[self.free] = mode.coef
+        low, high = model.bounds
+        inside = (low < parameters) & (parameters < high)
         model.rescale(parameters, factor)
         self.parameters = parameters
         weight = model.lay(np.where(self.rows, model.weight, 0.0))
@@ -338,16 +355,19 @@ class _HistoricalRows:
         prior = model.prior(None)
         assert hessian is not None
         hessian[np.diag_indices(model.size)] += prior
-        known = np.where(self.free, parameters, 0.0)
+        # What lies on a bound stays there, whatever the deviations.
+        known = np.where(self.free & inside, parameters, 0.0)
         right = hessian @ known - gradient - prior * parameters
-        information, taken = _profile(hessian, self.at_u, self.fixed)
-        target = right[self.at_u] - taken @ right[self.fixed]
+        fixed = self.fixed & inside
+        information, taken = _profile(hessian, self.at_u, fixed)
+        target = right[self.at_u] - taken @ right[fixed]
         return _Quadratic(
             information,
             target,
             parameters[model.at["sensitivity"]],
             hessian,
-            is_mode,
+            mode.converged,
+            is_far,
         )
 
     def free_share(self, covariance: Array, found: _Quadratic) -> float:

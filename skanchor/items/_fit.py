@@ -96,11 +96,13 @@ def fit_deviations(
     if old.any() and joint:
         scores = model.masks(joint=True)[0] & ~model.masks()[0]
         parameters, settled = model.newton(
-            parameters, factor, old & heard, historical | scores
+            parameters, factor, old & heard, historical | scores, bounds=model.bounds
         )
     if old.any() and not (joint and heard.all()):
         # Those without a say have deviations by what the others find.
-        parameters, again = model.newton(parameters, factor, old, historical)
+        parameters, again = model.newton(
+            parameters, factor, old, historical, bounds=model.bounds
+        )
         settled = settled and again
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)

@@ -20,7 +20,7 @@ from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons
-from skanchor.judges import JudgeCalibrator
+from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.sample import Sample
 
 __all__ = ["ItemLikelihood"]
@@ -89,6 +89,13 @@ class ItemLikelihood:
         self.at, self.size = self.layout.at, self.layout.size
         self.ridge = np.zeros(self.size)
         self.ridge[self.at["bias"]] = np.concatenate(ridges)
+        low, high = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        at = self.at["sensitivity"]
+        low[at], high[at] = calibrator.sensitivity_bounds
+        at = self.at["position"]
+        low[at], high[at] = -POSITION_BOUND, POSITION_BOUND
+        # Those of the calibrator, for all parameters.
+        self.bounds = low, high
 
     def _rest(self, m: int, stage: LastStage | None) -> Array:
         """Bias of a source's rows that stays as it is."""
@@ -343,10 +350,13 @@ class ItemLikelihood:
         free: NDArray[np.bool_],
         *,
         tol: float = 1e-2,
+        bounds: tuple[Array, Array] | None = None,
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
-        found = self.minimum(parameters, factor, rows, free, tol=tol, max_iter=max_iter)
+        found = self.minimum(
+            parameters, factor, rows, free, tol=tol, bounds=bounds, max_iter=max_iter
+        )
         parameters = parameters.copy()
         parameters[free] = found.coef
         return parameters, found.converged

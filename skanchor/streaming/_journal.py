@@ -72,6 +72,9 @@ class Journal:
         By number.
     layout : list of (int, int) or None
         First row and length of each part, once they are known.
+    digest : bytes or None
+        What the file states of its content, as this run knows it; None before there is
+        one.
     """
 
     path: Any
@@ -79,6 +82,7 @@ class Journal:
     key: str
     passes: dict[int, KeptPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None
+    digest: bytes | None = None
     _written: float = 0.0
 
     @classmethod
@@ -139,10 +143,15 @@ class Journal:
         self.save()
 
     def save(self) -> None:
-        """Write the file, if there is one."""
+        """Write the file, if there is one, unless another run has it."""
         if self.path is None:
             return
-        FILE.write(self.path, *_pack(self))
+        if os.path.exists(self.path) and FILE.digest(self.path) != self.digest:
+            raise ValueError(
+                f"{os.fspath(self.path)} has been changed while this run used it; give "
+                "every run a checkpoint of its own."
+            )
+        self.digest = FILE.write(self.path, *_pack(self))
         self._written = time.monotonic()
 
 
@@ -201,6 +210,7 @@ def _read(path: Any) -> Journal:
         header["key"],
         passes,
         None if layout is None else [(start, length) for start, length in layout],
+        found.digest,
     )
 
 

@@ -48,6 +48,9 @@ class Data(Protocol):
     def parts(self) -> Iterator[Part]:
         """All parts, in order."""
 
+    def stamp(self) -> object:
+        """What changes with the data, as far as a look from outside tells."""
+
 
 @dataclass(frozen=True)
 class FragmentPart:
@@ -128,6 +131,13 @@ class DatasetData:
                 yield FragmentPart(group, start, length)
                 start += length
 
+    def stamp(self) -> list[tuple[int, int]] | None:
+        """Size and time of each file, in order; None where there are no files."""
+        if not isinstance(self.dataset, ds.FileSystemDataset):
+            return None
+        found = self.dataset.filesystem.get_file_info(self.dataset.files)
+        return [(one.size, one.mtime_ns) for one in found]
+
 
 @dataclass(frozen=True)
 class DaskData:
@@ -152,6 +162,9 @@ class DaskData:
             yield PartitionPart(self.frame.partitions[number], start, int(length))
             start += int(length)
 
+    def stamp(self) -> None:
+        """Nothing tells before it is computed."""
+
 
 @dataclass(frozen=True)
 class TablesData:
@@ -175,6 +188,9 @@ class TablesData:
             part = TablePart(to_arrow(table), start)
             start += len(part.table)
             yield part
+
+    def stamp(self) -> None:
+        """Nothing tells before they are read."""
 
 
 def _row_groups(fragment: Any) -> list[tuple[Any, int]]:

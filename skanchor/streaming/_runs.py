@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
@@ -86,8 +87,9 @@ class Runs:
             try:
                 layout = self._go(number, task, arguments, add, progress)
             except BaseException:
-                # What is done is done, whatever stops the rest.
-                self.journal.save()
+                # What is done is done, whatever stops the rest; that is what is told.
+                with suppress(OSError, ValueError):
+                    self.journal.save()
                 raise
         if kept.result is None:
             raise BattlesError("The stream has no rows.")

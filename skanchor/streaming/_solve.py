@@ -11,7 +11,7 @@ from skanchor._numerics.linalg import covariance_factor
 from skanchor._typing import Array
 from skanchor.chain import Stages
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.historical import History, Placement, parameter_bounds
+from skanchor.historical import History, Placement
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.streaming._likelihood import ExpandedLikelihood, Nearby
@@ -90,17 +90,14 @@ def solve(
         deviating=items is not None,
     )
     free, _ = model.masks(joint=is_joint)
-    bounds = None
     factor = np.zeros((model.n_judges,) * 2)
     if items is not None:
         factor = covariance_factor(items.covariance)
-    else:
-        bounds = parameter_bounds(model, known.calibrator)
-        if is_joint:
-            total = nearby.votes.weight.sum()
-            model.ridge[model.at["scores"]] = stages.btl.alpha * total
+    elif is_joint:
+        total = nearby.votes.weight.sum()
+        model.ridge[model.at["scores"]] = stages.btl.alpha * total
     start, every = model.start(factor), np.ones(len(model.X), dtype=bool)
-    found = model.minimum(start, factor, every, free, tol=EXACT, bounds=bounds)
+    found = model.minimum(start, factor, every, free, tol=EXACT, bounds=model.bounds)
     if not found.converged:
         warn(ConvergenceWarning("A fit between two passes of the stream did not end."))
     parameters = start.copy()

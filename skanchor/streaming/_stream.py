@@ -184,7 +184,9 @@ def stream_history(
         Seed of the folds and of the sample; None is that of the pipeline.
     checkpoint : path, optional
         File in which finished work is kept, and from which a run that was stopped goes
-        on.
+        on. It belongs to the same settings and, where the data are files, to the same
+        files by their sizes and times; nothing tells of other data that a function
+        hands out.
     verbose : int, optional
         Shows a progress bar when positive.
 
@@ -233,7 +235,8 @@ def stream_history(
     _check_served(stages)
     opened = open_data(data)
     schema = opened.schema()
-    key = _key(checkpoint, stages, options, (cv, n_repeats, item_effects, schema))
+    more = (cv, n_repeats, item_effects, schema, opened.stamp())
+    key = _key(checkpoint, stages, options, more)
     journal = Journal.open(checkpoint, settings.random_state, key)
     folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
     columns = None if schema is None else reading.needed(schema)
@@ -278,13 +281,18 @@ def stream_history(
 
 
 def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> str:
-    """Fingerprint of what the result depends on, but for the rows and the seed."""
+    """Fingerprint of what the result depends on, but for the seed.
+
+    Of the rows, only what can be told of files from outside.
+    """
     if checkpoint is None:
         return ""
     versions = [version(name) for name in ("skanchor", "numpy", "pyarrow")]
     parts = [clone(one) for one in (stages.btl, stages.calibrator, stages.debiaser)]
-    *numbers, schema = more
-    known = (parts, stages.historical_fit, options, numbers, str(schema), versions)
+    *numbers, schema, stamp = more
+    known = (
+        parts, stages.historical_fit, options, numbers, str(schema), stamp, versions
+    )  # fmt: skip
     found: str = joblib.hash(known)
     return found
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from baseline_fits import ByHand, solve
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skanchor import JudgeCalibrator
@@ -86,7 +87,9 @@ def test_ipw_only(data):
         history = np.vstack(
             [np.hstack([left[old], right[old]]), np.hstack([right[old], left[old]])]
         )
-        model = LogisticRegression(solver="newton-cholesky", tol=1e-10).fit(
+        # Scikit-learn's penalty is beside the sum, of 1 / C.
+        C = 1e4 / (len(arrivals) + len(history))
+        model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-10).fit(
             np.vstack([arrivals, history]),
             np.repeat([1, 0], [len(arrivals), len(history)]),
         )
@@ -101,9 +104,11 @@ def test_ipw_only(data):
     ipw = IPWOnly(clip=3.0).fit(data.X, data.y)
     assert_allclose(ipw.scores_, expected, atol=1e-5)
     assert_allclose(ipw.effective_sample_sizes_, sizes, rtol=1e-4)
-    # The squares of such weights are none; beside the ridge they hardly count.
-    small = IPWOnly(clip=3.0).fit(data.X, data.y, np.full(len(data.X), 1e-200))
-    assert_allclose(small.effective_sample_sizes_, sizes, rtol=0.1)
+    # Nothing goes by the unit of the weights, though squares of small ones are none.
+    for unit in (1e-200, 0.01, 2.0, 1e200):
+        again = IPWOnly(clip=3.0).fit(data.X, data.y, np.full(len(data.X), unit))
+        assert_allclose(again.effective_sample_sizes_, sizes, rtol=1e-4)
+        assert_allclose(again.scores_, ipw.scores_, rtol=1e-9)
     with pytest.raises(ValueError, match="'clip' parameter of IPWOnly"):
         IPWOnly(clip=0.0).fit(data.X, data.y)
 
@@ -115,6 +120,13 @@ def test_ipw_takes_any_classifier(data):
     ipw = IPWOnly(classifier=tree).fit(data.X, data.y)
     assert not hasattr(tree, "tree_")
     assert abs(ipw.scores_.iloc[0] - 0.5) < 0.6
+    # A penalty of its own does not go by the unit of the weights either.
+    weight = 1.0 + np.arange(len(data.y)) % 3
+    by_penalty = IPWOnly(classifier=LogisticRegression(C=0.01))
+    once, more = (
+        clone(by_penalty).fit(data.X, data.y, w).scores_ for w in (weight, 8.0 * weight)
+    )
+    assert_allclose(once, more, rtol=1e-9)
     # Without features there is nothing to weigh by.
     bare = data.X[["model_a", "model_b", "judge"]]
     assert_allclose(

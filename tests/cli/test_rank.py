@@ -286,7 +286,7 @@ def test_output_is_never_an_input(run, battles, tmp_path):
     path.write_bytes(battles.read_bytes())
     code, _, err = run("rank", path, "--output", path)
     assert (code, len(err)) == (2, 1)
-    assert "is a file of battles that is read" in err[0]
+    assert "is a file that is read" in err[0]
     assert path.read_bytes() == battles.read_bytes()
 
 

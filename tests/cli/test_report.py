@@ -49,7 +49,7 @@ def test_a_report_never_goes_over_what_is_read(run, battles, tmp_path):
     before = path.read_bytes()
     for flags in (["report", path, "-o", path], ["rank", path, "--report", path]):
         code, out, err = run(*flags, "--format", "csv", "--force")
-        assert (code, out) == (2, "") and "is a file of battles that is read" in err[0]
+        assert (code, out) == (2, "") and "is a file that is read" in err[0]
     assert path.read_bytes() == before
 
 

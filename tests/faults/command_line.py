@@ -4,6 +4,7 @@ from faults.entries import Listing
 
 FAULTS = Listing()
 see = FAULTS.see
+FILES = "cli.test_history_files::test_"
 
 
 for title, where in {
@@ -58,6 +59,17 @@ for title, where in {
     "A method that is not known": "cli.test_rank::test_bad_flags",
     "A history that is to be written to a full disk, or stopped by a signal":
         "cli.test_history::test_a_full_disk_or_a_signal_leaves_the_old_history",
+    "A history that would be written over a file that is read, its battles or "
+    "fingerprints": FILES + "build_does_not_write_over_what_it_reads",
+    "A stream that a signal or a full disk stops":
+        FILES + "a_stream_that_is_stopped_goes_on",
+    "A checkpoint of a stream of other files or settings":
+        FILES + "a_checkpoint_of_other_files_is_refused",
+    "Two streams with one checkpoint": FILES + "two_streams_do_not_share_a_checkpoint",
+    "A checkpoint that is the output, or a file of battles":
+        FILES + "a_checkpoint_is_no_other_file",
+    "An update of a history that another update has changed, under another spelling "
+    "of its name": FILES + "only_the_history_that_is_replaced_must_stay_as_it_was",
     "Flags of the method beside `--history`":
         "cli.test_history::test_flags_of_the_method_do_not_go_with_a_history",
     "Ctrl-C": "cli.test_program::test_interrupt",

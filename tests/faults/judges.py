@@ -273,6 +273,10 @@ see(
     "items.test_covariance::test_modes_that_are_not_found_end_the_search",
 )
 see(
+    "Many judges whose few rows the scores separate, with item effects",
+    "items.test_covariance::test_item_effects_of_judges_of_few_rows_settle",
+)
+see(
     "A judge that lapses, or whose scale is curved",
     "diagnostics.test_arrivals::test_a_curved_judge_is_named",
 )

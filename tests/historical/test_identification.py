@@ -1,5 +1,7 @@
 """What votes and verdicts together place, and what they are told to leave open."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor._numerics.linalg import zero_sum_basis
 from skanchor.chain import Stages, fit_stages
 from skanchor.comparisons import decide_roles
 from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError, Remedy
@@ -216,3 +219,32 @@ def test_a_training_set_that_loses_the_only_joint_is_named():
         AnchorPipeline(
             historical_fit="joint", cv=[(rest, held), (held, rest)], item_effects=None
         ).fit(table, y)
+
+
+def test_a_direction_that_no_row_sees_at_all_is_undetermined():
+    """Beside one that rows see: the fourth model has no row of information."""
+    pairs = (np.array([0, 1]), np.array([1, 2]), np.array([0.0, 1.0]))
+    selectors = zero_sum_basis(4)
+    information = np.diag([1.0, 2.0, 0.0])
+    placed = Placement(
+        np.array([*"abcd"]),
+        np.array([], dtype=object),
+        np.ones(4, dtype=bool),
+        np.array([0.5, 0.0, -0.5, 0.0]),
+        np.empty(0),
+        information,
+        selectors,
+        [pairs],
+    )
+    assert placed.undetermined.all()
+    seen = replace(placed, information=np.diag([1.0, 2.0, 1e-3]))
+    assert not seen.undetermined.any()
+
+
+def test_judges_put_aside_stay_there_when_others_drift(monkeypatch):
+    found = iter([frozenset({"j"}), frozenset({"j", "k"})])
+    monkeypatch.setattr(
+        "skanchor.historical._history.separated_judges", lambda *args: next(found)
+    )
+    chain = chain_of(*battles(PAIRS, {"j": PAIRS, "k": PAIRS, "l": PAIRS}))
+    assert chain.aside == {"j", "k"}

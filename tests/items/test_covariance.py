@@ -20,18 +20,17 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
+from skanchor._numerics.item_covariance import PRIOR_VARIANCE
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
 from skanchor.chain import Stages, fit_stages
-from skanchor.exceptions import (
-    BattlesError,
-    WeakJudgeWarning,
-)
+from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
 from skanchor.inference import satterthwaite, t_quantile
-from skanchor.items import ItemLikelihood, fit_item_covariance
+from skanchor.items import ItemLikelihood, fit_deviations, fit_item_covariance
 from skanchor.items._covariance import _HistoricalRows
 from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog
 
 
 def test_the_order_and_shape_of_a_given_covariance():
@@ -118,14 +117,20 @@ def test_features_that_tell_models_apart_take_degrees_of_freedom():
 def of_history(alpha=0.0, **settings):
     """The likelihood of two judges and eight models at the fit without deviations."""
     data = small(n_models=8, n_judges=2, n_historical=1500, **settings)
-    sample = admit_to_ranking(
-        Sample.admit(Comparisons.from_battles(data.X), data.y, None), None
-    )
-    calibrator = JudgeCalibrator(LinearBias(alpha=alpha))
-    known = fit_stages(
-        Stages(BTLRegressor(), calibrator, ArrivalScorer(), None), sample
-    )
-    return ItemLikelihood(sample.with_battles(known.X), known.calibrator)
+    return of_rows(data.X, data.y, LinearBias(alpha=alpha))
+
+
+def of_rows(X, y, bias):
+    known, sample = stages_of(X, y, bias)
+    return ItemLikelihood(sample, known.calibrator)
+
+
+def stages_of(X, y, bias):
+    """The fit without deviations, and rows that carry it."""
+    sample = admit_to_ranking(Sample.admit(Comparisons.from_battles(X), y, None), None)
+    stages = Stages(BTLRegressor(), JudgeCalibrator(bias), ArrivalScorer(), None)
+    known = fit_stages(stages, sample)
+    return known, sample.with_battles(known.X)
 
 
 def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
@@ -143,19 +148,86 @@ def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
     )
 
 
-def test_modes_that_are_not_found_end_the_search(monkeypatch):
+@pytest.mark.parametrize("decrement, n_modes", [(0.5, 2), (1e4, 1)])
+def test_modes_that_are_not_found_end_the_search(monkeypatch, decrement, n_modes):
     """It takes long where judges are many and their rows few, and leads nowhere."""
-    known, calls = ItemLikelihood.newton, []
+    known, calls = ItemLikelihood.minimum, []
 
     def lost(self, *args, **kwargs):
         calls.append(kwargs)
-        return known(self, *args, **kwargs)[0], False
+        found = known(self, *args, **kwargs)
+        return replace(found, converged=False, decrement=decrement)
 
     model = of_history(item_sd=0.4)
-    monkeypatch.setattr(ItemLikelihood, "newton", lost)
+    monkeypatch.setattr(ItemLikelihood, "minimum", lost)
     found = fit_item_covariance(model)
-    assert not found.converged and len(calls) <= 2
+    assert not found.converged and len(calls) == n_modes
+    # About a point far from the mode nothing is expanded.
+    start = PRIOR_VARIANCE * np.eye(2)
+    assert np.array_equal(found.covariance, start) == (n_modes == 1)
     assert np.isfinite(found.covariance).all()
+
+
+def judges_of_few_rows(seed=0):
+    """Twenty judges of about ten historical rows each; scores separate some of them."""
+    data = small(seed, n_judges=20, n_historical=400, n_new=60, item_sd=0.5)
+    first = np.random.default_rng(seed).choice(["model_a", "model_b"], len(data.X))
+    X = data.X[["model_a", "model_b", "judge"]].assign(shown_first=first)
+    return X.reset_index(drop=True), data.y
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_judges_without_a_finite_sensitivity_leave_a_mode(seed):
+    """They have none within the bounds of the calibrator, which hold them."""
+    model = of_rows(*judges_of_few_rows(seed), None)
+    low, high = model.bounds
+    slopes = model.at["sensitivity"]
+    assert (np.abs(model.X.sensitivities) >= high[slopes]).any()
+    rows = _HistoricalRows(model)
+    found = rows.quadratic(PRIOR_VARIANCE * np.eye(model.n_judges))
+    assert found.is_mode
+    assert (rows.parameters <= high).all() and (rows.parameters >= low).all()
+    # Given what lies on a bound, the expansion has its maximum where the rows have.
+    u = rows.parameters[rows.at_u]
+    distance = found.target - found.information @ u - u / PRIOR_VARIANCE
+    assert np.abs(distance).max() < 0.05 * np.abs(u / PRIOR_VARIANCE).max()
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("joint", [False, True])
+def test_item_effects_of_judges_of_few_rows_settle(joint):
+    """Beside them a judge that scores separate would run away, and all with it."""
+    known, sample = stages_of(*judges_of_few_rows(1), None)
+    covariance = PRIOR_VARIANCE * np.eye(len(sample.X.judges))
+    with WarningLog() as log:
+        X, calibrator, _ = fit_deviations(
+            sample, known.calibrator, covariance, joint=joint, aside=known.aside
+        )
+    assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
+    assert np.isfinite(X.scores).all() and np.isfinite(X.deviations).all()
+    assert calibrator.sensitivities_.abs().max() <= 20.0
+
+
+def test_judges_put_aside_keep_what_their_own_rows_say():
+    """Where they start is theirs, not that of a fit on nearly the same rows."""
+    data = small(n_models=8, n_judges=3, n_historical=600)
+    known, sample = stages_of(data.X, data.y, LinearBias())
+    covariance = 0.04 * np.eye(3)
+    other = copy(known.calibrator)
+    other.sensitivities_ = known.calibrator.sensitivities_ + 0.5
+    assert sample.X.sensitivities is not None
+    moved = sample.X.with_columns(sensitivities=sample.X.sensitivities + 0.5)
+    found = {}
+    for name, near in (("alone", None), ("near", (moved, other))):
+        _, calibrator, _ = fit_deviations(
+            sample, known.calibrator, covariance, near, joint=True, aside={"judge-3"}
+        )
+        found[name] = calibrator.sensitivities_
+        assert calibrator.sensitivities_["judge-3"] == pytest.approx(
+            known.calibrator.sensitivities_["judge-3"], abs=1e-12
+        )
+    assert_allclose(found["alone"], found["near"], atol=5e-3)
 
 
 def test_an_estimated_covariance_widens_the_interval():

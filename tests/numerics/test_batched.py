@@ -31,13 +31,16 @@ def test_newton_squares_the_error_and_leaves_what_does_not_converge():
     assert converged.tolist() == [True, False, True]
     assert_allclose(x[[0, 2]], target[[0, 2]], atol=1e-10)
     # A singular replicate does not spoil the others.
-    flat = np.array([1.0, 0.0])
+    # Nor does one that is not finite, beside it.
+    slope = np.array([1.0, 0.0, np.nan, 1.0])
 
     def singular(x, at):
-        return flat[at, None] * (x - 2.0), flat[at, None, None] * np.ones((1, 1, 1))
+        return slope[at, None] * (x - 2.0), slope[at, None, None] * np.ones((1, 1, 1))
 
-    x, converged = newton(singular, np.zeros((2, 1)), tol=1e-14)
-    assert converged.tolist() == [True, False]
+    for chosen in ([0, 1], [0, 1, 2, 3]):
+        x, converged = newton(singular, np.zeros((len(chosen), 1)), tol=1e-14)
+        assert converged.tolist() == [k in (0, 3) for k in chosen]
+        assert_allclose(x[converged], 2.0)
     assert x[0, 0] == pytest.approx(2.0)
 
 

@@ -48,13 +48,7 @@ def newton(
     converged = np.zeros(len(values), dtype=bool)
     for _ in range(max_iter):
         left, jacobian = equations(values[active], active)
-        try:
-            step = -np.linalg.solve(jacobian, left[..., None])[..., 0]
-        except np.linalg.LinAlgError:
-            step = -(np.linalg.pinv(jacobian) @ left[..., None])[..., 0]
-            # Where the rank is short, the least solution depends on the units.
-            short = np.linalg.matrix_rank(jacobian) < jacobian.shape[-1]
-            step[short] = np.nan
+        step = _steps(left, jacobian)
         size = np.abs(step).max(axis=1, initial=0.0)
         good = np.isfinite(size)
         active, step, size = active[good], step[good], size[good]
@@ -66,3 +60,19 @@ def newton(
         if not len(active):
             break
     return values, converged
+
+
+def _steps(left: Array, jacobian: Array) -> Array:
+    """Newton steps, NaN where there is none."""
+    try:
+        return np.asarray(-np.linalg.solve(jacobian, left[..., None])[..., 0])
+    except np.linalg.LinAlgError:
+        pass
+    step = np.full_like(left, np.nan)
+    # One that is not finite would take the singular values of all with it.
+    known = np.flatnonzero(np.isfinite(jacobian).all(axis=(1, 2)))
+    step[known] = -(np.linalg.pinv(jacobian[known]) @ left[known][..., None])[..., 0]
+    # Where the rank is short, the least solution depends on the units.
+    short = np.linalg.matrix_rank(jacobian[known]) < jacobian.shape[-1]
+    step[known[short]] = np.nan
+    return step

@@ -1,0 +1,211 @@
+"""``skanchor history`` stopped, short of room, or beside another one."""
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from skanchor import AnchorHistory
+from skanchor.datasets import load_demo
+from skanchor.streaming._journal import Journal
+
+FAST = ["--folds", "3"]
+# Stops itself by a signal once the first pass over the rows is finished.
+STOPPED = """
+import os, signal, sys
+from skanchor.cli import main
+from skanchor.streaming._journal import Journal
+known = Journal.finish
+def finish(self, number, layout):
+    known(self, number, layout)
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+Journal.finish = finish
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    path = tmp_path_factory.mktemp("stream") / "battles.parquet"
+    load_demo().frame.to_parquet(path, row_group_size=500)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole(table, tmp_path_factory):
+    """The history that a stream gives which nothing stops."""
+    from skanchor.cli import main
+
+    path = tmp_path_factory.mktemp("whole") / "history"
+    assert main(["history", *map(str, build(table, path))]) == 0
+    return path.read_bytes()
+
+
+def build(table, output, *more):
+    return ["build", table, *FAST, "--stream", "--output", output, *more]
+
+
+def stop(arguments, signal="SIGTERM", limit=None):
+    """Run the program, and stop it by a signal or a limit on the size of files."""
+
+    def no_room():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    start = ["-c", STOPPED, signal] if limit is None else ["-m", "skanchor"]
+    return subprocess.run(
+        [sys.executable, *start, "history", *map(str, arguments)],
+        preexec_fn=no_room if limit else None,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "message"),
+    [
+        ({"signal": "SIGTERM"}, 143, "skanchor: interrupted"),
+        ({"limit": 30_000}, 2, "File too large"),
+    ],
+)
+def test_a_stream_that_is_stopped_goes_on(
+    run, table, whole, tmp_path, how, code, message
+):
+    output, kept = tmp_path / "history", tmp_path / "kept"
+    output.write_bytes(b"the old one")
+    arguments = build(table, output, "--checkpoint", kept, "--force")
+    done = stop(arguments, **how)
+    assert done.returncode == code and done.stdout == ""
+    told = done.stderr.splitlines()
+    assert message in told[-1] and "Traceback" not in done.stderr
+    assert all(line.startswith("skanchor: ") for line in told)
+    # The old file is whole, the checkpoint too, and no draft is left beside them.
+    assert output.read_bytes() == b"the old one"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["history", "kept"]
+    before = kept.read_bytes()
+    code, _, err = run("history", *arguments)
+    assert code == 0, err
+    assert kept.read_bytes() != before
+    assert output.read_bytes() == whole
+
+
+def test_two_streams_do_not_share_a_checkpoint(run, table, tmp_path, monkeypatch):
+    output, kept = tmp_path / "history", tmp_path / "kept"
+    known = Journal.finish
+
+    def finish(self, number, layout):
+        # Another run of the same settings got as far a moment earlier.
+        other = Journal.open(self.path, None, self.key)
+        other.passes, other.layout = self.passes, layout
+        other.save()
+        known(self, number, layout)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "finish", finish)
+        code, _, err = run("history", *build(table, output, "--checkpoint", kept))
+    assert code == 2 and "has been changed while this run used it" in err[-1]
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("change", ["other rows", "other settings"])
+def test_a_checkpoint_of_other_files_is_refused(run, table, tmp_path, change):
+    copy, output, kept = (tmp_path / name for name in ("a.parquet", "history", "kept"))
+    copy.write_bytes(table.read_bytes())
+    arguments = build(copy, output, "--checkpoint", kept)
+    assert run("history", *arguments)[0] == 0
+    before = kept.read_bytes(), output.read_bytes()
+    if change == "other rows":
+        frame = load_demo().frame
+        frame["winner"] = frame["winner"].sample(frac=1.0, random_state=0).to_numpy()
+        frame.to_parquet(copy, row_group_size=500)
+    else:
+        arguments += ["--folds", "4"]
+    code, _, err = run("history", *arguments, "--force")
+    assert code == 2 and "belongs to another run, with other data" in err[-1]
+    assert (kept.read_bytes(), output.read_bytes()) == before
+
+
+def test_a_checkpoint_is_no_other_file(run, table, tmp_path):
+    output = tmp_path / "history"
+    code, _, err = run("history", *build(table, output, "--checkpoint", output))
+    assert code == 2 and "--checkpoint and --output are one file" in err[-1]
+    copy = tmp_path / "a.parquet"
+    copy.write_bytes(table.read_bytes())
+    code, _, err = run("history", *build(copy, output, "--checkpoint", copy))
+    assert code == 2 and "is not a checkpoint of a stream" in err[-1]
+    assert copy.read_bytes() == table.read_bytes() and not output.exists()
+
+
+def test_build_does_not_write_over_what_it_reads(run, battles, table, tmp_path):
+    plain, folder = tmp_path / "battles.csv", tmp_path / "folder"
+    plain.write_bytes(battles.read_bytes())
+    folder.mkdir()
+    (folder / "a.parquet").write_bytes(table.read_bytes())
+    link = tmp_path / "link"
+    link.symlink_to(plain)
+    prints = tmp_path / "prints.json"
+    prints.write_text("{}")
+    for arguments in (
+        [plain, "--output", plain],
+        [plain, "--output", link],
+        [link, "--output", plain],
+        [plain, "--fingerprints", prints, "--output", prints],
+        [folder, "--stream", "--output", folder / "a.parquet"],
+    ):
+        code, _, err = run("history", "build", *arguments, *FAST, "--force")
+        assert code == 2 and err[-1].endswith("is a file that is read"), arguments
+    assert plain.read_bytes() == battles.read_bytes()
+    assert prints.read_text() == "{}"
+    assert (folder / "a.parquet").read_bytes() == table.read_bytes()
+
+
+def test_update_does_not_write_over_what_it_reads(run, battles, tmp_path):
+    path, added, past = (tmp_path / name for name in ("history", "new.csv", "old.csv"))
+    past.write_bytes(battles.read_bytes())
+    frame = load_demo().frame
+    frame[frame["judge"] == "human"][:50].to_csv(added, index=False)
+    assert run("history", "build", past, *FAST, "--output", path)[0] == 0
+    before = [each.read_bytes() for each in (path, added, past)]
+    update = ("history", "update", path, added, "--past", past, "--force")
+    for output in (added, past):
+        code, _, err = run(*update, "--output", output)
+        assert code == 2 and err[-1].endswith("is a file that is read")
+    assert [each.read_bytes() for each in (path, added, past)] == before
+
+
+@pytest.mark.parametrize("spelling", ["other", "dotted", "linked", "itself"])
+def test_only_the_history_that_is_replaced_must_stay_as_it_was(
+    run, battles, tmp_path, monkeypatch, spelling
+):
+    """Another update of it in between is lost else; beside it, nothing is."""
+    path, added = tmp_path / "history", tmp_path / "new.csv"
+    frame = load_demo().frame
+    frame[frame["judge"] == "human"][:50].to_csv(added, index=False)
+    assert run("history", "build", battles, *FAST, "--output", path)[0] == 0
+    whole, known = path.read_bytes(), AnchorHistory.update
+    (tmp_path / "link").symlink_to(path)
+    output = {
+        "other": tmp_path / "next",
+        "dotted": f"{tmp_path}/./history",
+        "linked": tmp_path / "link",
+        "itself": path,
+    }[spelling]
+
+    def beside_another(self, *args, **kwargs):
+        other = tmp_path / "draft"
+        other.write_bytes(path.read_bytes())
+        os.replace(other, path)
+        return known(self, *args, **kwargs)
+
+    monkeypatch.setattr(AnchorHistory, "update", beside_another)
+    code, _, err = run(
+        *("history", "update", path, added, "--past", battles),
+        *("--output", output, "--force"),
+    )
+    if spelling == "other":
+        assert code == 0 and (tmp_path / "next").exists()
+    else:
+        assert code == 2 and "has changed since it was read" in err[-1]
+    assert path.read_bytes() == whole
