@@ -1,15 +1,19 @@
 """All methods on the default simulation, and on a real table with models left out.
 
 ``python benchmarks/baselines.py simulation [--replications 500]`` prints the error of
-every method; ``python benchmarks/baselines.py table BATTLES`` leaves each model of a
-battles table out in turn (``--drop-ties`` without its ties, ``--no-position-effect``
-without one for the methods that have a calibrator). Run with ``OMP_NUM_THREADS=1``.
+every method, and of `AnchorPipeline` also coverage and mean width; with ``--file`` the
+draws are kept there, and a later call goes on where it ends. ``python
+benchmarks/baselines.py table BATTLES`` leaves each model of a battles table out in turn
+(``--drop-ties`` without its ties, ``--no-position-effect`` without one for the methods
+that have a calibrator; ``--methods`` names some alone). Run with
+``OMP_NUM_THREADS=1``.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +41,7 @@ from skanchor.simulation import simulate_battles
 
 # Root mean squared errors of independent code on the same design.
 REFERENCE = {
-    "AnchorPipeline": "0.094",
+    "AnchorPipeline, as in the paper": "0.094",
     "HumanOnly": "0.174-0.186",
     "Oracle": "0.084",
     "JointBTL": "0.243",
@@ -66,25 +70,36 @@ def methods() -> dict[str, Any]:
             "AnchorPipeline(item_effects=None)": AnchorPipeline(
                 item_effects=None, random_state=0
             ),
+            "AnchorPipeline, as in the paper": AnchorPipeline(
+                historical_fit="two-step",
+                item_effects=None,
+                calibrator=JudgeCalibrator(position_effect=False),
+                random_state=0,
+            ),
         }
         | known
         | twin
     )
 
 
-def replicate(seed: int) -> pd.DataFrame:
+def replicate(seed: int, names: list[str] | None = None) -> pd.DataFrame:
+    """True and estimated score and rank of one draw, by method."""
     data = simulate_battles(random_state=seed)
     X = Comparisons.from_battles(data.X)
     true, old = data.truth.new_scores.iloc[0], data.truth.scores
     reference = BTLRegressor().fit(X, data.y).scores_
-    fits = {
-        name: method.fit(X, data.y)
-        for name, method in ({"Oracle": Oracle(truth=data.truth)} | methods()).items()
-    }
-    fits["HumanOnly"] = HumanOnly(new_models=data.truth.new_models).fit(
-        pd.concat([data.X, data.extra_X], ignore_index=True),
-        np.append(data.y, data.extra_y),
-    )
+    fits, fitted = {}, {"Oracle": Oracle(truth=data.truth)} | methods()
+    for name, method in fitted.items():
+        if not names or name in names:
+            with warnings.catch_warnings():
+                # That features reach beyond history, and tests that reject by chance.
+                warnings.simplefilter("ignore")
+                fits[name] = method.fit(X, data.y)
+    if not names or "HumanOnly" in names:
+        fits["HumanOnly"] = HumanOnly(new_models=data.truth.new_models).fit(
+            pd.concat([data.X, data.extra_X], ignore_index=True),
+            np.append(data.y, data.extra_y),
+        )
     rows = {}
     for name, fit in fits.items():
         score = fit.scores_.iloc[0] if hasattr(fit, "scores_") else np.nan
@@ -97,6 +112,9 @@ def replicate(seed: int) -> pd.DataFrame:
             "true_rank": insertion_rank(true, old),
             "rank": rank,
         }
+        if isinstance(fit, AnchorPipeline):
+            low, high = fit.conf_int().iloc[0]
+            rows[name] |= {"covered": low <= true <= high, "width": high - low}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
 
 
@@ -111,6 +129,9 @@ def describe(table: pd.DataFrame) -> dict[str, str]:
         result["Spearman"] = f"{spearman(table.true_score, table.score):.3f}"
     result["insertion MAE"] = f"{insertion_mae(table.true_rank, table['rank']):.3f}"
     result["exact"] = f"{exact_insertion_rate(table.true_rank, table['rank']):.3f}"
+    if "width" in table and table.width.notna().all():
+        result["coverage"] = f"{table.covered.astype(float).mean():.3f}"
+        result["mean width"] = f"{table.width.mean():.3f}"
     return result
 
 
@@ -122,9 +143,21 @@ def show(rows: dict[str, dict[str, str]], drop: list[str]) -> None:
         print(f"| `{name}` | " + " | ".join(row.fillna("")) + " |", flush=True)
 
 
-def run_simulation(replications: int, jobs: int) -> None:
-    done = Parallel(jobs)(delayed(replicate)(seed) for seed in range(replications))
-    table = pd.concat(done)
+def run_simulation(
+    replications: int, names: list[str] | None, jobs: int, file: Path | None
+) -> None:
+    known = pd.DataFrame(columns=["seed", "method"])
+    if file is not None and file.exists():
+        known = pd.read_csv(file)
+    seeds = sorted(set(range(replications)) - set(known["seed"]))
+    done = Parallel(jobs)(delayed(replicate)(seed, names) for seed in seeds)
+    fresh = [
+        part.reset_index().assign(seed=seed)
+        for seed, part in zip(seeds, done, strict=True)
+    ]
+    table = pd.concat([known, *fresh] if len(known) else fresh)
+    if file is not None:
+        table.to_csv(file, index=False)
     rows = {
         name: {"reference": REFERENCE.get(str(name), "")} | describe(part)
         for name, part in table.groupby("method", sort=False)
@@ -133,13 +166,17 @@ def run_simulation(replications: int, jobs: int) -> None:
     show(rows, ["Spearman"])
 
 
-def run_table(path: str, drop_ties: bool, position: bool, jobs: int) -> None:
+def run_table(
+    path: str, drop_ties: bool, position: bool, names: list[str] | None, jobs: int
+) -> None:
     table = read_battles(path)
     if drop_ties:
         table = table[~table["winner"].astype(str).str.startswith("tie")]
     X, y = split_battles(table)
     rows = {}
     for name, method in methods().items():
+        if names and name not in names:
+            continue
         if not position and "calibrator" in method.get_params(deep=False):
             method.set_params(calibrator=JudgeCalibrator(position_effect=False))
         with warnings.catch_warnings():
@@ -158,15 +195,23 @@ def main() -> None:
     parser.add_argument(
         "--position-effect", action=argparse.BooleanOptionalAction, default=True
     )
+    parser.add_argument("--methods", nargs="+", metavar="NAME")
+    parser.add_argument("--file", type=Path, help="CSV of the draws")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     if options.what == "simulation":
-        run_simulation(options.replications, options.jobs)
+        run_simulation(
+            options.replications, options.methods, options.jobs, options.file
+        )
     elif options.path is None:
         parser.error("table needs the path of a battles table")
     else:
         run_table(
-            options.path, options.drop_ties, options.position_effect, options.jobs
+            options.path,
+            options.drop_ties,
+            options.position_effect,
+            options.methods,
+            options.jobs,
         )
 
 

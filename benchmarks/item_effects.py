@@ -1,18 +1,21 @@
 """Coverage of the interval with item effects, simulated and on real tables.
 
 ``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
-``few`` those of one judge and few models, ``check`` the test behind ``"auto"``;
+``few`` those of one judge and few models; with ``--file`` their draws are kept there,
+and a later call goes on where it ends. ``check`` is the test behind ``"auto"``;
 ``votes`` what few votes make of the covariance; ``flexible`` the learners of the bias
 where features tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
-``--subset`` models. All print one line per setting.
+``--subset`` models. All print one line per setting, and fit `AnchorPipeline` with its
+defaults but for what the line names.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -100,26 +103,49 @@ def replicate(
     return found
 
 
-def run_cells(cells: list[Cell], replications: int, jobs: int) -> None:
+def replicate_row(seed: int, cell: Cell) -> dict[str, Any]:
+    """One draw of a cell as a row: covered, width and error of each treatment."""
+    row: dict[str, Any] = {"cell": str(cell), "seed": seed}
+    for name, values in replicate(seed, *cell).items():
+        keys = (f"{name} covered", f"{name} width", f"{name} error")
+        row |= dict(zip(keys, map(float, values), strict=True))
+    return row
+
+
+def run_cells(
+    cells: list[Cell], replications: int, jobs: int, file: Path | None = None
+) -> None:
+    """Coverage, widths and RMSE of each cell, by treatment of the item effects."""
     print(
         "models judges   sd  corr  item_effects  reps  coverage  width median   rmse"
         "  band",
         flush=True,
     )
+    known = pd.DataFrame(columns=["cell", "seed"])
+    if file is not None and file.exists():
+        known = pd.read_csv(file)
     for index, cell in enumerate(cells):
         n = replications // 5 if cell[0] * cell[1] >= LARGE else replications
         # Draws of their own, so that cells do not share their luck.
-        seeds = range(10_000 * index, 10_000 * index + n)
-        draws = Parallel(jobs)(delayed(replicate)(seed, *cell) for seed in seeds)
-        done = [found for found in draws if found]
-        n = len(done)
-        for name in done[0]:
-            rows = np.array([found[name] for found in done])
-            hits = int(rows[:, 0].sum())
+        start = 10_000 * (CELLS.index(cell) if cell in CELLS else index)
+        found = known[known["cell"] == str(cell)]
+        seeds = sorted(set(range(start, start + n)) - set(found["seed"]))
+        fresh = pd.DataFrame(
+            Parallel(jobs)(delayed(replicate_row)(seed, cell) for seed in seeds)
+        )
+        if len(fresh):
+            known = pd.concat([known, fresh]) if len(known) else fresh
+            found = known[known["cell"] == str(cell)]
+            if file is not None:
+                known.to_csv(file, index=False)
+        for name in ("none", "random", "auto"):
+            columns = [f"{name} {what}" for what in ("covered", "width", "error")]
+            rows = found[columns].dropna().to_numpy(float)
+            n, hits = len(rows), int(rows[:, 0].sum())
             # A cell fails only when its 99.9 % binomial interval misses the band.
             low, high = binom.ppf([0.0005, 0.9995], n, [0.93, 0.975])
             print(
-                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.1f} {cell[3]:5.1f}  {name:12}"
+                f"{cell[0]:6d} {cell[1]:6d} {cell[2]:4.2f} {cell[3]:5.1f}  {name:12}"
                 f" {n:5d}  {hits / n:8.3f} {rows[:, 1].mean():6.3f}"
                 f" {np.median(rows[:, 1]):6.3f}"
                 f" {np.sqrt(np.mean(rows[:, 2] ** 2)):6.3f}"
@@ -209,10 +235,10 @@ def run_votes(replications: int, jobs: int) -> None:
         )
 
 
-def run_few(replications: int, jobs: int) -> None:
+def run_few(replications: int, jobs: int, file: Path | None) -> None:
     """One judge and few models: where a test sees least of what matters."""
     cells = [(k, 1, sd, 0.0) for k in (6, 10) for sd in (0.1, 0.15, 0.2, 0.3)]
-    run_cells(cells, replications, jobs)
+    run_cells(cells, replications, jobs, file)
 
 
 def find_deviations(seed: int, learner: Any) -> tuple[float, float, float]:
@@ -270,11 +296,7 @@ def run_table(options: argparse.Namespace) -> None:
         table = table[table["judge"].isin(["human", *options.judges])]
     columns = ["model_a", "model_b", "judge", "winner"]
     for how in options.methods:
-        estimator = AnchorPipeline(
-            calibrator=JudgeCalibrator(position_effect=True),
-            item_effects=how,
-            random_state=0,
-        )
+        estimator = AnchorPipeline(item_effects=how, random_state=0)
         found = []
         for part in subsets(table, options.subset):
             groups = None
@@ -292,6 +314,7 @@ def run_table(options: argparse.Namespace) -> None:
         print(
             f"{how:12} rmse {rmse(left_out.true_score, left_out.score):.3f}"
             f"  insertion MAE {insertion_mae(left_out.true_rank, left_out['rank']):.2f}"
+            f" ({insertion_mae(left_out.true_rank, left_out['fitted_rank']):.2f})"
             f"  covered {left_out.covered.sum()} of {len(left_out)}"
             f"  (with the reference's own error {left_out.compatible.sum()})"
             f"  width {interval_width(left_out.low, left_out.high):.3f}",
@@ -323,6 +346,7 @@ def main() -> None:
     parser.add_argument(
         "--cell", nargs=4, help="models, judges, item sd and correlation of one cell"
     )
+    parser.add_argument("--file", type=Path, help="CSV of the draws of cells")
     parser.add_argument("--methods", nargs="+", default=["none", "random", "auto"])
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
@@ -336,9 +360,9 @@ def main() -> None:
         models, judges, sd, correlation = options.cell
         cells = [(int(models), int(judges), float(sd), float(correlation))]
     if options.what == "cells":
-        run_cells(cells, options.replications, options.jobs)
+        run_cells(cells, options.replications, options.jobs, options.file)
     elif options.what == "few":
-        run_few(options.replications, options.jobs)
+        run_few(options.replications, options.jobs, options.file)
     elif options.what == "check":
         run_check(cells, options.replications, options.jobs)
     elif options.what == "votes":
