@@ -187,14 +187,14 @@ class Placement:
         scores; it then merges the groups that each of its components touches.
         """
         n = len(self.models)
-        *own, groups = [_components(left, right, n) for left, right, _ in self.pairs]
+        *own, groups = [_joined_models(left, right, n) for left, right, _ in self.pairs]
         calibrated = np.zeros(len(own), dtype=bool)
         while True:
             before = calibrated.copy()
             for m, parts in enumerate(own):
                 calibrated[m] |= self._calibrates(parts, groups)
                 if calibrated[m]:
-                    groups = _components(groups, n + parts, 2 * n)[groups]
+                    groups = _joined_models(groups, n + parts, 2 * n)[groups]
             if (calibrated == before).all():
                 return groups, calibrated
 
@@ -232,7 +232,7 @@ class Placement:
                 "verdicts agree on: the votes put no limit on the scale of the scores.",
                 advice=Advice(Remedy.ADD_VOTES, {"alpha": slight_ridge(len(y))}),
             )
-        groups = _components(left, right, len(self.models))
+        groups = _joined_models(left, right, len(self.models))
         placed_by_judges = len(self._apart(groups)) > 0
         if placed_by_judges and (self.sensitivities <= 0).all():
             raise BattlesError(
@@ -242,7 +242,7 @@ class Placement:
             )
 
 
-def _components(
+def _joined_models(
     left: NDArray[np.intp], right: NDArray[np.intp], size: int
 ) -> NDArray[np.intp]:
     """Component of each model in the graph of some rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._numerics.btl import laplacian, pair_sums
-from skanchor._numerics.linalg import Columns, SymmetricSolver
+from skanchor._numerics.btl import laplacian
+from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
-from skanchor._numerics.newton import Curvature, SolverResult, Tolerance, minimise
+from skanchor._numerics.newton import SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
 from skanchor.comparisons import Comparisons
+from skanchor.items._free import FreeParameters
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.sample import Sample
 
@@ -32,9 +33,6 @@ _STALE_MOVE = 0.2
 _SHORT_STEPS = 8
 """Short steps in succession after which a fit is given up. A judge with about as many
 rows as parameters may be sure of all of them once scores and deviations bend to it."""
-
-_FAR_OFF = 1e12
-"""Parameters beyond it have no likely value: rows and prior leave them open."""
 
 
 class ItemLikelihood:
@@ -306,8 +304,7 @@ class ItemLikelihood:
             residual, curvature = loss(PEOPLE, logits)
             gradient[:n] += human.net(residual)
             if hessian is not None and curvature.any():
-                pairs = pair_sums(human.left, human.right, curvature, n)
-                hessian[:n, :n] += laplacian(pairs)
+                hessian[:n, :n] += laplacian(human.pair_sums(curvature))
         else:
             # A judge of sensitivity one.
             judged.append(PEOPLE)
@@ -379,7 +376,7 @@ class ItemLikelihood:
         if bounds is None:
             bounds = np.full(self.size, -np.inf), np.full(self.size, np.inf)
         low, high = (bound[free] for bound in bounds)
-        problem = _FreeParameters(
+        problem = FreeParameters(
             self,
             parameters,
             factor,
@@ -421,107 +418,6 @@ class ItemLikelihood:
             historical[self.at["deviation"]] = ~new
             arrival[self.at["deviation"]] = new
         return historical, arrival
-
-
-@dataclass(frozen=True, slots=True)
-class _FreeParameters:
-    """The penalised loss of weighted rows, by the free parameters alone.
-
-    Attributes
-    ----------
-    weight : ndarray
-        Of the rows, laid out by source.
-    fixed : ndarray
-        All parameters; the free ones, ``where``, are replaced.
-    lower, upper : ndarray
-        Bounds of the free ones.
-    """
-
-    model: ItemLikelihood
-    fixed: Array
-    factor: Array
-    weight: Array
-    prior: Array
-    where: NDArray[np.intp]
-    lower: Array
-    upper: Array
-
-    def parameters(self, coef: Array) -> Array:
-        """All parameters, with these free ones."""
-        parameters = self.fixed.copy()
-        parameters[self.where] = coef
-        return parameters
-
-    def at(self, coef: Array, since: _FreePoint | None = None) -> _FreePoint:
-        """Point at the free parameters, moved back to the bounds they have left."""
-        inside = np.clip(coef, self.lower, self.upper)
-        is_cut, coef = bool((inside != coef).any()), inside
-        parameters = self.parameters(coef)
-        # The first step needs a Hessian, most others do without.
-        eta, gradient, hessian = self.model.derivatives(
-            parameters, self.factor, self.weight, curved=since is None
-        )
-        slope = (gradient + self.prior * parameters)[self.where]
-        if since is None:
-            return _FreePoint(self, coef, eta, slope, 0.0, hessian, is_cut)
-        change = np.abs(eta - since.eta).max(initial=0.0)
-        return _FreePoint(self, coef, eta, slope, change, None, is_cut)
-
-    def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
-        """Newton step; a parameter on its bound moves only inwards."""
-        held = (point.coef <= self.lower) & (gradient > 0)
-        held |= (point.coef >= self.upper) & (gradient < 0)
-        if not held.any():
-            return -curvature.solver.solve(gradient)
-        free = ~held
-        inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
-        step = np.zeros(len(gradient))
-        step[free] = -inner.solve(gradient[free])
-        return step
-
-    def diverges(self, point: _FreePoint, decrement: float) -> bool:
-        """Whether parameters without a prior have left the range of products."""
-        return bool(np.abs(point.coef).max(initial=0.0) > _FAR_OFF)
-
-
-@dataclass(slots=True)
-class _FreePoint:
-    """Free parameters with logits and slope; Hessian and loss where asked for."""
-
-    problem: _FreeParameters
-    coef: Array
-    eta: Array
-    slope: Array
-    change: float
-    second: Array | None
-    is_cut: bool
-    _loss: float | None = None
-
-    def gradient(self) -> Array:
-        """Gradient."""
-        return self.slope
-
-    def loss(self) -> float:
-        """Loss."""
-        if self._loss is None:
-            problem = self.problem
-            parameters = problem.parameters(self.coef)
-            # What has no prior may be too large for a square.
-            penalty = 0.5 * (problem.prior * parameters) @ parameters
-            self._loss = problem.model.loss(self.eta, problem.weight) + float(penalty)
-        return self._loss
-
-    def hessian(self) -> Array:
-        """Expected Hessian."""
-        problem, second = self.problem, self.second
-        if second is None:
-            parameters = problem.parameters(self.coef)
-            _, _, second = problem.model.derivatives(
-                parameters, problem.factor, problem.weight
-            )
-            assert second is not None
-        where = problem.where
-        return second[np.ix_(where, where)] + np.diag(problem.prior[where])
 
 
 def _nearer(learner: Any, own: Array) -> Array:
