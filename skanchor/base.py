@@ -213,10 +213,14 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         return encoded if seen is None else encoded.with_features(seen)
 
     @overload
-    def transform(self, X: Comparisons) -> Comparisons: ...
+    def transform(  # numpydoc ignore=GL08
+        self, X: Comparisons
+    ) -> Comparisons: ...
 
     @overload
-    def transform(self, X: Battles) -> Comparisons | Array: ...
+    def transform(  # numpydoc ignore=GL08
+        self, X: Battles
+    ) -> Comparisons | Array: ...
 
     def transform(self, X: Battles) -> Comparisons | Array:
         """Return the battles with what this stage has learned.

@@ -129,19 +129,19 @@ def _write_demo(path: str | Path | None = None) -> None:
 
 
 @overload
-def load_demo(
+def load_demo(  # numpydoc ignore=GL08
     *, return_X_y: Literal[False] = False, as_frame: bool = True
 ) -> Bunch: ...
 
 
 @overload
-def load_demo(
+def load_demo(  # numpydoc ignore=GL08
     *, return_X_y: Literal[True], as_frame: Literal[True] = True
 ) -> tuple[pd.DataFrame, pd.Series]: ...
 
 
 @overload
-def load_demo(
+def load_demo(  # numpydoc ignore=GL08
     *, return_X_y: bool, as_frame: bool
 ) -> Bunch | tuple[pd.DataFrame, pd.Series] | tuple[NDArray[Any], NDArray[Any]]: ...
 
