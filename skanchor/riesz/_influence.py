@@ -81,8 +81,10 @@ class InfluenceSums:
             for start in range(0, len(influence), _STEP):
                 part = slice(start, start + _STEP)
                 for kind, rows in enumerate((is_human[part], ~is_human[part])):
-                    values = influence[part][rows]
-                    outer[kind] += values.T @ values
+                    if rows.any():
+                        values = influence[part]
+                        values = values if rows.all() else values[rows]
+                        outer[kind] += values.T @ values
         else:
             human, judge = (
                 _group_totals(influence[rows], groups[rows])
