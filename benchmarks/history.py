@@ -184,8 +184,9 @@ def days(n_draws: int, minutes: float) -> None:
     print(none.agg(["mean", "sem"]).round(3).to_string())
     checked = table["apart"].notna()
     print(
-        f"{len(table)} days placed; on {checked.sum()} of them compared with the fit of "
-        f"all rows: largest distance {table['apart'].max():.1e}"
+        f"{len(table)} days placed; on {checked.sum()} of them compared with the fit "
+        f"of all rows: largest distance {table['apart'].max():.1e}, median "
+        f"{table['apart'].median():.1e}"
     )
 
 

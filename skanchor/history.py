@@ -21,7 +21,7 @@ from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain, Stages, add_item_effects, fit_arrivals
 from skanchor.comparisons import Comparisons
-from skanchor.comparisons.labels import argsort_labels, positions
+from skanchor.comparisons.labels import argsort_labels, positions, same_labels
 from skanchor.diagnostics import FitSums
 from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
 from skanchor.exceptions import Advice, LearnerError, Remedy, located
@@ -345,6 +345,9 @@ class KeptHistory:
         known, X = self.whole.X, arrivals.X
         models = np.concatenate([known.models, X.models[X.is_new]])
         models = models[argsort_labels(models, "model_a and model_b")]
+        if same_labels(models, X.models) and same_labels(known.judges, X.judges):
+            # What has been looked up about these rows stays known.
+            return arrivals
         return arrivals.with_battles(X.relabel(models, known.judges))
 
 

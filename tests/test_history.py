@@ -220,4 +220,4 @@ def test_what_needs_the_rows_says_so():
     stages = Stages(stages.btl, stages.calibrator, stages.arrival, bounded)
     kept = KeptHistory.of(fit(stages, history, False), early)
     with pytest.raises(ValueError, match="weight_bound needs the rows, of which only"):
-        kept.place(arrivals, late).found
+        kept.place(arrivals, late)

@@ -87,7 +87,12 @@ def assert_same(one, other):
     assert_allclose(
         one.diagnostics.models, other.diagnostics.models, rtol=1e-7, atol=1e-9
     )
-    assert one.diagnostics.messages() == other.diagnostics.messages()
+    both = one.diagnostics, other.diagnostics
+    assert_allclose(*(each.judges for each in both), rtol=1e-7, atol=1e-9)
+    for name in ("changes", "curvature", "models"):
+        tables = [getattr(each.arrivals, name) for each in both]
+        assert_frame_equal(*tables, rtol=1e-6, atol=1e-8)
+    assert both[0].messages() == both[1].messages()
 
 
 @pytest.mark.parametrize("features", [True, False])

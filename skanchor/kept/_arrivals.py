@@ -215,7 +215,9 @@ def _dealt(
         fold[rest] = random.permutation(n_folds)[unit]
         return fold
     splitter = SourceKFold(n_folds, random_state=random)
-    part = sample.X.without_features()[rest]
+    part = sample.X
+    if len(rest) < len(part):
+        part = part.without_features()[rest]
     fold[rest] = splitter.assign_folds(part, None if groups is None else unit)
     return fold
 

@@ -71,7 +71,10 @@ class InfluenceSums:
         -------
         InfluenceSums
         """
-        human, judge = influence[is_human], influence[~is_human]
+        human, judge = (
+            influence if rows.all() else influence[rows]
+            for rows in (is_human, ~is_human)
+        )
         if groups is None:
             return cls.of_rows(human, human=True) + cls.of_rows(judge, human=False)
         size = influence.shape[1]

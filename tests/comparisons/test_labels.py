@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
 from skanchor.comparisons import Outcomes, join_groups
+from skanchor.comparisons.labels import label_index
 from skanchor.exceptions import BattlesError
 
 
@@ -216,3 +217,11 @@ def test_small_types_name_models(dtype):
     table = pd.DataFrame({"model_a": [1, 2, 3], "model_b": [2, 3, 1]}).astype(dtype)
     scores = BTLRegressor(alpha=1.0).fit(table, [0, 1, 1]).scores_
     assert scores.index.tolist() == [1, 2, 3]
+
+
+def test_an_index_is_that_of_pandas_whatever_came_before():
+    for labels in ([1, 2], [1.0, 2.0], [True, 2], ["1", "2"], ["1", 2], []):
+        values = np.array(labels, dtype=object)
+        for _ in range(2):
+            found, plain = label_index(values, "model"), pd.Index(values, name="model")
+            pd.testing.assert_index_equal(found, plain)

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor.folds import make_plans, training_weights
+from skanchor.folds import make_plans, plan_weights, training_weights
 from skanchor.sample import Sample
 
 
@@ -37,6 +37,29 @@ def test_training_weights_stand_for_the_whole_source():
     lost = "keeps no row of judge 'gpt' rows with new model 'other'"
     with pytest.raises(ValueError, match=lost):
         weights(verdicts, ["new"] * 3 + ["other"] * 2, np.array([0, 1]))
+
+
+def test_weights_of_a_plan_are_those_of_each_training_set():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "model_a": rng.choice(list("xyn"), 60),
+            "model_b": rng.choice(list("zwz"), 60),
+            "judge": rng.choice(["human", "gpt", "claude"], 60),
+        }
+    )
+    X = Comparisons.from_battles(table, new_models=["n"])
+    sample = Sample.admit(X, rng.integers(0, 2, 60), rng.exponential(size=60))
+    fold = rng.integers(0, 4, 60)
+    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)]
+    # The second has one source less, which it is done without.
+    without = (table["judge"] != "gpt") | (table["model_a"] != "n")
+    for some in (plan, [plan[0], (np.flatnonzero(without), plan[1][1])]):
+        expected = [training_weights(sample, train) for train, _ in some]
+        assert_allclose(plan_weights(sample, some), expected)
+    none = np.flatnonzero((table["judge"] != "gpt") | (table["model_a"] == "n"))
+    with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
+        plan_weights(sample, [plan[0], (none, plan[1][1])])
 
 
 @pytest.fixture

@@ -8,7 +8,9 @@ from skanchor._numerics import linalg
 from skanchor._numerics.linalg import (
     Columns,
     SymmetricSolver,
+    covariance_factor,
     semidefinite_root,
+    standardised,
     zero_sum_basis,
 )
 
@@ -117,3 +119,15 @@ def test_columns_are_their_blocks_side_by_side():
     assert_allclose(columns.sums(weight), weight @ whole)
     assert_allclose(columns.scaled(weight), whole * weight[:, None])
     assert Columns(np.empty((7, 0))).dot(np.empty(0)).tolist() == [0.0] * 7
+
+
+@pytest.mark.parametrize("rank", [3, 2])
+def test_standardised_deviations_are_those_of_least_squares(rank):
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(3, rank))
+    factor, u = covariance_factor(root @ root.T), rng.normal(size=(3, 5))
+    if rank < 3:
+        # What rounding leaves of a factor is none.
+        factor[:, np.argmin(np.abs(factor).sum(axis=0))] *= 1e-12
+    expected = np.linalg.lstsq(factor, u, rcond=None)[0]
+    assert_allclose(standardised(factor, u), expected, atol=1e-10)
