@@ -8,7 +8,7 @@ where features tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
 out in turn (ties dropped with ``--drop-ties``), or each of six random subsets of
 ``--subset`` models. All print one line per setting, and fit `AnchorPipeline` with its
-defaults but for what the line names.
+defaults but for what the line names. "Slope" is that of the scores on the human ones.
 """
 
 from __future__ import annotations
@@ -296,7 +296,14 @@ def run_table(options: argparse.Namespace) -> None:
         table = table[table["judge"].isin(["human", *options.judges])]
     columns = ["model_a", "model_b", "judge", "winner"]
     for how in options.methods:
-        estimator = AnchorPipeline(item_effects=how, random_state=0)
+        estimator = AnchorPipeline(
+            calibrator=JudgeCalibrator(
+                position_effect=options.position_effect or "auto"
+            ),
+            historical_fit=options.historical_fit,
+            item_effects=how,
+            random_state=0,
+        )
         found = []
         for part in subsets(table, options.subset):
             groups = None
@@ -317,7 +324,8 @@ def run_table(options: argparse.Namespace) -> None:
             f" ({insertion_mae(left_out.true_rank, left_out['fitted_rank']):.2f})"
             f"  covered {left_out.covered.sum()} of {len(left_out)}"
             f"  (with the reference's own error {left_out.compatible.sum()})"
-            f"  width {interval_width(left_out.low, left_out.high):.3f}",
+            f"  width {interval_width(left_out.low, left_out.high):.3f}"
+            f"  slope {np.polyfit(left_out.true_score, left_out.score, 1)[0]:.2f}",
             flush=True,
         )
 
@@ -351,6 +359,8 @@ def main() -> None:
     parser.add_argument("--drop-ties", action="store_true")
     parser.add_argument("--features", action="store_true")
     parser.add_argument("--groups", metavar="COLUMN")
+    parser.add_argument("--historical-fit", default="joint")
+    parser.add_argument("--position-effect", action="store_true", help="force it on")
     parser.add_argument("--judges", nargs="+")
     parser.add_argument("--subset", type=int, metavar="MODELS")
     parser.add_argument("--jobs", type=int, default=2)
