@@ -100,19 +100,6 @@ def test_all_folds_at_once_are_one_by_one(name, features, monkeypatch):
     assert_same(*both_ways(history, X[late], y[late], monkeypatch=monkeypatch))
 
 
-def test_votes_need_no_features(monkeypatch):
-    """People have no bias here, so that nothing of their rows' features is read."""
-    X, y, late = battles(seed=2)
-    features = [name for name in X if name[:1] == "x"]
-    voted = late & (X["judge"] == "human").to_numpy()
-    bare = X.copy()
-    bare.loc[voted, features] = np.nan
-    history = history_of(X, y, late, item_effects="random")
-    found, one_by_one = both_ways(history, bare[late], y[late], monkeypatch=monkeypatch)
-    assert_same(found, one_by_one)
-    assert_same(found, history.place(X[late], y[late]))
-
-
 def test_folds_of_which_one_leaves_out_a_position_effect_are_not_of_a_kind():
     X, y, late = battles()
     folds = history_of(X, y, late, item_effects=None).kept_.history.repeats[0]
