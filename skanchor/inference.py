@@ -83,11 +83,13 @@ def limits_on_log_scale(
     part = np.minimum(size / scale_z, error)
     ratio = np.divide(part, size, out=np.zeros_like(size), where=size > 0)
     quantile = ndtri(0.5 + level / 2.0)
+    # What overflows has no limit.
     with np.errstate(over="ignore"):
         outer = np.where(size > 0, size * np.expm1(quantile * ratio), 0.0)
-    inner = -size * np.expm1(-quantile * ratio)
-    square = half**2 - (quantile * part) ** 2
-    outer, inner = (np.sqrt(np.maximum(square + x**2, 0.0)) for x in (outer, inner))
+        inner = -size * np.expm1(-quantile * ratio)
+        known = quantile * part
+        square = (half - known) * (half + known)
+        outer, inner = (np.sqrt(np.maximum(square + x**2, 0.0)) for x in (outer, inner))
     upward = estimate > 0
     low = estimate - np.where(upward, inner, outer)
     return low, estimate + np.where(upward, outer, inner)

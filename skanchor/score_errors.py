@@ -131,8 +131,7 @@ class ScoreErrors:
             form += self.bread.of_pairs(self.due * self.silent)
         result = self.bread.covariance(form)
         independent = self.bread.covariance(self.bread.of_pairs(self.due))
-        found, wanted = _contrasts(result), _contrasts(independent)
-        if (found <= _CANCELLED * wanted)[self.due > 0].any():
+        if _is_lost(result, independent, self.due > 0):
             n_groups = len(np.unique(votes.groups))
             warn(
                 DataWarning(
@@ -233,12 +232,8 @@ class OrderedErrors:
             *(part.expected_meat(scores, effect) for part, effect in layers)
         )
         lost = found[-1, -1] <= _CANCELLED * independent[-1, -1]
-        wanted = _contrasts(independent[:-1, :-1])
-        met = sum(part.weight for part, _ in layers) > 0
-        if (
-            not lost
-            and not (_contrasts(found[:-1, :-1]) <= _CANCELLED * wanted)[met].any()
-        ):
+        met = np.asarray(sum(part.weight for part, _ in layers)) > 0
+        if not lost and not _is_lost(found[:-1, :-1], independent[:-1, :-1], met):
             return found
         warn(
             DataWarning(
@@ -248,6 +243,13 @@ class OrderedErrors:
             )
         )
         return independent
+
+
+def _is_lost(found: Array, independent: Array, met: NDArray[np.bool_]) -> bool:
+    """Whether a score, or the difference of two that met, is left without an error."""
+    gaps = _contrasts(found) <= _CANCELLED * _contrasts(independent)
+    own, wanted = found.diagonal(), independent.diagonal()
+    return bool(gaps[met].any() or ((own <= _CANCELLED * wanted) & (wanted > 0)).any())
 
 
 def _contrasts(covariance: Array) -> Array:

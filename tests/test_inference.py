@@ -27,6 +27,8 @@ def test_degrees_of_freedom():
     assert_allclose(df, [40.0, np.inf, 10.0])
     assert_allclose(t_quantile(0.95, df), [2.0211, 1.96, 2.2281], atol=1e-4)
     assert_allclose(t_distribution(df, np.zeros(3)), 0.5)
+    # A part of less than one degree of freedom takes no law beyond that of one.
+    assert satterthwaite(np.ones(1), np.ones(1), 0.3) == 1.0
 
 
 def log_limits(estimate, error, scale_z, level=0.95):
@@ -54,6 +56,9 @@ def test_limits_on_log_scale_of_odd_errors():
     )
     assert low[0] == -np.inf and high[0] == np.inf
     assert low[1] == high[1] == 0.5
+    # Nor has one whose square is too large for a float; it is no NaN.
+    wide = log_limits(np.array([0.5, -2.0]), np.array([1e200, 1e300]), 2.0)
+    assert_allclose(wide, [[-np.inf] * 2, [np.inf] * 2])
     # The scale cannot bring in more than there is.
     assert_allclose([low[2], high[2]], 0.5 * np.exp([-0.0392, 0.0392]), atol=1e-4)
 

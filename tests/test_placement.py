@@ -2,6 +2,8 @@
 
 import pickle
 import warnings
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -101,6 +103,15 @@ def test_all_folds_at_once_are_one_by_one(name, features, monkeypatch):
     X, y, late = battles(features)
     history = history_of(X, y, late, **SETTINGS[name])
     assert_same(*both_ways(history, X[late], y[late], monkeypatch=monkeypatch))
+
+
+def test_folds_of_which_one_leaves_out_a_position_effect_are_not_of_a_kind():
+    X, y, late = battles()
+    folds = history_of(X, y, late, item_effects=None).kept_.history.repeats[0]
+    assert FoldStack.of(folds) is not None
+    other = copy(folds[1].calibrator)
+    other.has_position_effect_ = ~other.has_position_effect_
+    assert FoldStack.of([folds[0], replace(folds[1], calibrator=other)]) is None
 
 
 def test_weights_and_groups(monkeypatch):

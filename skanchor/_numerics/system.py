@@ -458,5 +458,9 @@ class RieszSystem:
             # No score and no sensitivity: there is no scale to be unsure of.
             return np.zeros(self.targets.shape[1])
         direction /= length
-        information = direction @ self.human_information @ direction
-        return np.asarray((self.targets.T @ direction) ** 2 / information)
+        information = float(direction @ self.human_information @ direction)
+        moved = (self.targets.T @ direction) ** 2
+        if information > 0.0:
+            return np.asarray(moved / information)
+        # People say nothing of the scale: of scores that lie at zero, there is none.
+        return np.where(moved > 0.0, np.inf, 0.0)

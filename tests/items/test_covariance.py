@@ -27,7 +27,14 @@ from skanchor.bias.protocol import LastStage
 from skanchor.chain import Stages, fit_stages
 from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
 from skanchor.inference import satterthwaite, t_quantile
-from skanchor.items import ItemLikelihood, fit_deviations, fit_item_covariance
+from skanchor.items import (
+    LEAST_DISPERSION,
+    ItemLikelihood,
+    dispersions,
+    estimate_item_covariance,
+    fit_deviations,
+    fit_item_covariance,
+)
 from skanchor.items._covariance import _HistoricalRows
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
@@ -207,6 +214,17 @@ def test_item_effects_of_judges_of_few_rows_settle(joint):
     assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
     assert np.isfinite(X.scores).all() and np.isfinite(X.deviations).all()
     assert calibrator.sensitivities_.abs().max() <= 20.0
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_judge_without_noise_weighs_as_one_with_that_of_its_outcomes():
+    """What only ties has no dispersion to divide weights by."""
+    data = small(n_models=8, n_judges=2, n_historical=900, item_sd=0.4)
+    y = np.where(data.X["judge"] == "judge-2", 0.5, data.y)
+    known, sample = stages_of(data.X, y, LinearBias())
+    assert dispersions(sample, deviating=True)[1] < LEAST_DISPERSION
+    found = estimate_item_covariance(sample, known.calibrator)
+    assert np.isfinite(found.covariance).all() and found.covariance[0, 0] > 0.01
 
 
 def test_judges_put_aside_keep_what_their_own_rows_say():

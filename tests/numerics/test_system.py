@@ -1,5 +1,7 @@
 """Layout, sums and system against dense designs with one row per comparison."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -144,6 +146,17 @@ def test_the_gain_is_how_the_variance_falls_with_more_rows(rng):
         variances.append(np.sum(targets * weights, axis=0))
     fall = (variances[0] - variances[1]) / (2 * step)
     assert_allclose(gain, fall, rtol=1e-6)
+
+
+def test_votes_that_say_nothing_of_the_scale_bound_no_variance_but_of_zero(rng):
+    system = Rows(rng, position=False, deviations=False).solve()
+    silent = replace(system, human_information=np.zeros_like(system.human_information))
+    scores = rng.normal(size=N_ITEMS)
+    scores -= scores[~IS_NEW].mean()
+    assert (silent.lower_bound(scores) == np.inf).all()
+    # Where all scores are zero, another scale leaves them there.
+    assert (silent.lower_bound(np.zeros(N_ITEMS)) == 0.0).all()
+    assert (system.lower_bound(scores) > 0.0).all()
 
 
 def test_gradients_take_the_same_road_as_informations(rng):

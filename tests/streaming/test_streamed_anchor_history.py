@@ -189,6 +189,20 @@ def test_ties_are_left_out_as_in_memory():
     assert np.abs(mine.scores - theirs.scores).max() < 1e-3 * error.min()
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_judge_that_only_ties_is_not_tested_as_in_memory():
+    """Nothing tells its noise, by which what its models show would be divided."""
+    table, _ = tables()
+    ties = table["judge"] == "judge-2"
+    table = table.assign(winner=np.where(ties, 0.5, table["winner"]))
+    found = streamed(table, AnchorPipeline(cv=3, random_state=0, item_effects="none"))
+    memory = in_memory(table, found, item_effects="none")
+    mine, theirs = found.history.kept_.check, memory.kept_.check
+    assert_allclose(mine.p_value, theirs.p_value, rtol=1e-6)
+    pd.testing.assert_frame_equal(mine.judges, theirs.judges, rtol=1e-6)
+    assert mine.judges.loc["judge-2"].isna().any()
+
+
 def test_settings_that_need_the_rows_are_refused():
     table, _ = tables()
     refused = {
