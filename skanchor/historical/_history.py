@@ -19,7 +19,7 @@ from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
 from skanchor.historical._joint import EXACT, NEAR, fit_jointly
-from skanchor.historical._separation import separated_judges
+from skanchor.historical._separation import runaway_judges, separated_judges
 from skanchor.human_bias import Votes, fit_bias
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.sample import Sample
@@ -203,7 +203,9 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
     """
     aside = separated_judges(sample.with_battles(start.X), start.calibrator)
     found = _step_jointly(stages, sample, start, aside)
-    drifted = separated_judges(sample.with_battles(found.X), found.calibrator) - aside
+    drifted = separated_judges(sample.with_battles(found.X), found.calibrator)
+    drifted |= runaway_judges(start.calibrator, found.calibrator)
+    drifted -= aside
     if drifted:
         warn(_of_drift(drifted))
         aside |= drifted
@@ -222,8 +224,8 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
     """Warn of judges that would measure scores without error."""
     return WeakJudgeWarning(
         f"Where judges {sorted(judges, key=str)[:5]} help to place the historical "
-        "models, their verdicts are separated by the scores: no finite sensitivity "
-        "fits them. They are calibrated, but have no say in those scores."
+        "models, their verdicts are separated by the scores, or nearly so: no finite "
+        "sensitivity fits them. They are calibrated, but have no say in those scores."
     )
 
 

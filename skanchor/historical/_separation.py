@@ -11,7 +11,33 @@ from skanchor.items import ItemLikelihood
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["separated_judges"]
+__all__ = ["runaway_judges", "separated_judges"]
+
+RUNAWAY = 2.0
+"""Share of its sensitivity beside fixed scores, from which one that scores were fitted
+to has run to its bound, and was not held back by it."""
+
+
+def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset[Any]:
+    """Judges whose sensitivity runs to its bound once scores bend to their verdicts.
+
+    Where few verdicts speak against a judge, scores that make these models equal leave
+    it without error: the larger its sensitivity, the smaller the differences that this
+    takes.
+
+    Parameters
+    ----------
+    before, after : JudgeCalibrator
+        Fitted beside the scores of people's votes, and together with the scores.
+
+    Returns
+    -------
+    frozenset of labels
+    """
+    was, known = before.sensitivities_, after.sensitivities_
+    at_bound = known.isin(after.sensitivity_bounds)
+    far = known.abs() >= RUNAWAY * was.reindex(known.index).abs()
+    return frozenset(known.index[at_bound & far & (known != 0.0)])
 
 
 def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:
