@@ -38,9 +38,11 @@ def test_interrupt(run, monkeypatch):
 def test_signals_end_workers_and_all(tmp_path, name):
     if not hasattr(signal, name):
         pytest.skip("this system has no such signal")
-    # A fit that never ends, in a worker that inherits stdout.
+    # A fit that never ends, in a worker that inherits stdout; whoever has started the
+    # tests may have made them deaf to a signal.
     code = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
+        f"signal.signal(signal.{name}, signal.SIG_DFL)\n"
         "from joblib import Parallel, delayed\n"
         "from skanchor import AnchorPipeline\n"
         "from skanchor.cli import main\n"
