@@ -119,13 +119,14 @@ def label_index(labels: NDArray[Any], name: str) -> pd.Index:
     """
     values = labels.tolist()
     if all(type(label) is str for label in values):
-        return _text_index(tuple(values), name)
+        # A name may be changed in place: each table has an index of its own.
+        return _text_index(tuple(values)).rename(name)
     return pd.Index(labels, name=name)
 
 
 @lru_cache(maxsize=64)
-def _text_index(labels: tuple[str, ...], name: str) -> pd.Index:
-    return pd.Index(np.array(labels, dtype=object), name=name)
+def _text_index(labels: tuple[str, ...]) -> pd.Index:
+    return pd.Index(np.array(labels, dtype=object))
 
 
 def label_list(name: str, labels: Iterable[Any]) -> list[Any]:

@@ -118,7 +118,7 @@ def diagnose(
     by_model = np.column_stack(values)[X.is_new]
     by_model[largest[X.is_new] == 0] = np.nan
     models = pd.DataFrame(
-        by_model, label_index(X.models[X.is_new], "model"), _OF_MODELS
+        by_model, label_index(X.models[X.is_new], "model"), _OF_MODELS.copy()
     )
     return Diagnostics(
         judges,

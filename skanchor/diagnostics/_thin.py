@@ -44,4 +44,5 @@ def historical_table(
     exact = calibrated and spread > 0
     noise = sums.verdicts * error**2 / spread if exact else np.full(len(error), np.nan)
     table = np.column_stack([np.asarray(sums.n_human, dtype=float), error, noise])
-    return pd.DataFrame(table[old], label_index(X.models[old], "model"), _COLUMNS)
+    index = label_index(X.models[old], "model")
+    return pd.DataFrame(table[old], index, _COLUMNS.copy())

@@ -225,3 +225,10 @@ def test_an_index_is_that_of_pandas_whatever_came_before():
         for _ in range(2):
             found, plain = label_index(values, "model"), pd.Index(values, name="model")
             pd.testing.assert_index_equal(found, plain)
+
+
+def test_naming_the_index_of_one_table_names_no_other():
+    labels = np.array(["x", "y"], dtype=object)
+    label_index(labels, "model").name = "mine"
+    assert label_index(labels, "model").name == "model"
+    assert label_index(labels, "judge").name == "judge"

@@ -139,3 +139,21 @@ def test_nothing_is_said_of_what_judges_make_of_undetermined_models():
     assert (seen.arrivals.models["p_value"] < 1e-6).any()
     told = {kind for kind, _ in seen.findings()}
     assert not told & {"change", "disagreement", "curved scale"}
+
+
+def test_names_that_a_user_gives_a_table_stay_with_it():
+    """Indexes of tables may not be those of other fits."""
+    data = small(item_sd=0.0)
+
+    def tables():
+        found = AnchorPipeline(cv=4, random_state=0).fit(data.X, data.y)
+        known = found.result_.diagnostics
+        return known.models, known.judges, known.historical, found.btl_.scores_
+
+    for table in tables():
+        table.index.name = "mine"
+        if table.ndim == 2:
+            table.columns.name = "mine"
+    again = tables()
+    assert [table.index.name for table in again] == ["model", "judge", "model", "model"]
+    assert all(table.columns.name is None for table in again if table.ndim == 2)
