@@ -96,7 +96,7 @@ class ArrivalScorer(ComparisonEstimator):
         X = sample.X
         new = np.flatnonzero(X.is_new)
         self.new_models_ = X.models[new]
-        index = pd.Index(self.new_models_, name="model")
+        index = label_index(self.new_models_, "model")
         slopes = np.append(_sensitivities(X), [np.nan, 1.0])
         rows = np.flatnonzero(X.involves_new & sample.counts)
         rows = rows[np.isfinite(slopes[X.judge[rows]])]

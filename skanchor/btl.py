@@ -23,6 +23,7 @@ from skanchor.base import ComparisonEstimator
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.comparisons import Comparisons, align
+from skanchor.comparisons.labels import label_index
 from skanchor.exceptions import (
     BattlesError,
     ConvergenceWarning,
@@ -370,7 +371,7 @@ class BTLRegressor(ComparisonEstimator):
 
     @property
     def _index(self) -> pd.Index:
-        return pd.Index(self.models_, name="model")
+        return label_index(self.models_, "model")
 
     @property
     def standard_errors_(self) -> pd.Series:

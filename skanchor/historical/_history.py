@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from skanchor._numerics.btl import pair_sums
 from skanchor._numerics.graph import strong_components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor.bias import LinearBias
@@ -128,9 +127,8 @@ def _is_decided_later(stages: Stages, sample: Sample, deviating: Chain) -> bool:
         return True
     votes = X.by_judge(PEOPLE)
     weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
-    y, n = np.where(weight > 0, sample.y[votes.rows], 0.0), len(X.models)
-    wins = pair_sums(votes.left, votes.right, weight * y, n)
-    wins += pair_sums(votes.right, votes.left, weight * (1.0 - y), n)
+    y = np.where(weight > 0, sample.y[votes.rows], 0.0)
+    wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
     return len(strong_components(wins)[0]) == np.count_nonzero(~X.is_new)
 
 

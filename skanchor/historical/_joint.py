@@ -95,9 +95,7 @@ def fit_jointly(
     judged = np.arange(model.at["sensitivity"].start, model.size)
     held = judged[~free[judged]]
     parameters[held] = start[held]
-    minimum = model.minimum(
-        parameters, factor, rows, free, tol=tol, bounds=model.bounds
-    )
+    minimum = model.minimum(parameters, factor, rows, free, tol=tol)
     parameters[free] = minimum.coef
     if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))

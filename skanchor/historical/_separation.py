@@ -14,8 +14,13 @@ from skanchor.sample import Sample
 __all__ = ["runaway_judges", "separated_judges"]
 
 RUNAWAY = 2.0
-"""Share of its sensitivity beside fixed scores, from which one that scores were fitted
-to has run to its bound, and was not held back by it."""
+"""Times its sensitivity beside fixed scores, from which one on its bound is taken to
+have run there, not to be held back by it."""
+
+
+def _judges_on_a_bound(calibrator: JudgeCalibrator) -> frozenset[Any]:
+    known = calibrator.sensitivities_
+    return frozenset(known.index[known.isin(calibrator.sensitivity_bounds)])
 
 
 def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset[Any]:
@@ -35,9 +40,8 @@ def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset
     frozenset of labels
     """
     was, known = before.sensitivities_, after.sensitivities_
-    at_bound = known.isin(after.sensitivity_bounds)
     far = known.abs() >= RUNAWAY * was.reindex(known.index).abs()
-    return frozenset(known.index[at_bound & far & (known != 0.0)])
+    return _judges_on_a_bound(after).intersection(known.index[far & (known != 0.0)])
 
 
 def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:
@@ -46,8 +50,7 @@ def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[A
     Only a judge whose sensitivity lies on its bound may be one. The rows carry the
     scores.
     """
-    known = calibrator.sensitivities_
-    at_bound = set(known.index[known.isin(calibrator.sensitivity_bounds)])
+    at_bound = _judges_on_a_bound(calibrator)
     if not at_bound:
         return frozenset()
     X = sample.X

@@ -20,7 +20,7 @@ from skanchor._typing import Array
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
 from skanchor.items._dispersion import LEAST_DISPERSION, dispersions
-from skanchor.items._likelihood import ItemLikelihood
+from skanchor.items._likelihood import NEAR_MODE, ItemLikelihood
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
@@ -40,9 +40,9 @@ MATRICES = 12
 in a fold beside the fit of all rows."""
 
 
-NEAR, FAR = 1e-2, 1.0
-"""Squared Newton decrement, in squared standard errors, of the last step to a mode, and
-the largest of a point that may stand for it."""
+FAR = 1.0
+"""Squared Newton decrement, in squared standard errors, of the farthest point that may
+stand for a mode."""
 
 MOST_LOST = 2
 """Modes that are not found, after which no further one is looked for: what is expanded
@@ -340,9 +340,7 @@ class _HistoricalRows:
         factor = covariance_factor(covariance)
         parameters = self.parameters.copy()
         model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
-        mode = model.minimum(
-            parameters, factor, self.rows, self.free, tol=NEAR, bounds=model.bounds
-        )
+        mode = model.minimum(parameters, factor, self.rows, self.free, tol=NEAR_MODE)
         is_far = not mode.converged and not mode.decrement <= FAR
         if not is_far:
             parameters[self.free] = mode.coef

@@ -96,13 +96,11 @@ def fit_deviations(
     if old.any() and joint:
         scores = model.masks(joint=True)[0] & ~model.masks()[0]
         parameters, settled = model.newton(
-            parameters, factor, old & heard, historical | scores, bounds=model.bounds
+            parameters, factor, old & heard, historical | scores
         )
     if old.any() and not (joint and heard.all()):
         # Those without a say have deviations by what the others find.
-        parameters, again = model.newton(
-            parameters, factor, old, historical, bounds=model.bounds
-        )
+        parameters, again = model.newton(parameters, factor, old, historical)
         settled = settled and again
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)

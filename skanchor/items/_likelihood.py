@@ -24,8 +24,12 @@ from skanchor.items._free import FreeParameters
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["ItemLikelihood"]
+__all__ = ["NEAR_MODE", "ItemLikelihood"]
 
+
+NEAR_MODE = 1e-2
+"""Squared Newton decrement, in squared standard errors, of the last step to a mode: a
+tenth of an error at most, which the last step squares."""
 
 _STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is kept, as it changes by that share."""
@@ -346,14 +350,11 @@ class ItemLikelihood:
         rows: NDArray[np.bool_],
         free: NDArray[np.bool_],
         *,
-        tol: float = 1e-2,
-        bounds: tuple[Array, Array] | None = None,
+        tol: float = NEAR_MODE,
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
         """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
-        found = self.minimum(
-            parameters, factor, rows, free, tol=tol, bounds=bounds, max_iter=max_iter
-        )
+        found = self.minimum(parameters, factor, rows, free, tol=tol, max_iter=max_iter)
         parameters = parameters.copy()
         parameters[free] = found.coef
         return parameters, found.converged
@@ -371,11 +372,9 @@ class ItemLikelihood:
     ) -> SolverResult:
         """What :meth:`newton` finds, with the Hessian by the free parameters.
 
-        Bounds are those of all parameters.
+        Bounds are those of all parameters; None is those of the calibrator.
         """
-        if bounds is None:
-            bounds = np.full(self.size, -np.inf), np.full(self.size, np.inf)
-        low, high = (bound[free] for bound in bounds)
+        low, high = (bound[free] for bound in bounds or self.bounds)
         problem = FreeParameters(
             self,
             parameters,
@@ -386,7 +385,6 @@ class ItemLikelihood:
             low,
             high,
         )
-        # By default a tenth of a standard error at most, which the last step squares.
         # Without deviations, scores that run away are looked at once they are far.
         short_steps = _SHORT_STEPS if self.layout.has_deviations else None
         tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE, short_steps=short_steps)

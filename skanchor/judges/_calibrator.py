@@ -24,6 +24,7 @@ from skanchor.comparisons import (
     align,
     usable_features,
 )
+from skanchor.comparisons.labels import label_index
 from skanchor.exceptions import BattlesError, LearnerError
 from skanchor.judges._display import Display
 from skanchor.judges._warnings import JudgeWarnings
@@ -241,9 +242,8 @@ class JudgeCalibrator(ComparisonEstimator):
             self.choices_ = table.rename_axis("judge")
         else:
             self.choices_ = start.choices_
-        index = pd.Index(self.judges_, name="judge")
         self.sensitivities_, self.position_effects_, self.has_position_effect_ = (
-            pd.Series(np.array(values), index, name=name)
+            pd.Series(np.array(values), label_index(self.judges_, "judge"), name=name)
             for name, values in (
                 ("sensitivity", sensitivities),
                 ("position", positions),

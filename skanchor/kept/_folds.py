@@ -15,6 +15,7 @@ from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
+from skanchor.comparisons.labels import label_index
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.history import KeptFold
 from skanchor.judges import JudgeCalibrator
@@ -200,7 +201,7 @@ def _btl(arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int) -> BTLRegre
     btl = BTLRegressor()
     btl.bias_, btl.position_effect_, btl.position_effect_error_ = None, 0.0, 0.0
     btl.models_ = X.models[voted]
-    index = pd.Index(btl.models_, name="model")
+    index = label_index(btl.models_, "model")
     btl.scores_ = pd.Series(arrays["scores"][k][voted], index=index, name="score")
     btl.unbounded_ = arrays["unbounded"][k][voted]
     errors = arrays["human_errors"][voted]
@@ -216,7 +217,7 @@ def _calibrator(
     calibrator.judges_ = X.judges[known]
     calibrator.features_ = np.array(X.feature_names, dtype=object)
     calibrator.choices_ = pd.DataFrame()
-    index = pd.Index(calibrator.judges_, name="judge")
+    index = label_index(calibrator.judges_, "judge")
 
     def of_judges(values: Any, name: str) -> pd.Series:
         return pd.Series(values[k][known], index=index, name=name)

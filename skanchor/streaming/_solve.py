@@ -97,7 +97,7 @@ def solve(
         total = nearby.votes.weight.sum()
         model.ridge[model.at["scores"]] = stages.btl.alpha * total
     start, every = model.start(factor), np.ones(len(model.X), dtype=bool)
-    found = model.minimum(start, factor, every, free, tol=EXACT, bounds=model.bounds)
+    found = model.minimum(start, factor, every, free, tol=EXACT)
     if not found.converged:
         warn(ConvergenceWarning("A fit between two passes of the stream did not end."))
     parameters = start.copy()
