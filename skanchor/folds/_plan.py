@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,34 +124,9 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     ValueError
         If the training set keeps no row of a source that it needs.
     """
-    weight, keys = sample.weight, sample.X.rows.source_keys
-    inside = np.zeros(len(weight))
-    inside[train] = weight.take(train)
-    size = len(keys)
-    # Rows that no stage can use fall into the first bin.
-    bins = sample.X.rows.sources + 1
-    whole = np.bincount(bins, weight, size + 1)[1:]
-    kept = np.bincount(bins, inside, size + 1)[1:]
-    empty = (whole > 0) & (kept == 0)
-    if empty.any():
-        # What a judge has said in one context, it has said in others.
-        told = [(who, sides) for who, sides, _ in keys]
-        elsewhere = {told[i] for i in np.flatnonzero(kept > 0).tolist()}
-        empty &= [each not in elsewhere for each in told]
-    if empty.any():
-        new = sample.X.models[sample.X.is_new].tolist()
-        involved = np.array([[model in sides for model in new] for _, sides, _ in keys])
-        involved = involved.reshape(size, len(new)).astype(bool)
-        placed = involved[kept > 0].any(axis=0)
-        empty &= ~involved.any(axis=1) | (involved & ~placed).any(axis=1)
-    if empty.any():
-        lost = [_describe_source(*keys[i]) for i in np.flatnonzero(empty).tolist()]
-        raise ValueError(
-            f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
-            "add rows."
-        )
-    omega = np.divide(whole, kept, out=np.zeros(size), where=kept > 0)
-    return np.asarray(inside * np.append(0.0, omega).take(bins))
+    weights, whole, kept = _shared_weights(sample, [train])
+    _check_sources(sample, whole, kept[0])
+    return np.asarray(weights[0])
 
 
 def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
@@ -173,24 +149,54 @@ def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
     ValueError
         As there, with the number of the fold.
     """
-    weight, n_folds = sample.weight, len(plan)
+    weights, whole, kept = _shared_weights(sample, [train for train, _ in plan])
+    for number, own in enumerate(kept):
+        with located(f"Fold {number}"):
+            _check_sources(sample, whole, own)
+    return list(weights)
+
+
+def _shared_weights(
+    sample: Sample, trains: Sequence[NDArray[np.intp]]
+) -> tuple[Array, NDArray[Any], NDArray[Any]]:
+    """Weights of training sets, and those of all sources: whole, and kept by each."""
+    weight, n_sets = sample.weight, len(trains)
+    # Rows that no stage can use fall into the first bin.
     size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
-    inside = np.zeros((n_folds, len(weight)))
-    for own, (train, _) in zip(inside, plan, strict=True):
-        own[train] = weight[train]
-    at = bins + size * np.arange(n_folds)[:, None]
-    kept = np.bincount(at.ravel(), inside.ravel(), n_folds * size)
-    kept = kept.reshape(n_folds, size)[:, 1:]
+    inside = np.zeros((n_sets, len(weight)))
+    for own, train in zip(inside, trains, strict=True):
+        own[train] = weight.take(train)
+    at = bins + size * np.arange(n_sets)[:, None]
+    kept = np.bincount(at.ravel(), inside.ravel(), n_sets * size)
+    kept = kept.reshape(n_sets, size)[:, 1:]
     whole = np.bincount(bins, weight, size)[1:]
-    if ((whole > 0) & (kept == 0)).any():
-        found = []
-        for number, (train, _) in enumerate(plan):
-            with located(f"Fold {number}"):
-                found.append(training_weights(sample, train))
-        return found
-    omega = np.zeros((n_folds, size))
+    omega = np.zeros((n_sets, size))
     np.divide(whole, kept, out=omega[:, 1:], where=kept > 0)
-    return list(inside * omega[:, bins])
+    inside *= omega.take(bins, axis=1)
+    return inside, whole, kept
+
+
+def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
+    """Refuse a training set that keeps no row of a source that it needs."""
+    keys = sample.X.rows.source_keys
+    empty = (whole > 0) & (kept == 0)
+    if empty.any():
+        # What a judge has said in one context, it has said in others.
+        told = [(who, sides) for who, sides, _ in keys]
+        elsewhere = {told[i] for i in np.flatnonzero(kept > 0).tolist()}
+        empty &= [each not in elsewhere for each in told]
+    if empty.any():
+        new = sample.X.models[sample.X.is_new].tolist()
+        involved = np.array([[model in sides for model in new] for _, sides, _ in keys])
+        involved = involved.reshape(len(keys), len(new)).astype(bool)
+        placed = involved[kept > 0].any(axis=0)
+        empty &= ~involved.any(axis=1) | (involved & ~placed).any(axis=1)
+    if empty.any():
+        lost = [_describe_source(*keys[i]) for i in np.flatnonzero(empty).tolist()]
+        raise ValueError(
+            f"A training set keeps no row of {', '.join(lost[:5])}; use fewer folds or "
+            "add rows."
+        )
 
 
 def _describe_source(judge: Any, new_models: frozenset[Any], context: Any) -> str:
