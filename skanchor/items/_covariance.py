@@ -349,7 +349,8 @@ class _HistoricalRows:
         model.rescale(parameters, factor)
         self.parameters = parameters
         weight = model.lay(np.where(self.rows, model.weight, 0.0))
-        _, gradient, hessian = model.derivatives(parameters, self.identity, weight)
+        eta = model.logits(parameters, self.identity, weight)
+        gradient, hessian = model.derivatives(parameters, self.identity, weight, eta)
         prior = model.prior(None)
         assert hessian is not None
         hessian[np.diag_indices(model.size)] += prior

@@ -55,16 +55,12 @@ class FreeParameters:
         """Point at the free parameters, moved back to the bounds they have left."""
         inside = np.clip(coef, self.lower, self.upper)
         is_cut, coef = bool((inside != coef).any()), inside
-        parameters = self.parameters(coef)
-        # The first step needs a Hessian, most others do without.
-        eta, gradient, hessian = self.model.derivatives(
-            parameters, self.factor, self.weight, curved=since is None
-        )
-        slope = (gradient + self.prior * parameters)[self.where]
+        eta = self.model.logits(self.parameters(coef), self.factor, self.weight)
         if since is None:
-            return _FreePoint(self, coef, eta, slope, 0.0, hessian, is_cut)
+            # The first step needs a Hessian, most others do without.
+            return _FreePoint(self, coef, eta, 0.0, is_cut, is_curved=True)
         change = np.abs(eta - since.eta).max(initial=0.0)
-        return _FreePoint(self, coef, eta, slope, change, None, is_cut)
+        return _FreePoint(self, coef, eta, change, is_cut)
 
     def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
         """Newton step; a parameter on its bound moves only inwards."""
@@ -85,20 +81,29 @@ class FreeParameters:
 
 @dataclass(slots=True)
 class _FreePoint:
-    """Free parameters with logits and slope; Hessian and loss where asked for."""
+    """Free parameters with logits; the rest is computed once it is asked for.
+
+    The Hessian comes with the gradient where the point ``is_curved``.
+    """
 
     problem: FreeParameters
     coef: Array
     eta: Array
-    slope: Array
     change: float
-    second: Array | None
     is_cut: bool
+    is_curved: bool = False
+    _slope: Array | None = None
+    _second: Array | None = None
     _loss: float | None = None
 
     def gradient(self) -> Array:
         """Gradient."""
-        return self.slope
+        if self._slope is None:
+            problem = self.problem
+            parameters = problem.parameters(self.coef)
+            gradient, self._second = self._derivatives(parameters, self.is_curved)
+            self._slope = (gradient + problem.prior * parameters)[problem.where]
+        return self._slope
 
     def loss(self) -> float:
         """Loss."""
@@ -112,12 +117,18 @@ class _FreePoint:
 
     def hessian(self) -> Array:
         """Expected Hessian."""
-        problem, second = self.problem, self.second
-        if second is None:
+        problem = self.problem
+        if self._second is None:
             parameters = problem.parameters(self.coef)
-            _, _, second = problem.model.derivatives(
-                parameters, problem.factor, problem.weight
-            )
-            assert second is not None
+            _, self._second = self._derivatives(parameters, curved=True)
+            assert self._second is not None
         where = problem.where
-        return second[np.ix_(where, where)] + np.diag(problem.prior[where])
+        return self._second[np.ix_(where, where)] + np.diag(problem.prior[where])
+
+    def _derivatives(
+        self, parameters: Array, curved: bool
+    ) -> tuple[Array, Array | None]:
+        problem = self.problem
+        return problem.model.derivatives(
+            parameters, problem.factor, problem.weight, self.eta, curved=curved
+        )

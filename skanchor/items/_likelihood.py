@@ -273,71 +273,78 @@ class ItemLikelihood:
         """Values of the rows, in the order in which :meth:`derivatives` takes them."""
         return np.asarray(values[self._laid[0]])
 
-    def derivatives(
-        self, parameters: Array, factor: Array, weight: Array, *, curved: bool = True
-    ) -> tuple[Array, Array, Array | None]:
-        """Logits, gradient and expected Hessian over weighted rows, without prior.
+    def logits(self, parameters: Array, factor: Array, weight: Array) -> Array:
+        """Logits of weighted rows, zero where a row weighs nothing.
 
-        Weights and logits are laid out by source, as :meth:`lay` does. The Hessian,
-        most of the work, is None unless ``curved``.
+        Weights and logits are laid out by source, as :meth:`lay` does.
         """
-        X, n, layout = self.X, self.n_items, self.layout
-        gradient = layout.no_gradient()
-        hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
         # What each model adds to the logits of each judge.
         by_item = slopes[:, None] * scores + self.deviations(parameters, factor)
         _, y, places = self._laid
         eta = np.empty(len(y))
+        for m, at in places.items():
+            cut, span = self.X.by_judge(m), self.spans[m]
+            own = cut.differences(scores if m == PEOPLE else by_item[m])
+            own += self.rests[m]
+            if self.layout.has_positions and m != PEOPLE:
+                own += parameters[self.at["position"]][m] * cut.order
+            if span is not None:
+                own += span.dot(parameters[self.layout.bias[m]])
+            eta[at] = own
+        return np.where(weight > 0, eta, 0.0)
 
-        def loss(m: int, logits: Array) -> tuple[Array, Array]:
-            """Derivatives of the rows' loss by their logits; these are kept."""
-            at = places[m]
-            w = weight[at]
-            eta[at] = logits = np.where(w > 0, logits, 0.0)
-            p = sigmoid(logits)
-            weighted = w * p
-            residual = weighted - w * y[at]
-            return residual, weighted * np.subtract(1.0, p, out=p)
+    def derivatives(
+        self,
+        parameters: Array,
+        factor: Array,
+        weight: Array,
+        eta: Array,
+        *,
+        curved: bool = True,
+    ) -> tuple[Array, Array | None]:
+        """Gradient and expected Hessian over weighted rows, without prior.
 
+        ``eta`` are the :meth:`logits`. The Hessian, most of the work, is None unless
+        ``curved``.
+        """
+        X, n, layout = self.X, self.n_items, self.layout
+        gradient = layout.no_gradient()
+        hessian = layout.no_information() if curved else None
+        scores = self.items @ parameters[self.at["scores"]]
+        slopes = parameters[self.at["sensitivity"]]
+        _, y, places = self._laid
+        p = sigmoid(eta)
+        expected = weight * p
+        residuals = expected - weight * y
+        curvatures = np.multiply(expected, np.subtract(1.0, p, out=p), out=p)
         judged = list(range(self.n_judges))
         if self.spans[PEOPLE] is None:
-            human = X.by_judge(PEOPLE)
-            logits = human.differences(scores) + self.rests[PEOPLE]
-            residual, curvature = loss(PEOPLE, logits)
-            gradient[:n] += human.net(residual)
-            if hessian is not None and curvature.any():
-                hessian[:n, :n] += laplacian(human.pair_sums(curvature))
+            human, at = X.by_judge(PEOPLE), places[PEOPLE]
+            gradient[:n] += human.net(residuals[at])
+            if hessian is not None and curvatures[at].any():
+                hessian[:n, :n] += laplacian(human.pair_sums(curvatures[at]))
         else:
             # A judge of sensitivity one.
             judged.append(PEOPLE)
         for m in judged:
-            cut, span = X.by_judge(m), self.spans[m]
-            slope, of_items = 1.0, scores
-            if m != PEOPLE:
-                slope, of_items = slopes[m], by_item[m]
+            cut, span, at = X.by_judge(m), self.spans[m], places[m]
+            slope = 1.0 if m == PEOPLE else slopes[m]
             blocks = [cut.differences(scores)[:, None], cut.order[:, None]]
             if span is not None:
                 blocks.append(span)
             extra = Columns(*blocks)
-            own = np.zeros(extra.shape[1])
-            if layout.has_positions and m != PEOPLE:
-                own[1] = parameters[self.at["position"]][m]
-            own[2:] = parameters[layout.bias[m]]
-            logits = cut.differences(of_items) + extra.dot(own)
-            logits += self.rests[m]
-            residual, curvature = loss(m, logits)
-            local = np.concatenate([cut.net(residual), extra.sums(residual)])
+            local = np.concatenate([cut.net(residuals[at]), extra.sums(residuals[at])])
             layout.add_gradient(gradient, m, local, slope)
-            if hessian is not None and curvature.any():
-                gram = local_gram(cut, extra, curvature)
+            if hessian is not None and curvatures[at].any():
+                gram = local_gram(cut, extra, curvatures[at])
                 layout.add_information(hessian, m, gram, slope)
         mixed = factor if self.layout.has_deviations else None
         reduced = layout.reduce_gradient(gradient, mixed)
         if hessian is None:
-            return eta, reduced, None
-        return eta, reduced, layout.reduce_information(hessian, mixed)
+            return reduced, None
+        return reduced, layout.reduce_information(hessian, mixed)
 
     def loss(self, eta: Array, weight: Array) -> float:
         """Loss of weighted rows at these logits, without prior, laid out by source."""

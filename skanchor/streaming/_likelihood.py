@@ -186,20 +186,35 @@ class ExpandedLikelihood(ItemLikelihood):
             found.append(np.concatenate([by_item[m], position, bias]))
         return found
 
-    def derivatives(
-        self, parameters: Array, factor: Array, weight: Array, *, curved: bool = True
-    ) -> tuple[Array, Array, Array | None]:
-        """As those of rows; in place of logits, what :meth:`loss` takes.
+    def logits(self, parameters: Array, factor: Array, weight: Array) -> Array:
+        """Logits of the votes, then the local coefficients of the judges."""
+        scores = self.items @ parameters[self.at["scores"]]
+        local = self.local(parameters, factor)
+        return np.concatenate([self.nearby.votes.logits(scores), *local])
 
-        The weights are those of the expansion.
-        """
+    def _parts(self, eta: Array) -> tuple[Array, list[Array]]:
+        """Logits of the votes, and the local coefficients of each judge."""
+        sizes = [len(self.nearby.votes.y), *(len(m.theta) for m in self.nearby.judges)]
+        votes, *local = np.split(eta, np.cumsum(sizes)[:-1])
+        return votes, local
+
+    def derivatives(
+        self,
+        parameters: Array,
+        factor: Array,
+        weight: Array,
+        eta: Array,
+        *,
+        curved: bool = True,
+    ) -> tuple[Array, Array | None]:
+        """As those of rows; the weights are those of the expansion."""
         layout, n, votes = self.layout, self.n_items, self.nearby.votes
         gradient = layout.no_gradient()
         hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
-        eta = votes.logits(scores)
-        p = sigmoid(eta)
+        of_votes, local = self._parts(eta)
+        p = sigmoid(of_votes)
         residual = votes.weight * (p - votes.y)
         gradient[:n] += np.bincount(votes.left, residual, n)
         gradient[:n] -= np.bincount(votes.right, residual, n)
@@ -207,10 +222,7 @@ class ExpandedLikelihood(ItemLikelihood):
             curvature = votes.weight * p * (1.0 - p)
             pairs = pair_sums(votes.left, votes.right, curvature, n)
             hessian[:n, :n] += laplacian(pairs)
-        moves = [eta]
-        local = self.local(parameters, factor)
         for m, (own, theta) in enumerate(zip(self.nearby.judges, local, strict=True)):
-            moves.append(theta)
             change = with_delta(n, len(theta) - n, scores)
             score, seen = own.near(theta)
             slope = -(change.T @ score)
@@ -220,17 +232,15 @@ class ExpandedLikelihood(ItemLikelihood):
                 layout.add_information(hessian, m, gram, slopes[m])
         mixed = factor if layout.has_deviations else None
         reduced = layout.reduce_gradient(gradient, mixed)
-        found = np.concatenate(moves)
         if hessian is None:
-            return found, reduced, None
-        return found, reduced, layout.reduce_information(hessian, mixed)
+            return reduced, None
+        return reduced, layout.reduce_information(hessian, mixed)
 
     def loss(self, eta: Array, weight: Array) -> float:
         """Loss, from the logits of votes and the local coefficients."""
         votes = self.nearby.votes
-        stop = len(votes.y)
-        total = float(votes.weight @ log_loss_terms(votes.y, eta[:stop]))
-        for own in self.nearby.judges:
-            start, stop = stop, stop + len(own.theta)
-            total += own.loss(eta[start:stop])
+        of_votes, local = self._parts(eta)
+        total = float(votes.weight @ log_loss_terms(votes.y, of_votes))
+        for own, theta in zip(self.nearby.judges, local, strict=True):
+            total += own.loss(theta)
         return total

@@ -69,7 +69,8 @@ def test_what_lies_on_a_bound_is_held_and_the_rest_is_at_its_minimum():
     parameters = start.copy()
     parameters[free] = found.coef
     weight = model.lay(np.where(rows, model.weight, 0.0))
-    _, gradient, _ = model.derivatives(parameters, factor, weight)
+    eta = model.logits(parameters, factor, weight)
+    gradient, _ = model.derivatives(parameters, factor, weight, eta)
     slope = (gradient + model.prior(factor) * parameters)[free]
     held = found.coef >= high[free]
     assert held.sum() == 2 and (slope[held] < -1.0).all()
