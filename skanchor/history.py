@@ -34,7 +34,7 @@ from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
-__all__ = ["KeptFold", "KeptHistory", "Placement"]
+__all__ = ["KeptFold", "KeptHistory", "PlacedArrivals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class KeptFold:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Placement:
+class PlacedArrivals:
     """Arrivals, placed by a history.
 
     Attributes
@@ -244,7 +244,7 @@ class KeptHistory:
         ]
         return cls(stages, full.items, whole, repeats)
 
-    def place(self, arrivals: Sample, plans: Sequence[FoldPlan]) -> Placement:
+    def place(self, arrivals: Sample, plans: Sequence[FoldPlan]) -> PlacedArrivals:
         """Estimate and covariance of all scores, once new models have arrived.
 
         Parameters
@@ -256,7 +256,7 @@ class KeptHistory:
 
         Returns
         -------
-        Placement
+        PlacedArrivals
         """
         arrivals = self._admit(arrivals)
         items = self._items_for(judges_of_arrivals(arrivals.X))
@@ -283,7 +283,7 @@ class KeptHistory:
             chain, folds, sums = placed.chain, placed.folds, placed.sums
         plugged = replace(chain, debiaser=None)
         full = FullFit(self.stages, arrivals, plugged, items, chain)
-        return Placement(full, self._sum_up(full, folds, plans, by_fold), sums)
+        return PlacedArrivals(full, self._sum_up(full, folds, plans, by_fold), sums)
 
     def _sum_up(
         self,

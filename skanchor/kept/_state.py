@@ -15,7 +15,7 @@ from skanchor.comparisons import count_rows
 from skanchor.diagnostics import FitSums, ItemCheck
 from skanchor.exceptions import BattlesError
 from skanchor.folds import FoldPlan
-from skanchor.history import KeptHistory, Placement
+from skanchor.history import KeptHistory, PlacedArrivals
 from skanchor.kept._arrivals import with_models
 from skanchor.kept._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
@@ -203,7 +203,7 @@ class KeptState:
         counts = (a + b for a, b in zip(early, late, strict=True))
         return result.extended(X, self.board.scores, *counts)
 
-    def _sums(self, placed: Placement) -> FitSums:
+    def _sums(self, placed: PlacedArrivals) -> FitSums:
         """Sums of history and arrivals together."""
         full, late = placed.full, placed.sums
         X, known = full.chain.X, self.history.whole.X
