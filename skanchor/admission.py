@@ -119,6 +119,7 @@ def admit_to_inference(
     else:
         bounded = leave_out_separated(everyone, btl)
     check_contexts(everyone, bounded.X)
+    _check_votes(bounded)
     known = leave_out_little_history(leave_out_judges(bounded))
     return everyone, leave_out_settled(known, bias)
 
@@ -146,6 +147,18 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             f"{what}: {counts[code]}; at least two are needed for a scale. Add rows of "
             "others."
         )
+
+
+def _check_votes(sample: Sample) -> None:
+    """Refuse rows whose votes say nothing of the models that are kept."""
+    X = sample.X
+    if (sample.counts & X.is_human & ~X.involves_new).any():
+        return
+    raise BattlesError(
+        f"No human row is left between two of the {np.count_nonzero(~X.is_new)} "
+        f"historical models {X.models[~X.is_new].tolist()[:5]}, so nothing ties their "
+        "scores to people. Add votes between them."
+    )
 
 
 def leave_out_judges(sample: Sample) -> Sample:

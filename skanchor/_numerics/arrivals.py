@@ -72,7 +72,8 @@ class ArrivalRows:
         Returns
         -------
         ndarray of shape (n_replicates, n_new)
-            Scores within the bounds; NaN where a new model has no row.
+            Scores within the bounds; NaN where a new model has no row, and in replicates
+            with a judge whose sensitivity or bias is not finite.
         """
         slope, offset = self.slope, self.offset
         n_new = self.signs.shape[1]
@@ -100,6 +101,7 @@ class ArrivalRows:
 
         values, converged = newton(equations, np.tile(start, (len(slope), 1)), tol=tol)
         missing = total == 0
+        missing |= ~np.isfinite(slope + offset).all(axis=1, keepdims=True)
         low, high = bounds
         inside = ((values > low) & (values < high)).all(axis=1)
         for r in np.flatnonzero(~(converged & inside) & ~missing.all(axis=1)):

@@ -133,7 +133,8 @@ class Arrivals:
         Returns
         -------
         ndarray of shape (n_replicates, n_new)
-            Scores within the bounds; NaN where a new model has no row.
+            Scores within the bounds, NaN where they are not known: see
+            :meth:`ArrivalRows.root`.
         """
         offset = self.sensitivities * self.opponent + self.positions
         offset += self.biases if biases is None else biases

@@ -100,6 +100,24 @@ table(
     historical_fit="two-step",
     flags=("--historical-fit", "two-step"),
 )
+
+
+def votes_meet(model):
+    """Leave people's rows with one model, which loses all of its rows."""
+    frame = FRAME[~HUMAN | meets(model)].reset_index(drop=True)
+    return wins(frame, model, np.ones(len(frame), bool), won=False)
+
+
+NO_VOTE = r"No human row is left between two of the 4 historical models"
+for title, frame, flags in (
+    ("Votes with a model without limits alone", lambda: votes_meet(LAST), {}),
+    (
+        "Votes with a new model alone",
+        lambda: FRAME[~HUMAN | meets(LAST)].reset_index(drop=True),
+        {"new_models": [NEW, LAST], "flags": ("--new", NEW, "--new", LAST)},
+    ),
+):
+    table(title, frame, raises=(BattlesError, NO_VOTE), **flags)
 table(
     "More folds than rows",
     lambda: keep_rows(slice(None)),

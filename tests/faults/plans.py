@@ -7,6 +7,7 @@ from sklearn.model_selection import KFold
 
 from skanchor import (
     AnchorPipeline,
+    BTLRegressor,
     JudgeCalibrator,
 )
 from skanchor.exceptions import (
@@ -100,4 +101,12 @@ call(
     "A negative ridge",
     lambda: fit(FRAME, calibrator=ridge(-1)),
     raises=(ValueError, r"'alpha' parameter of LinearBias.*range \[0.0, inf\)"),
+)
+call(
+    "A parameter of 400 digits",
+    [
+        lambda: fit(FRAME, btl=BTLRegressor(score_bound=10**400)),
+        lambda: fit(FRAME, calibrator=ridge(10**400)),
+    ],
+    raises=(ValueError, r"(score_bound|alpha)' parameter of .* must be below 1.8"),
 )

@@ -108,3 +108,13 @@ def test_a_model_without_rows_has_no_score(rng):
     found, full = cut.root("equal", np.zeros(2)), rows.root("equal", np.zeros(2))
     assert np.isnan(found).tolist() == [[False, False], [False, True], [False, False]]
     assert_allclose(found[~np.isnan(found)], full[~np.isnan(found)], atol=1e-7)
+
+
+@pytest.mark.parametrize("column", ["slope", "offset"])
+def test_a_replicate_with_an_unknown_judge_has_no_scores(column, rng):
+    rows = arrivals(rng, 2)
+    known = rows.root("sensitivity", np.zeros(2))
+    getattr(rows, column)[1, 3] = np.nan
+    found = rows.root("sensitivity", np.zeros(2))
+    assert np.isnan(found[1]).all()
+    assert_allclose(found[[0, 2]], known[[0, 2]], atol=1e-9)
