@@ -72,8 +72,8 @@ class ArrivalRows:
         Returns
         -------
         ndarray of shape (n_replicates, n_new)
-            Scores within the bounds; NaN where a new model has no row, and in replicates
-            with a judge whose sensitivity or bias is not finite.
+            Scores within the bounds; NaN where a new model has no row, and in
+            replicates with a judge whose sensitivity or bias is not finite.
         """
         slope, offset = self.slope, self.offset
         n_new = self.signs.shape[1]
