@@ -309,6 +309,24 @@ def test_repeats_combine_by_medians():
     seeded = SourceKFold(3, random_state=0)
     with pytest.raises(ValueError, match="gives the same folds each time"):
         AnchorPipeline(cv=seeded, n_repeats=2).fit(data.X, data.y)
+    # One that shuffles anew each time does repeat.
+    again = SourceKFold(3, random_state=np.random.RandomState(0))
+    anchor = AnchorPipeline(cv=again, n_repeats=2).fit(data.X, data.y)
+    assert np.ptp(anchor.result_.estimates[:, new]) > 0.0
+
+
+def test_no_row_has_influence_on_a_model_that_is_left_out():
+    data = small()
+    met = (data.X[["model_a", "model_b"]] == "model-01").any(axis=1).to_numpy()
+    second = (data.X["model_b"] == "model-01").to_numpy()
+    y = np.where(met, second, data.y).astype(float)
+    with pytest.warns(DataWarning, match=r"\['model-01'\], whose scores have no limit"):
+        anchor = AnchorPipeline(cv=3, item_effects=None, random_state=0).fit(data.X, y)
+    lost = anchor.models_ == "model-01"
+    assert lost.sum() == 1 and anchor.result_.unbounded[lost].all()
+    assert (anchor.influence_[:, lost] == 0.0).all()
+    assert (anchor.influence_[:, ~lost] != 0.0).any(axis=0).all()
+    assert (anchor.influence_[met] == 0.0).all()
 
 
 def test_folds_divide_every_source_evenly():

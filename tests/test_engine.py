@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from skanchor import (
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias
 from skanchor.chain import Chain, Stages, complete, fit_stages
-from skanchor.engine import FullFit, cross_fit
+from skanchor.engine import FullFit, _unstable, cross_fit
 from skanchor.exceptions import InstabilityWarning
 from skanchor.folds import training_weights
 from skanchor.items import ItemCovariance
@@ -242,3 +243,17 @@ def test_outcomes_without_noise_are_warned_of_and_have_the_errors_of_votes():
     # Of votes that people and judges cast independently.
     assert_allclose(repeat.parts.sum(axis=0), np.diag(repeat.covariance))
     assert (repeat.parts[:2] > 0).all() and not repeat.parts[2].any()
+
+
+@pytest.mark.parametrize(("apart", "told"), [(2.9, False), (3.1, True)])
+def test_a_fold_three_logits_off_is_not_believed(apart, told):
+    full = fitted()
+    targets = full.chain.targets
+    folds = [SimpleNamespace(scores=targets), SimpleNamespace(scores=targets.copy())]
+    folds[1].scores[-1] -= apart
+    still, noise = np.zeros(len(targets)), np.ones(len(targets))
+    found = _unstable(full.chain, folds, still, noise)
+    assert found.tolist() == [*([False] * (len(targets) - 1)), told]
+    step = still.copy()
+    step[0] = -apart
+    assert _unstable(full.chain, folds[:1], step, noise)[0] == told

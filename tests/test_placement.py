@@ -163,6 +163,21 @@ def test_a_model_that_wins_throughout_is_at_its_bound(monkeypatch):
     assert result.unbounded[result.is_new].all()
 
 
+@pytest.mark.parametrize("won", [0.0, 1.0])
+def test_one_model_at_its_bound_is_enough_to_look_at_folds_apart(won, monkeypatch):
+    X, y, late = battles()
+    history = history_of(X, y, late, item_effects="random")
+    first, second = (X[side].str.startswith("new") for side in ("model_a", "model_b"))
+    rows = (late & ~(first & second)).to_numpy()
+    own, turned = (
+        X.loc[rows, side] == "new-model-1" for side in ("model_a", "model_b")
+    )
+    outcomes = np.where(own, won, np.where(turned, 1.0 - won, y[rows]))
+    result, n_folds = looked_at(history, monkeypatch, X[rows], outcomes)
+    assert n_folds == 3
+    assert result.unbounded[result.is_new].tolist() == [True, False]
+
+
 def test_votes_need_no_features(monkeypatch):
     X, y, late = battles()
     history = history_of(X, y, late, item_effects="random")

@@ -129,12 +129,13 @@ def plain(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        A number, a text, or a dict or list of such.
+        A number, a text, a label of another type, or a dict or list of such.
 
     Returns
     -------
     object
         Infinite numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones None.
+        Labels of types that JSON lacks are their texts, as they are where they are keys.
     """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -144,4 +145,6 @@ def plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
-    return value
+    return (
+        value if value is None or isinstance(value, (str, int, float)) else str(value)
+    )

@@ -9,6 +9,7 @@ from reference import Dense
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor.bias import LinearBias
 from skanchor.diagnostics import FitSums, check_arrivals
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.items import dispersions
@@ -87,6 +88,21 @@ def test_changes_equal_dense_algebra():
         assert_allclose(row["shift"], (value - (change == "sensitivity")) * answer[0],
                         rtol=1e-4)  # fmt: skip
     assert len(found) == 5 and len(curved) == 2
+
+
+def test_a_bias_that_a_ridge_holds_at_zero_is_none():
+    """Had its columns no ridge here, they would explain part of each change."""
+    data = small(n_judges=3, item_sd=0.0)
+    bare = data.X[["model_a", "model_b", "judge"]]
+    tables = []
+    for X, bias in ((data.X, LinearBias(alpha=1e9)), (bare, "linear")):
+        anchor = AnchorPipeline(
+            calibrator=JudgeCalibrator(bias), debiaser="passthrough", item_effects=None
+        )
+        known = anchor.fit(X, data.y).comparisons_
+        sums = FitSums.of(Sample.admit(known, data.y), known.order, anchor.calibrator_)
+        tables.append(check_arrivals(known, sums).changes)
+    pd.testing.assert_frame_equal(*tables, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("item_effects", ["none", "random"])

@@ -169,3 +169,14 @@ def test_sums_of_groups_outlive_sums_without():
     for both in (plain + grouped, grouped + plain):
         assert both.by_group is grouped.by_group
         assert_allclose(both.settled().outer[0], totals.totals.T @ totals.totals)
+
+
+def test_rows_that_cannot_be_used_weigh_nothing():
+    X, y = with_plug_in()
+    kept = X.relabel(X.models[X.models != "model-02"], X.judges[1:])
+    debiaser = RieszDebiaser().fit(kept, y)
+    unusable = ~kept.is_usable
+    assert 0 < unusable.sum() < len(X)
+    weights = debiaser.weights(kept)
+    assert (weights[unusable] == 0.0).all()
+    assert (weights[~unusable] != 0.0).any(axis=1).all()

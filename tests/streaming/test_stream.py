@@ -21,7 +21,7 @@ from streams import (
     tables,
 )
 
-from skanchor import RieszDebiaser
+from skanchor import BTLRegressor, RieszDebiaser
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.chain import fit_stages
 from skanchor.exceptions import BattlesError, DataWarning, LearnerError
@@ -73,6 +73,17 @@ def test_streamed_is_in_memory(exact, historical_fit, bias, items, n_repeats):
     assert apart(memory, found.kept, 3, n_repeats) < 1e-3
     mine, theirs = (known.whole.btl.covariance_ for known in (found.kept, memory))
     assert_allclose(mine, theirs, rtol=1e-6)
+
+
+def test_a_ridge_on_the_scores_is_that_of_the_rows(exact):
+    table, _ = tables()
+    stages = replace(stages_of(), btl=BTLRegressor(alpha=0.05))
+    found = streamed(in_pieces(table, 700), stages)
+    memory = in_memory(table, stages, found.folds.plans(len(table)))
+    assert apart(memory, found.kept, 3) < 1e-3
+    mine, theirs = (known.whole.btl for known in (found.kept, memory))
+    assert_allclose(mine.scores_, theirs.scores_, atol=1e-6)
+    assert_allclose(mine.covariance_, theirs.covariance_, rtol=1e-6)
 
 
 def test_sums_are_those_of_the_rows_at_the_same_nuisances():
