@@ -135,7 +135,7 @@ def plain(value: Any) -> Any:
     -------
     object
         Infinite numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones None.
-        Labels of types that JSON lacks are their texts, as they are where they are keys.
+        Labels of types that JSON lacks are their texts, whether keys or values.
     """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
