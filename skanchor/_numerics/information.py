@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
 from skanchor._numerics.sums import Information, ItemRows
 from skanchor._typing import Array
 
 __all__ = [
     "JudgeBlock",
     "Projection",
+    "clear_explained",
     "fitted_block",
     "gradient_columns",
     "judge_block",
@@ -175,7 +176,24 @@ def judge_block(
         inner[np.diag_indices(len(inner))] += known.curvature * ridge
     coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
     projected = gram[head, head] - gram[head, tail] @ coef
+    clear_explained(projected, gram[head, head])
     return JudgeBlock(projected, projected, learner, coef, inner)
+
+
+def clear_explained(projected: Array, gram: Array) -> None:
+    """Set to zero, in place, what projection leaves of columns that a span explains.
+
+    That is rounding, which a solver free of units would take for information.
+
+    Parameters
+    ----------
+    projected, gram : ndarray of shape (..., n, n)
+        Gram matrices after and before projection.
+    """
+    left, whole = (np.einsum("...ii->...i", each) for each in (projected, gram))
+    explained = left < RANK_TOLERANCE * whole
+    if explained.any():
+        projected[explained[..., None] | explained[..., None, :]] = 0.0
 
 
 def gradient_columns(cut: ItemRows, delta: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
+from skanchor._numerics.information import clear_explained
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.system import diagonal_by_model, joint_information
@@ -146,7 +147,9 @@ def project_spans(gram: Array, n_head: int, ridge: Array) -> tuple[Array, Array]
         return None
     inverse /= scale[..., :, None] * scale[..., None, :]
     coef = inverse @ gram[..., tail, head]
-    return gram[..., head, head] - gram[..., head, tail] @ coef, coef
+    projected = gram[..., head, head] - gram[..., head, tail] @ coef
+    clear_explained(projected, gram[..., head, head])
+    return projected, coef
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -144,7 +144,8 @@ def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, 
     solver = SymmetricSolver.factorise(design.T @ weighted + np.diag(ridge))
     rest = order - design @ solver.solve(weighted.T @ order)
     information, variance = curvature @ rest**2, np.sum((rest * residual) ** 2)
-    if not variance > 0 or not information > 0:
+    # Of verdicts that the fit is sure of, rounding is all that is left.
+    if not variance > 0 or not information > 1e-9 * weight.sum():
         return 0.0, 1.0
     total = rest @ residual
     z = abs(total) / np.sqrt(variance)

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
+from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.sums import Information, ResidualSums
 from skanchor._numerics.system import RieszProblem
 from skanchor.comparisons.judge_rows import JudgeRows
@@ -251,3 +252,22 @@ def test_judges_may_lack_a_position_effect():
     layout.add_gradient(total, 0, np.arange(16.0).reshape(8, 2), 1.0)
     # Judge 0 has delta and one column of the bias, but no order.
     assert layout.reduce_gradient(total, None)[[4, 9]].tolist() == [[10, 11], [14, 15]]
+
+
+def test_what_a_bias_explains_of_a_column_is_no_information(rng):
+    """Its rounding was: solvers here go by the unit of each column."""
+    n_head, n_span = N_ITEMS + 2, 3
+    columns = rng.normal(size=(60, n_head + n_span))
+    # The display order is a feature, and one item was never compared.
+    columns[:, n_head - 1] = columns[:, n_head:] @ [1e3, -2e3, 1e-3]
+    columns[:, 0] = 0.0
+    gram = columns.T @ columns
+    found = judge_block(Information(gram, 1.0, 60), N_ITEMS, object()).gram
+    head, span = columns[:, :n_head], columns[:, n_head:]
+    rest = head - span @ np.linalg.lstsq(span, head, rcond=None)[0]
+    assert_allclose(found, rest.T @ rest, atol=1e-6)
+    assert (found[-1] == 0.0).all() and (found[:, -1] == 0.0).all()
+    assert (np.diag(found)[1:-1] > 1.0).all()
+    (stacked, _) = project_spans(gram[None], n_head, np.zeros((1, n_span)))
+    assert_allclose(stacked[0], found, atol=1e-6)
+    assert (stacked[0, -1] == 0.0).all()
