@@ -243,18 +243,16 @@ class Diagnostics(WithTables):
             )
 
     def _about_judges(self) -> Iterator[str]:
-        for judge, z in _column(self.judges, "sensitivity_z"):
-            if z < SENSITIVITY_Z:
-                yield (
-                    f"Judge {judge!r} tells models apart weakly: its sensitivity is "
-                    f"{z:.2g} standard errors above zero."
-                )
+        for judge, z in _outside(self.judges, "sensitivity_z", low=SENSITIVITY_Z):
+            yield (
+                f"Judge {judge!r} tells models apart weakly: its sensitivity is "
+                f"{z:.2g} standard errors above zero."
+            )
 
     def _about_thin_models(self) -> Iterator[str]:
         if "score_noise" not in self.historical:
             return
-        noise = _column(self.historical, "score_noise")
-        if not any(value > SCORE_NOISE for _, value in noise):
+        if not any(_outside(self.historical, "score_noise", high=SCORE_NOISE)):
             return
         for model, row in self.historical.iterrows():
             if SCORE_NOISE < row["score_noise"] < np.inf:
@@ -268,44 +266,44 @@ class Diagnostics(WithTables):
 
     def _about_information(self) -> Iterator[str]:
         for table, what in ((self.judges, "Judge"), (self.models, "New model")):
-            for name, share in _column(table, "residual_share"):
-                if share < RESIDUAL_SHARE:
-                    yield (
-                        f"{what} {name!r}: the features tell models apart so well that "
-                        f"only {share:.1%} of the information is left to learn it "
-                        "from; use fewer features or a simpler bias."
-                    )
+            for name, share in _outside(table, "residual_share", low=RESIDUAL_SHARE):
+                yield (
+                    f"{what} {name!r}: the features tell models apart so well that "
+                    f"only {share:.1%} of the information is left to learn it "
+                    "from; use fewer features or a simpler bias."
+                )
 
         if "residual_share" not in self.historical:
             return
-        for name, share in _column(self.historical, "residual_share"):
-            if share < RESIDUAL_SHARE:
-                yield (
-                    f"Historical model {name!r}: its style tells it apart so well that "
-                    f"only {share:.1%} of what its votes say is left to score it at "
-                    "equal style; use fewer features in the bias of people."
-                )
+        for name, share in _outside(
+            self.historical, "residual_share", low=RESIDUAL_SHARE
+        ):
+            yield (
+                f"Historical model {name!r}: its style tells it apart so well that "
+                f"only {share:.1%} of what its votes say is left to score it at "
+                "equal style; use fewer features in the bias of people."
+            )
 
     def _about_overlap(self) -> Iterator[str]:
-        for judge, share in _column(self.judges, "outside_features"):
-            if share > OUTSIDE:
-                yield (
-                    f"Judge {judge!r}: a feature of the new models lies outside the "
-                    f"range of its historical rows in {share:.0%} of the rows; its "
-                    "bias is extrapolated there."
-                )
-        for judge, share in _column(self.judges, "effective_share"):
-            if share < EFFECTIVE_SHARE:
-                yield (
-                    f"Judge {judge!r}: the features of the new models are rare among "
-                    f"its historical rows (effective share {share:.1%})."
-                )
+        for judge, share in _outside(self.judges, "outside_features", high=OUTSIDE):
+            yield (
+                f"Judge {judge!r}: a feature of the new models lies outside the "
+                f"range of its historical rows in {share:.0%} of the rows; its "
+                "bias is extrapolated there."
+            )
+        for judge, share in _outside(
+            self.judges, "effective_share", low=EFFECTIVE_SHARE
+        ):
+            yield (
+                f"Judge {judge!r}: the features of the new models are rare among "
+                f"its historical rows (effective share {share:.1%})."
+            )
 
     def _about_influence(self) -> Iterator[str]:
-        shares = self.models["largest_influence"].sort_values(ascending=False)
-        told = shares[shares > LARGEST_INFLUENCE]
-        if len(told):
-            (model, share), *others = told.items()
+        told = _outside(self.models, "largest_influence", high=LARGEST_INFLUENCE)
+        found = sorted(told, key=lambda each: -each[1])
+        if found:
+            (model, share), *others = found
             likewise = ", ".join(f"{part:.0%} for {other!r}" for other, part in others)
             yield (
                 f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
@@ -314,30 +312,27 @@ class Diagnostics(WithTables):
             )
 
     def _about_corrections(self) -> Iterator[str]:
-        for model, z in _column(self.models, "correction_z"):
-            if abs(z) > CORRECTION:
-                yield (
-                    f"The correction moves new model {model!r} by {z:+.1f} standard "
-                    "errors: the fitted judges do not describe its rows."
-                )
+        for model, z in _outside(self.models, "correction_z", -CORRECTION, CORRECTION):
+            yield (
+                f"The correction moves new model {model!r} by {z:+.1f} standard "
+                "errors: the fitted judges do not describe its rows."
+            )
 
     def _about_outliers(self) -> Iterator[str]:
-        for model, distance in _column(self.models, "outside_scores"):
-            if distance > BEYOND:
-                yield (
-                    f"New model {model!r} lies far beyond the historical scores "
-                    f"({distance:.0%} of their range), where no model shows how judges "
-                    "answer."
-                )
+        for model, distance in _outside(self.models, "outside_scores", high=BEYOND):
+            yield (
+                f"New model {model!r} lies far beyond the historical scores "
+                f"({distance:.0%} of their range), where no model shows how judges "
+                "answer."
+            )
 
     def _about_self_judgement(self) -> Iterator[str]:
-        for model, share in _column(self.models, "self_judged"):
-            if share > 0:
-                yield (
-                    f"New model {model!r} gave {share:.0%} of the verdicts on itself: "
-                    "that it may favour its own answers is not in its interval. Leave "
-                    "these rows out where other judges see it."
-                )
+        for model, share in _outside(self.models, "self_judged", high=0):
+            yield (
+                f"New model {model!r} gave {share:.0%} of the verdicts on itself: "
+                "that it may favour its own answers is not in its interval. Leave "
+                "these rows out where other judges see it."
+            )
 
     @property
     def _determined(self) -> pd.Index:
@@ -444,8 +439,13 @@ class Diagnostics(WithTables):
             warn(DiagnosticWarning(" ".join(said), advice=advice))
 
 
-def _column(table: pd.DataFrame, name: str) -> Iterator[tuple[Any, float]]:
-    """Labels and values of a column, faster than pandas goes through them."""
+def _outside(
+    table: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf
+) -> Iterator[tuple[Any, float]]:
+    """Labels and values of the entries of a column below ``low`` or above ``high``."""
     # All of these tables hold nothing but floats, so that this is a view.
-    values = table.to_numpy()[:, table.columns.get_loc(name)].tolist()
-    return zip(table.index, values, strict=True)
+    values = table.to_numpy()[:, table.columns.get_loc(name)]
+    at = np.flatnonzero((values < low) | (values > high))
+    # Most often none: to list labels takes longer than all else here.
+    labels = table.index[at] if len(at) else ()
+    return zip(labels, values[at].tolist(), strict=True)

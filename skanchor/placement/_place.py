@@ -115,12 +115,28 @@ class _Places:
     def spread(
         self, values: Array, n_others: int | None = None, axes: int = 2
     ) -> Array:
-        """Padded values of the history among all items, zero where these are new."""
+        """Values of the history among all items, zero where these are new."""
         others = self.n_others if n_others is None else n_others
-        n_old = int((~self.is_new).sum())
-        at = np.where(self.is_new, -1, np.cumsum(~self.is_new) - 1)
-        at = np.concatenate([at, n_old + np.arange(others)])
-        return values[..., at] if axes == 1 else values[..., at[:, None], at]
+        size = len(self.is_new) + others
+        result = np.zeros((*values.shape[: values.ndim - axes], *(size,) * axes))
+        runs = self._runs(others)
+        for known, place in runs:
+            if axes == 1:
+                result[..., place] = values[..., known]
+                continue
+            for other, beside in runs:
+                result[..., place, beside] = values[..., known, other]
+        return result
+
+    def _runs(self, n_others: int) -> list[tuple[slice, slice]]:
+        """Columns that stay side by side: theirs of the history, and among all."""
+        old = np.flatnonzero(~self.is_new)
+        place = np.append(old, len(self.is_new) + np.arange(n_others))
+        cuts = [0, *(np.flatnonzero(np.diff(place) != 1) + 1).tolist(), len(place)]
+        return [
+            (slice(start, stop), slice(place[start], place[start] + stop - start))
+            for start, stop in pairwise(cuts)
+        ]
 
 
 def place(

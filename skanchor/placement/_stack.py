@@ -49,8 +49,7 @@ class FoldStack:
     """What the folds of a history have learned and summed, side by side.
 
     The first axis of all arrays is the folds, of which the first is the fit of all
-    rows. Local columns are the items, delta, display order and features; a last row
-    and column of zeros stands for items that the history does not know.
+    rows. Local columns are the items, delta, display order and features.
 
     Attributes
     ----------
@@ -66,21 +65,21 @@ class FoldStack:
         Of the biases.
     shows : ndarray of shape (n_judges,)
         Judges to whose rows the display order counts.
-    people : ndarray of shape (n_folds, n_models + 1, n_models + 1)
+    people : ndarray of shape (n_folds, n_models, n_models)
         Information of the votes.
-    grams : ndarray of shape (n_folds, n_judges, n_columns + 1, n_columns + 1)
+    grams : ndarray of shape (n_folds, n_judges, n_columns, n_columns)
         Information of the judges' rows.
     curvature : ndarray of shape (n_folds, n_judges)
         Summed curvature of these.
     ridges : ndarray of shape (n_folds, n_judges, n_features)
         Ridge of the Riesz weights beside it.
-    score : ndarray of shape (n_folds, n_judges, n_columns + 1)
+    score : ndarray of shape (n_folds, n_judges, n_columns)
         Residuals of the rows held out.
-    outer : ndarray of shape (n_folds, n_judges, n_columns + 1, n_columns + 1) or None
+    outer : ndarray of shape (n_folds, n_judges, n_columns, n_columns) or None
         Their squares; None where there are groups.
-    people_score : ndarray of shape (n_folds, n_models + 1)
+    people_score : ndarray of shape (n_folds, n_models)
         As ``score``, of the votes.
-    people_outer : ndarray of shape (n_folds, n_models + 1, n_models + 1) or None
+    people_outer : ndarray of shape (n_folds, n_models, n_models) or None
         As ``outer``, of the votes.
     sums : list of KeptSums
         Where groups have theirs.
@@ -124,11 +123,11 @@ class FoldStack:
                 [getattr(getattr(fold.sums, name)[m], part) for m in judges]
                 for fold in folds
             ]
-            return _padded(values, np.ndim(values[0][0]))
+            return np.array(values, dtype=float)
 
         def of_people(name: str, part: str) -> Array:
             values = [getattr(getattr(fold.sums, name)[PEOPLE], part) for fold in folds]
-            return _padded(values, np.ndim(values[0]))
+            return np.array(values, dtype=float)
 
         learned = [
             stacked(name)
@@ -190,9 +189,3 @@ def _is_plain(fold: Fold, n_features: int) -> bool:
         type(one) is LinearBias and getattr(one, "feature_map_", one) is None
         for one in learners
     )
-
-
-def _padded(values: Sequence[Any], n_own: int) -> Array:
-    """Stacked arrays, the last ``n_own`` axes of each with one more entry of zeros."""
-    found = np.array(values, dtype=float)
-    return np.pad(found, [(0, 0)] * (found.ndim - n_own) + [(0, 1)] * n_own)

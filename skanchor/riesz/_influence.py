@@ -71,10 +71,9 @@ class InfluenceSums:
         -------
         InfluenceSums
         """
-        human, judge = (
-            influence if rows.all() else influence[rows]
-            for rows in (is_human, ~is_human)
-        )
+        if groups is None and not is_human.any():
+            return cls.of_rows(influence, human=False)
+        human, judge = influence[is_human], influence[~is_human]
         if groups is None:
             return cls.of_rows(human, human=True) + cls.of_rows(judge, human=False)
         size = influence.shape[1]
