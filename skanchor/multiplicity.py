@@ -113,7 +113,7 @@ class JointErrors:
         items : ndarray of shape (n_models, n_models) or None
             Part of it that comes from item effects.
         item_df : float
-            Degrees of freedom of that part.
+            Degrees of freedom of that part; below one they are taken for one.
         order : ndarray of shape (n_models,)
             The models in an order that does not depend on how they are listed.
         n_draws : int
@@ -131,9 +131,9 @@ class JointErrors:
             items, noise[1] = np.zeros_like(covariance), 0.0
         ratio = np.ones(n_draws)
         if np.isfinite(item_df):
-            ratio = rng.chisquare(item_df, n_draws) / item_df
-            # With next to no degrees of freedom draws underflow to zero.
-            ratio = np.maximum(ratio, np.finfo(float).tiny)
+            # As in `satterthwaite`, at least one; a table may leave none.
+            df = max(item_df, 1.0)
+            ratio = rng.chisquare(df, n_draws) / df
         return cls(
             covariance,
             items,

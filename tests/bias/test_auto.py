@@ -119,6 +119,31 @@ def test_choice_costs_no_more_than_its_candidates():
     assert seconds(AutoBias(candidates)) < 1.1 * alone
 
 
+def test_squared_losses_are_in_shares_of_the_targets_spread():
+    rng = np.random.default_rng(1)
+    left, right = rng.normal(size=(2, 300, 2))
+    weight = rng.exponential(size=300)
+    # Targets of very different size, of which one is nothing.
+    y = np.column_stack([left[:, 0] - right[:, 0], 50.0 * rng.normal(size=300)])
+    y = np.column_stack([y, np.zeros(300)])
+    pairs = FeaturePairs(left, right)
+    auto = AutoBias(["linear", LinearBias(alpha=5.0)], loss="squared", random_state=0)
+    auto.fit(pairs, y, weight)
+    order = np.random.RandomState(0).permutation(300)
+    fold = np.empty(300, int)
+    fold[order] = np.arange(300) % auto.n_splits
+    for name, alpha in zip(auto.losses_, (0.0, 5.0), strict=True):
+        total = 0.0
+        for k in range(auto.n_splits):
+            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            fit = LinearBias(alpha=alpha, loss="squared")
+            fit.fit(pairs[train], y[train], weight[train])
+            scale = np.mean(y[test, :2] ** 2, axis=0)
+            apart = y[test, :2] - fit.contrast(pairs[test])[:, :2]
+            total += weight[test] @ (apart**2 / scale).sum(axis=1) / 3.0
+        assert_allclose(auto.losses_[name], total / weight.sum(), rtol=1e-7)
+
+
 def test_refused_lists():
     x, y = np.ones((9, 1)), np.arange(9.0)
     for bad, fault in (([], "empty"), (["auto"], "candidate"), (["cubic"], "Unknown")):

@@ -232,6 +232,18 @@ def test_disagreement_is_told_and_widens_the_interval():
     assert "Judges disagree about 'new-model'" in " ".join(render(board).split())
 
 
+def test_a_judge_of_two_verdicts_on_a_model_is_one_that_may_disagree():
+    data = small(n_judges=3, item_sd=0.0)
+    rows, _ = meets(data.X, NEW)
+    own = np.flatnonzero(rows & (data.X["judge"] == "judge-3").to_numpy())
+    kept = np.setdiff1d(np.arange(len(data.X)), own[2:])
+    X, y = data.X.iloc[kept].reset_index(drop=True), data.y[kept]
+    anchor = AnchorPipeline(debiaser="passthrough", item_effects=None).fit(X, y)
+    known = anchor.comparisons_
+    sums = FitSums.of(Sample.admit(known, y), known.order, anchor.calibrator_)
+    assert check_arrivals(known, sums).models.loc[NEW, "df"] == 2
+
+
 def test_one_judge_cannot_disagree():
     found = look(small(n_judges=1, item_sd=0.0))
     assert found.models["chi2"].isna().all() and (found.models["scale"] == 1.0).all()

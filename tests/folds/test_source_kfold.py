@@ -92,3 +92,7 @@ def test_few_groups_are_told():
             AnchorPipeline(**options).fit(data.X, data.y, groups=groups)
         told = [str(w.message) for w in heard if issubclass(w.category, DataWarning)]
         assert any(message in text for text in told) if message else not told
+
+
+def test_groups_are_routed_to_it():
+    assert SourceKFold().get_metadata_routing().split.requests == {"groups": True}

@@ -1,5 +1,7 @@
 """Rank sets, models that may be best, and probabilities of being best."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -108,6 +110,16 @@ def test_whole_board_against_a_literal_step_down(rng):
         same += (sets == literal_board(result, 0.95)).all()
     # Draws of another seed decide the pairs at the edge.
     assert same >= 8
+
+
+@pytest.mark.parametrize("df", [0.0, 0.3])
+def test_less_than_one_degree_of_freedom_is_one(df, rng):
+    """As for the intervals: a table may leave none to learn item effects from."""
+    result = random_result(rng, n_new=2)
+    none, one = replace(result, item_df=df), replace(result, item_df=1.0)
+    assert none.rank_sets(among="board").equals(one.rank_sets(among="board"))
+    assert none.prob_best().equals(one.prob_best())
+    assert none.best_set().equals(one.best_set())
 
 
 def test_permuting_models_permutes_everything(rng):

@@ -1,0 +1,41 @@
+"""Defaults are what the documentation says they are."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import skanchor
+
+ROOMS = [room.name for room in pkgutil.iter_modules(skanchor.__path__)]
+NAMED = re.compile(r"^ {4,8}(\w+) : .*\bdefault=([^\n]+?)\.?$", re.M)
+
+
+def documented():
+    """Public functions and classes, with the defaults that their docstrings name."""
+    seen = {}
+    for room in ("", *(f".{name}" for name in ROOMS if not name.startswith("_"))):
+        module = importlib.import_module(f"skanchor{room}")
+        for name in getattr(module, "__all__", ()):
+            found = getattr(module, name)
+            named = NAMED.findall(getattr(found, "__doc__", None) or "")
+            if callable(found) and named:
+                seen.setdefault(found, (f"{module.__name__}.{name}", dict(named)))
+    return [pytest.param(each, of, id=name) for each, (name, of) in seen.items()]
+
+
+@pytest.mark.parametrize(("found", "named"), documented())
+def test_defaults_are_as_documented(found, named):
+    known = inspect.signature(found).parameters
+    for name, text in named.items():
+        if name in known:
+            default = known[name].default
+            told = str if text == "str" else ast.literal_eval(text)
+            assert told == default, (name, text, default)
+
+
+def test_most_of_what_is_public_names_defaults():
+    assert len(documented()) > 50
