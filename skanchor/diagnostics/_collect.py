@@ -95,12 +95,10 @@ def diagnose(
     Diagnostics
     """
     X = sample.X
-    index, tested = label_index(X.judges, "judge"), check.judges
-    if not index.equals(tested.index):
-        tested = tested.reindex(index)
+    tested = check.judges
     judges = pd.DataFrame(
         np.hstack([tested.to_numpy(float), _by_judge(sample, sums, system)]),
-        index,
+        tested.index,
         tested.columns.append(_OF_JUDGES),
     )
     scores, errors, df = result.moments
