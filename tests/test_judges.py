@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from learners import Wrapped
 from numpy.testing import assert_allclose, assert_array_equal
@@ -18,7 +19,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skanchor import BTLRegressor, Comparisons, JudgeCalibrator
+from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import FitTask
 from skanchor.exceptions import (
@@ -114,6 +115,33 @@ def test_weak_judge_is_named(sensitivity, message):
     assert len(caught) == 1
     # Kept, not clipped.
     assert abs(judges.sensitivities_["judge-2"] - sensitivity) < 0.3
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("historical_fit", ["joint", "two-step"])
+@pytest.mark.parametrize("item_effects", [None, "random"])
+def test_a_judge_of_no_sensitivity_tells_nothing(historical_fit, item_effects):
+    # Every pair in both orders, judged alike: sums cancel but for rounding, which
+    # once told scores that nothing else told.
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=60, n_historical=600, random_state=0
+    )
+    X = data.X[["model_a", "model_b", "judge"]]
+    y, rng = np.asarray(data.y, dtype=float), np.random.default_rng(0)
+    weight = rng.uniform(0.5, 1.5, len(X))
+    alike = (X["judge"] == "judge-1").to_numpy()
+    turned = X[alike].rename(columns={"model_a": "model_b", "model_b": "model_a"})
+    X = pd.concat([X, turned], ignore_index=True)
+    y = np.append(np.where(alike, 0.8, y), np.full(len(turned), 0.8))
+    weight = np.append(weight, weight[alike])
+    pipe = AnchorPipeline(
+        historical_fit=historical_fit, item_effects=item_effects, random_state=0
+    ).set_params(calibrator__position_effect=False)
+    pipe.fit(X, y, sample_weight=weight)
+    assert pipe.calibrator_.sensitivities_["judge-1"] == 0.0
+    assert abs(pipe.calibrator_.sensitivities_["judge-2"] - 1.0) < 0.5
+    alone = pipe.calibrator_.transform(pipe.btl_.transform(Comparisons.from_battles(X)))
+    assert alone.sensitivities[0] == 0.0
 
 
 def test_bound_is_told():

@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from skanchor._numerics.linalg import mix_judges
 from skanchor._typing import Array
 
-__all__ = ["PEOPLE", "Parameters", "selectors"]
+__all__ = ["PEOPLE", "Parameters", "selectors", "without_rounding"]
 
 
 PEOPLE = -1
 """Code of the human rows among the sources, whose others are the judges."""
+
+LEAST_SENSITIVITY = 1e-10
+"""Sensitivity below which a judge says nothing of scores: a fit leaves rounding."""
 
 _KINDS = ("scores", "sensitivity", "position", "bias", "deviation")
 
@@ -52,6 +55,23 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
     rows[np.flatnonzero(is_new), np.arange(n_new)] = 1.0
     rows[~is_new, n_new:] = basis
     return rows
+
+
+def without_rounding(sensitivities: Array) -> Array:
+    """Sensitivities, zero where they are rounding.
+
+    However small one is, scores could be told from the verdicts by it.
+
+    Parameters
+    ----------
+    sensitivities : ndarray of shape (n_judges,)
+        As they were fitted.
+
+    Returns
+    -------
+    ndarray of shape (n_judges,)
+    """
+    return np.where(np.abs(sensitivities) < LEAST_SENSITIVITY, 0.0, sensitivities)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,6 +27,9 @@ __all__ = ["JointLikelihood"]
 # Share of a score that may be lost in solving for it.
 _LOST = 1e-6
 
+# Mean sensitivity below which a calibration is no place to start from.
+_LEAST_SCALE = 0.1
+
 
 class JointLikelihood(TwoStages, RankingEstimator):
     """Scores, sensitivities and biases fitted at once, with the sandwich covariance."""
@@ -137,9 +140,14 @@ class JointLikelihood(TwoStages, RankingEstimator):
             first[part] = np.concatenate([known.parametric_coef_, known.coef_])
         if model.unit_scale:
             slopes = layout.at["sensitivity"]
-            scale = max(first[slopes].mean(), 0.1)
-            first[free] *= scale
-            first[slopes] /= scale
+            scale = first[slopes].mean()
+            if scale < _LEAST_SCALE:
+                # From judges against the votes no way leads to a mean of one: judges
+                # are alike at first, and their rows say the rest.
+                first[free], first[slopes] = 0.0, 1.0
+            else:
+                first[free] *= scale
+                first[slopes] /= scale
         return first
 
     def _update_calibrator(self, model: JointModel) -> None:

@@ -15,7 +15,7 @@ from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise
-from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._numerics.parameters import PEOPLE, Parameters, without_rounding
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, rejoined
@@ -166,7 +166,7 @@ class ItemLikelihood:
             u = self.deviations(parameters, factor)
         return X.with_columns(
             scores=self.items @ parameters[self.at["scores"]],
-            sensitivities=parameters[self.at["sensitivity"]].copy(),
+            sensitivities=without_rounding(parameters[self.at["sensitivity"]]),
             position_effects=parameters[self.at["position"]].copy()
             if self.layout.has_positions
             else None,
@@ -181,7 +181,9 @@ class ItemLikelihood:
         updated = copy(calibrator)
         judges = pd.Index(self.X.judges, name="judge")
         updated.sensitivities_ = pd.Series(
-            parameters[self.at["sensitivity"]], index=judges, name="sensitivity"
+            without_rounding(parameters[self.at["sensitivity"]]),
+            index=judges,
+            name="sensitivity",
         )
         if self.layout.has_positions:
             updated.position_effects_ = pd.Series(

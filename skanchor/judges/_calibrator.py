@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
 from skanchor._checks import check_bounds
+from skanchor._numerics.parameters import without_rounding
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias import AutoBias
@@ -243,9 +244,9 @@ class JudgeCalibrator(ComparisonEstimator):
         else:
             self.choices_ = start.choices_
         self.sensitivities_, self.position_effects_, self.has_position_effect_ = (
-            pd.Series(np.array(values), label_index(self.judges_, "judge"), name=name)
+            pd.Series(np.asarray(values), label_index(self.judges_, "judge"), name=name)
             for name, values in (
-                ("sensitivity", sensitivities),
+                ("sensitivity", without_rounding(np.array(sensitivities))),
                 ("position", positions),
                 ("has_position_effect", displayed),
             )

@@ -16,7 +16,12 @@ from skanchor.baselines import (
     Oracle,
 )
 from skanchor.bias import BoostedBias
-from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
+from skanchor.exceptions import (
+    BattlesError,
+    ConvergenceWarning,
+    DataWarning,
+    SkanchorWarning,
+)
 from skanchor.simulation import simulate_battles
 
 
@@ -100,6 +105,25 @@ def test_judge_aware_btl(data):
     # No human vote moves it.
     y = np.where(rows | (np.arange(len(rows)) % 5 > 0), data.y, 1 - data.y)
     assert_allclose(JudgeAwareBTL().fit(data.X, y).scores_, aware.scores_, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize(("seed", "n_judges"), [(13, 2), (15, 1), (33, 1)])
+def test_judge_aware_btl_of_judges_that_contradict_the_votes(seed, n_judges):
+    # Their calibration, of no or of negative sensitivity, is no place to start from:
+    # from there the likelihood was climbed to another of its maxima, or to none.
+    data = simulate_battles(
+        60 * n_judges, 30, n_models=5, n_judges=n_judges, random_state=seed
+    )
+    X = data.X.assign(shown_first=None)
+    votes = (X.judge == "human").to_numpy()
+    one, other = (
+        JudgeAwareBTL().fit(X, y) for y in (data.y, np.where(votes, 1 - data.y, data.y))
+    )
+    assert_allclose(other.scores_, one.scores_, atol=1e-6)
+    assert_allclose(other.standard_errors_, one.standard_errors_, atol=1e-5)
+    for method in (one, other):
+        assert not any(isinstance(w, ConvergenceWarning) for w in method.warnings_)
 
 
 def test_human_only(data):

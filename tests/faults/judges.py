@@ -182,6 +182,17 @@ table(
 )
 
 
+see(
+    "A judge that judges every pair alike in both orders",
+    "test_judges::test_a_judge_of_no_sensitivity_tells_nothing",
+)
+see(
+    "Judges that contradict people, in `JudgeAwareBTL`",
+    "baselines.test_likelihoods"
+    "::test_judge_aware_btl_of_judges_that_contradict_the_votes",
+)
+
+
 def same_as_before(anchor):
     assert anchor.calibrator_.sensitivities_["judge-1"] < 0
     assert_allclose(anchor.scores_, fit(FRAME).scores_, atol=1e-8)

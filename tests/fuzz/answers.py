@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skanchor import AnchorPipeline, BTLRegressor
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import Bootstrapped
+from skanchor.exceptions import SeparationWarning
 from skanchor.reports import leaderboard_text, render, result_json
 
 CLOSE = 2e-5
@@ -190,8 +191,10 @@ def compare(one, other, names):
     if set(a.index) != set(b.index):
         raise WrongAnswerError("law: models", list(a.index), list(b.index))
     b = b.loc[a.index]
-    # Without errors nothing says which scores are known; their order is.
-    known = np.full(len(a), "win_rate" in a)
+    # Without errors nothing says which scores are known: all are, unless votes are
+    # separated, where the place of the parts to each other is no estimate.
+    apart = any(isinstance(w, SeparationWarning) for w in one.warnings_)
+    known = np.full(len(a), "win_rate" in a and not apart)
     if "standard_error" in a:
         known = np.isfinite(a["standard_error"]).to_numpy()
         if (known != np.isfinite(b["standard_error"]).to_numpy()).any():
