@@ -518,8 +518,9 @@ def test_one_class_of_positive_weight_is_refused():
         BTLRegressor().fit(X, [1, 1, 0], [1, 1, 0])
 
 
-def test_self_comparisons_alone_score_no_model():
-    X = np.array([[1, 1], [2, 2]])
+@pytest.mark.parametrize("models", [(1, 2), (1, 1)])
+def test_self_comparisons_alone_score_no_model(models):
+    X = np.array([models, models]).T
     with pytest.raises(ValueError, match="No human row"):
         BTLRegressor().fit(X, [0, 1])
     with (

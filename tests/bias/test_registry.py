@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from skanchor.bias import BiasLearner, LinearBias, make_learner
+from skanchor.bias.registry import LEARNERS
 
 
 def test_names_and_protocol():
@@ -16,3 +18,11 @@ def test_names_and_protocol():
         make_learner(StandardScaler())
     with pytest.raises(ValueError, match="'loss' parameter of LinearBias"):
         LinearBias(loss="hinge").fit(np.ones((3, 1)), np.ones(3))
+
+
+@pytest.mark.parametrize("name", sorted(LEARNERS))
+def test_learners_say_that_they_are_not_fitted(name):
+    learner, rows = make_learner(name), np.ones((3, 1))
+    for ask in (learner.psi, learner.contrast):
+        with pytest.raises(NotFittedError, match="is not fitted yet"):
+            ask(rows)

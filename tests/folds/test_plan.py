@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor.folds import make_plans, plan_weights, training_weights
+from skanchor.folds import SourceKFold, make_plans, plan_weights, training_weights
 from skanchor.sample import Sample
 
 
@@ -37,6 +37,26 @@ def test_training_weights_stand_for_the_whole_source():
     lost = "keeps no row of judge 'gpt' rows with new model 'other'"
     with pytest.raises(ValueError, match=lost):
         weights(verdicts, ["new"] * 3 + ["other"] * 2, np.array([0, 1]))
+
+
+@pytest.mark.parametrize("outcome", [0.0, 1.0])
+def test_folds_are_drawn_again_where_one_would_hold_all_that_bounds_a_score(outcome):
+    # Without the two votes that go against the others, a model has no finite score.
+    y = np.repeat([outcome, 1.0 - outcome], [10, 2])
+    table = pd.DataFrame({"model_a": ["x"] * 12, "model_b": ["y"] * 12})
+    sample = Sample.admit(Comparisons.from_battles(table), y)
+
+    def is_split(plan):
+        return all(0 < y[train].mean() < 1 for train, _ in plan)
+
+    alone, rng = 0, np.random.RandomState(0)
+    for seed in range(40):
+        (plan,) = make_plans(3, 1, sample, seed)
+        assert is_split(plan)
+        fold = SourceKFold(3, random_state=rng).assign_folds(sample.X, None)
+        drawn = [(np.flatnonzero(fold != k), None) for k in range(3)]
+        alone += not is_split(drawn)
+    assert alone > 3
 
 
 def test_weights_of_a_plan_are_those_of_each_training_set():

@@ -45,10 +45,10 @@ def battles(votes, verdicts, *, n=60, seed=0, one_sided=(), noise=1.0):
     return table, y
 
 
-def chain_of(table, y):
+def chain_of(table, y, log=None):
     sample = Sample.admit(table, y)
     sample = sample.with_battles(decide_roles(sample.X, sample.weight, None))
-    with WarningLog():
+    with log or WarningLog():
         # The start of the fit may make little sense.
         return fit_stages(STAGES, sample)
 
@@ -246,5 +246,8 @@ def test_judges_put_aside_stay_there_when_others_drift(monkeypatch):
     monkeypatch.setattr(
         "skanchor.historical._history.separated_judges", lambda *args: next(found)
     )
-    chain = chain_of(*battles(PAIRS, {"j": PAIRS, "k": PAIRS, "l": PAIRS}))
+    log = WarningLog()
+    chain = chain_of(*battles(PAIRS, {"j": PAIRS, "k": PAIRS, "l": PAIRS}), log)
     assert chain.aside == {"j", "k"}
+    drifted = [str(one) for one in log.found if "have no say" in str(one)]
+    assert len(drifted) == 1 and "Where judges ['k'] help" in drifted[0]

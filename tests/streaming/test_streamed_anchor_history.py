@@ -201,6 +201,10 @@ def test_a_judge_that_only_ties_is_not_tested_as_in_memory():
     assert_allclose(mine.p_value, theirs.p_value, rtol=1e-6)
     pd.testing.assert_frame_equal(mine.judges, theirs.judges, rtol=1e-6)
     assert mine.judges.loc["judge-2"].isna().any()
+    # Its rows weigh as votes would.
+    noise = [one.kept_.sums.noise for one in (found.history, memory)]
+    assert_allclose(*noise, rtol=0.1)
+    assert noise[0][1] == 1.0
 
 
 def test_settings_that_need_the_rows_are_refused():
