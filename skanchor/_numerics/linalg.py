@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpstrf, dtrtri, dtrtrs
+from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dpstrf, dtrtri, dtrtrs
 
 from skanchor._typing import Array
 
@@ -81,7 +82,7 @@ class Columns:
         return result
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class SymmetricSolver:
     """Pseudo-inverse of a positive semi-definite matrix, factorised once.
 
@@ -91,16 +92,20 @@ class SymmetricSolver:
 
     Attributes
     ----------
-    root : ndarray of shape (n, n_columns)
-        ``root @ root.T`` is the pseudo-inverse.
+    scale : ndarray of shape (n,)
+        What brings the matrix to unit diagonal, zero where it has none.
+    factor : ndarray of shape (n, n) or (n, rank)
+        At unit diagonal: where the rank is full beyond doubt, the Cholesky factor (what
+        is above its diagonal means nothing); else a root of the pseudo-inverse.
     rank : int
         Rank found.
     condition : float
-        Bound of the condition number at unit diagonal, infinite where the rank is
-        short or in doubt.
+        Estimate of the condition number at unit diagonal, which is seldom short by more
+        than a factor of three; infinite where the rank is short or in doubt.
     """
 
-    root: Array
+    scale: Array
+    factor: Array
     rank: int
     condition: float = np.inf
 
@@ -108,28 +113,69 @@ class SymmetricSolver:
     def factorise(cls, matrix: Array) -> SymmetricSolver:
         """Factorise ``matrix`` of shape (n, n)."""
         # Rounding may leave a zero on the diagonal just below it.
-        scale = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
-        inverse_scale = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        unit = inverse_scale[:, None] * matrix * inverse_scale
+        diagonal = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
+        scale = np.zeros_like(diagonal)
+        np.divide(1.0, diagonal, out=scale, where=diagonal > 0)
+        sure = _sure_factor(_at_unit_diagonal(matrix, scale))
+        if sure is not None:
+            return cls(scale, sure[0], len(scale), sure[1])
+        unit = _at_unit_diagonal(matrix, scale)
         root = _full_rank_root(unit)
         if root is not None:
-            condition = _condition(root)
-            return cls(inverse_scale[:, None] * root, len(root), condition)
+            return cls(scale, root, len(root))
         found = _short_rank_root(unit, scale > 0)
         if found is not None:
-            return cls(inverse_scale[:, None] * found[0], found[1])
+            return cls(scale, *found)
         values, vectors = np.linalg.eigh(unit)
         keep = values > RANK_TOLERANCE * max(values[-1], 0.0)
         root = vectors[:, keep] / np.sqrt(values[keep])
-        return cls(inverse_scale[:, None] * root, root.shape[1])
+        return cls(scale, root, root.shape[1])
+
+    @cached_property
+    def root(self) -> Array:
+        """Root of the pseudo-inverse, ``root @ root.T``, of shape (n, rank)."""
+        factor = self.factor
+        if np.isfinite(self.condition):
+            factor = np.tril(dtrtri(factor, lower=1)[0]).T
+        return np.asarray(self.scale[:, None] * factor)
 
     def solve(self, right: Array) -> Array:
         """Solve for one or several right-hand sides."""
-        return self.root @ (self.root.T @ right)
+        if not np.isfinite(self.condition):
+            return self.root @ (self.root.T @ right)
+        scale = self.scale if right.ndim == 1 else self.scale[:, None]
+        found: Array = dpotrs(self.factor, scale * right, lower=1)[0]
+        found *= scale
+        return found
 
     def inverse(self) -> Array:
         """Pseudo-inverse."""
         return self.root @ self.root.T
+
+
+def _at_unit_diagonal(matrix: Array, scale: Array) -> Array:
+    unit = matrix * scale
+    unit *= scale[:, None]
+    return unit
+
+
+def _sure_factor(unit: Array) -> tuple[Array, float] | None:
+    """Cholesky factor and condition of a matrix of unit diagonal, which is written to.
+
+    None where the rank may be short.
+    """
+    size = float(len(unit))
+    if not size:
+        return None
+    # A symmetric matrix in either order is the same: transposed, it is not copied.
+    lower, failed = dpotrf(unit.T, lower=1, clean=0, overwrite_a=1)
+    if failed:
+        return None
+    # The one-norm of a matrix of unit diagonal is at most its size.
+    inverse_condition, _ = dpocon(lower, size, uplo="L")
+    if not inverse_condition > 100.0 * RANK_TOLERANCE:
+        return None
+    return lower, 1.0 / inverse_condition
 
 
 def _full_rank_root(unit: Array) -> Array | None:
@@ -140,14 +186,10 @@ def _full_rank_root(unit: Array) -> Array | None:
     if failed:
         return None
     root: Array = dtrtri(lower, lower=1)[0].T
-    return root if 1.0 > 10.0 * RANK_TOLERANCE * _condition(root) else None
-
-
-def _condition(root: Array) -> float:
-    """Bound of the condition number, from a root of the inverse at unit diagonal."""
     # The largest eigenvalue is at most the trace, the smallest at least one over that
     # of the inverse.
-    return len(root) * float(np.vdot(root, root))
+    bound = len(root) * float(np.vdot(root, root))
+    return root if 1.0 > 10.0 * RANK_TOLERANCE * bound else None
 
 
 def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] | None:

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpocon, dpotrf, dpotrs
 
 from skanchor._numerics.information import clear_explained
-from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
+from skanchor._numerics.linalg import (
+    RANK_TOLERANCE,
+    SymmetricSolver,
+    standardised,
+)
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.system import diagonal_by_model, joint_information
 from skanchor._typing import Array
@@ -166,7 +169,8 @@ class StackedSystems:
     slopes : ndarray of shape (n_folds, n_judges)
         Sensitivities.
     factor : ndarray of shape (n_judges, n_judges) or None
-        Square root L of the covariance of the item effects.
+        Square root L of the covariance of the item effects, of orthogonal
+        columns.
     human : ndarray of shape (n_folds, n_scores, n_scores)
         Information of the votes on the scores.
     weights : ndarray of shape (n_folds, p, n_items)
@@ -226,10 +230,10 @@ class StackedSystems:
         targets[: items.shape[1]] = items.T
         weights = np.empty((len(joint), *targets.shape))
         for own, found in zip(raised, weights, strict=True):
-            solved = _solve(own, targets)
-            if solved is None:
+            solver = SymmetricSolver.factorise(own)
+            if solver.rank < len(own):
                 return None
-            found[:] = solved
+            found[:] = solver.solve(targets)
         return cls(items, slopes, factor, human, weights, penalty)
 
     @property
@@ -277,8 +281,7 @@ class StackedSystems:
         """Correction by the prior's own score, of shape (n_folds, n_items)."""
         if self.factor is None or deviations is None:
             return np.zeros((len(self.slopes), len(self.items)))
-        short = len(self.factor) * np.finfo(float).eps
-        v = np.linalg.pinv(self.factor, rcond=short) @ deviations
+        v = standardised(self.factor, deviations)
         return np.asarray(-(v.reshape(len(v), 1, -1) @ self._tail)[:, 0])
 
     def item_covariance(self) -> Array:
@@ -302,29 +305,3 @@ class StackedSystems:
             of_effects = self.item_covariance()
         judge = whole - of_effects - human
         return np.stack([human, judge, np.zeros_like(human)], axis=1)
-
-
-def _solve(matrix: Array, targets: Array) -> Array | None:
-    """Solve one system; None where its rank is short or in doubt."""
-    diagonal = matrix.diagonal()
-    if not (diagonal > 0.0).all():
-        return None
-    scale = 1.0 / np.sqrt(diagonal)
-    unit = matrix * scale
-    unit *= scale[:, None]
-    unit.flat[:: len(unit) + 1] = 1.0
-    # A symmetric matrix in either order is the same: transposed, it is not copied.
-    lower, failed = dpotrf(unit.T, lower=1, clean=0, overwrite_a=1)
-    if failed:
-        return None
-    # The one-norm of a matrix of unit diagonal is at most its size.
-    size = float(len(unit))
-    known, _ = dpocon(lower, size, uplo="L")
-    # The size over it bounds the condition number of `SymmetricSolver`; the estimate
-    # is seldom off by more than a factor of three.
-    if not known > 100.0 * RANK_TOLERANCE * size:
-        solver = SymmetricSolver.factorise(matrix)
-        return solver.solve(targets) if solver.rank == len(matrix) else None
-    found, _ = dpotrs(lower, (scale[:, None] * targets), lower=1)
-    found *= scale[:, None]
-    return np.asarray(found)

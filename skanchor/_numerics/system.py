@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from skanchor._numerics.information import JudgeBlock, Projection
-from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import Information
 from skanchor._typing import Array
@@ -136,8 +136,8 @@ class RieszProblem:
     slopes : ndarray of shape (n_judges,)
         Sensitivities.
     factor : ndarray of shape (n_judges, n_judges) or None
-        Square root L of the covariance of the item effects, whose standardised
-        values v, u = L v, are the last parameters.
+        Square root L of the covariance of the item effects, of orthogonal columns,
+        whose standardised values v, u = L v, are the last parameters.
     people : JudgeBlock
         Information of the human rows: by item, or as that of a judge where people
         have a bias of their own.
@@ -430,7 +430,7 @@ class RieszSystem:
         """
         if self.factor is None or deviations is None:
             return np.zeros(self.layout.n_items)
-        v = np.linalg.lstsq(self.factor, deviations, rcond=None)[0].ravel()
+        v = standardised(self.factor, deviations).ravel()
         return np.asarray(-(v @ self._tail))
 
     def lower_bound(self, scores: Array) -> Array:

@@ -150,7 +150,8 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     """
     X = sample.X
     slopes, n_models = system.layout.at["sensitivity"], len(X.models)
-    inverse_diagonal = np.sum(system.solver.root[slopes] ** 2, axis=1)
+    each = np.eye(len(system.weights))[:, slopes]
+    inverse_diagonal = system.solver.solve(each)[slopes].diagonal()
     assert X.sensitivities is not None
     eta = X.logits()
     used = sample.counts & np.isfinite(eta)

@@ -37,7 +37,7 @@ def scale_z(X: Comparisons, system: RieszSystem) -> float:
         return np.nan
     layout = system.layout
     direction[layout.at["scores"]] = layout.items.T @ theta / square
-    error = float(np.sum((direction @ system.solver.root) ** 2))
+    error = float(direction @ system.solver.solve(direction))
     return error**-0.5 if error > 0 else np.nan
 
 

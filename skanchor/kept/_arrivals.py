@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -186,10 +187,13 @@ def deal(
     """
     random = check_random_state(random_state)
     seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
-    return [
-        _dealt(sample, n_folds, np.random.RandomState(seed), settled)
-        for n_folds, seed, settled in zip(sizes, seeds, known, strict=True)
-    ]
+    # Making a generator takes as long as dealing: one that is no user's is reused.
+    own = random if isinstance(random_state, Integral) else np.random.RandomState()
+    folds = []
+    for n_folds, seed, settled in zip(sizes, seeds, known, strict=True):
+        own.seed(seed)
+        folds.append(_dealt(sample, n_folds, own, settled))
+    return folds
 
 
 def _dealt(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise
 from operator import add
 from typing import Self
@@ -69,7 +69,10 @@ class _Sums:
     @classmethod
     def of(cls, stack: FoldStack, rows: Rows, fits: Fits, place: _Places) -> Self:
         """Add the sums of the rows to those of the history."""
-        people, grams = place.spread(stack.people, 0), place.spread(stack.grams)
+        people, grams = (
+            place.spread(stack.people, others=False),
+            place.spread(stack.grams),
+        )
         curvature, n = stack.curvature.copy(), people.shape[1]
         of_items = _by_items(rows, fits.curvature, n, 1 + grams.shape[1])
         people += of_items[:, PEOPLE]
@@ -112,14 +115,11 @@ class _Places:
     is_new: NDArray[np.bool_]
     n_others: int
 
-    def spread(
-        self, values: Array, n_others: int | None = None, axes: int = 2
-    ) -> Array:
+    def spread(self, values: Array, axes: int = 2, *, others: bool = True) -> Array:
         """Values of the history among all items, zero where these are new."""
-        others = self.n_others if n_others is None else n_others
-        size = len(self.is_new) + others
+        runs = self._of_columns if others else self._of_items
+        size = len(self.is_new) + others * self.n_others
         result = np.zeros((*values.shape[: values.ndim - axes], *(size,) * axes))
-        runs = self._runs(others)
         for known, place in runs:
             if axes == 1:
                 result[..., place] = values[..., known]
@@ -127,6 +127,14 @@ class _Places:
             for other, beside in runs:
                 result[..., place, beside] = values[..., known, other]
         return result
+
+    @cached_property
+    def _of_items(self) -> list[tuple[slice, slice]]:
+        return self._runs(0)
+
+    @cached_property
+    def _of_columns(self) -> list[tuple[slice, slice]]:
+        return self._runs(self.n_others)
 
     def _runs(self, n_others: int) -> list[tuple[slice, slice]]:
         """Columns that stay side by side: theirs of the history, and among all."""
@@ -326,13 +334,13 @@ def _of_history(
             found.append(reduce(add, parts))
         return found
     score, people = (
-        place.spread(stack.score, axes=1),
-        place.spread(stack.people_score, 0, 1),
+        place.spread(stack.score, 1),
+        place.spread(stack.people_score, 1, others=False),
     )
     total = (score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
     total += (people[:, None] @ of_people)[:, 0]
     outer = np.zeros((n_folds, 3, n, n))
-    squares = place.spread(stack.people_outer, 0)
+    squares = place.spread(stack.people_outer, others=False)
     outer[:, 0] = of_people.transpose(0, 2, 1) @ squares @ of_people
     each = columns.transpose(0, 1, 3, 2) @ place.spread(stack.outer) @ columns
     outer[:, 1] = each.sum(axis=1)

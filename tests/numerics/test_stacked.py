@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor._numerics.information import JudgeBlock, judge_block
-from skanchor._numerics.linalg import zero_sum_basis
+from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.stacked import StackedSystems, fit_stacked, project_spans
@@ -38,6 +38,7 @@ def an_instance(rng):
     items = selectors(is_new, zero_sum_basis(4))
     slopes = rng.uniform(0.5, 1.5, (N_FOLDS, N_JUDGES))
     root = rng.normal(size=(N_JUDGES, N_JUDGES))
+    root = covariance_factor(root @ root.T)
     people = grams(rng, N_FOLDS)[..., :N_ITEMS, :N_ITEMS]
     return items, slopes, root, people, grams(rng, N_FOLDS, N_JUDGES)
 
@@ -94,7 +95,13 @@ def test_systems_are_solved_as_each_alone(rng, deviations, ridge):
         for name in ("item_covariance", "expected_covariance"):
             own, other = getattr(found, name)()[k], getattr(system, name)()
             assert_allclose(own, other, atol=1e-9, err_msg=name)
-        assert_allclose(found.prior_score(u)[k], system.prior_score(u[k]), atol=1e-9)
+        expected = np.zeros(N_ITEMS)
+        if deviations:
+            # Score -R u of the prior, R the covariance's inverse for each item.
+            tail = np.linalg.solve(root, u[k]).ravel()
+            expected = -(tail @ system.weights[-len(tail) :])
+        assert_allclose(system.prior_score(u[k]), expected, atol=1e-9)
+        assert_allclose(found.prior_score(u)[k], expected, atol=1e-9)
 
 
 def test_what_is_short_of_rank_is_left_to_others(rng):
