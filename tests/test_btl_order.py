@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from skanchor import AnchorPipeline, BTLRegressor
+from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor.baselines import HumanOnly
 from skanchor.exceptions import BattlesError, SeparationWarning
 
@@ -175,3 +176,17 @@ def test_methods_that_take_people_without_it_say_so(method):
     X, y, _, _ = votes(8)
     with pytest.raises(ValueError, match="position_effect=False in btl"):
         method(btl=BTLRegressor(position_effect=True)).fit(X, y)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_slopes_of_the_loss_are_the_gradient(ridge):
+    X, y, order, weight = votes()
+    sides = tuple(pd.factorize(X[c], sort=True)[0] for c in ("model_a", "model_b"))
+    counts = OrderCounts.from_rows(sides, order, y, weight, 5)
+    problem = OrderedBTL.of(counts, ridge)
+    at, step = np.random.default_rng(1).normal(size=6), 1e-6
+    slopes = [
+        (problem.at(at + d).loss() - problem.at(at - d).loss()) / (2.0 * step)
+        for d in step * np.eye(len(at))
+    ]
+    assert_allclose(problem.at(at).gradient(), slopes, atol=1e-8)

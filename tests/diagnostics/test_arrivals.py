@@ -6,7 +6,9 @@ import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
 from reference import Dense
+from scipy.linalg import null_space
 from scipy.special import expit
+from scipy.stats import chi2
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 from skanchor.bias import LinearBias
@@ -47,10 +49,8 @@ def meets(X, model):
     return first | second, first.astype(float) - second
 
 
-def test_changes_equal_dense_algebra():
-    data = small(item_sd=0.0, n_models=5)
-    check = look(data, historical_fit="two-step")
-    found = check.changes
+def two_steps_by_dense_algebra(data):
+    """Comparisons, their dense twin, its parameters, and what rows say of them."""
     anchor = AnchorPipeline(
         calibrator=JudgeCalibrator(position_effect=True),
         debiaser="passthrough", historical_fit="two-step", item_effects=None,
@@ -60,9 +60,16 @@ def test_changes_equal_dense_algebra():
     noise = dispersions(Sample.admit(X, data.y), deviating=True)[X.judge]
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, True)
     v = dense.two_step(np.ones(len(data.y)))
-    G = dense.gradient(v)
     p = expit(dense.eta(v))
-    residual, curvature = (data.y - p) / noise, p * (1 - p) / noise
+    return X, dense, v, (data.y - p) / noise, p * (1 - p) / noise
+
+
+def test_changes_equal_dense_algebra():
+    data = small(item_sd=0.0, n_models=5)
+    check = look(data, historical_fit="two-step")
+    found = check.changes
+    X, dense, v, residual, curvature = two_steps_by_dense_algebra(data)
+    G = dense.gradient(v)
     J = G.T @ (G * curvature[:, None])
     c = dense.split(v)[1]
     slope = np.append(c, 1.0)[dense.m]
@@ -88,6 +95,33 @@ def test_changes_equal_dense_algebra():
         assert_allclose(row["shift"], (value - (change == "sensitivity")) * answer[0],
                         rtol=1e-4)  # fmt: skip
     assert len(found) == 5 and len(curved) == 2
+
+
+def test_disagreement_equals_dense_algebra():
+    """Each judge has a score of its own for a model, whose common one is held fixed."""
+    data = small(item_sd=0.0, n_models=5, n_judges=3)
+    found = look(data, historical_fit="two-step").models
+    X, dense, v, residual, curvature = two_steps_by_dense_algebra(data)
+    slope = dense.split(v)[1]
+    for i, (_, row) in enumerate(found.iterrows()):
+        fixed = null_space(dense.targets()[:, [i]].T)
+        G = dense.gradient(v) @ fixed
+        own = (dense.a == i).astype(float) - (dense.b == i)
+        T = own[:, None] * (dense.m[:, None] == np.arange(len(slope)))
+        cross = G.T @ (T * curvature[:, None])
+        taken = np.linalg.pinv(G.T @ (G * curvature[:, None]), hermitian=True) @ cross
+        information = T.T @ (T * curvature[:, None]) - cross.T @ taken
+        score = T.T @ residual - taken.T @ (G.T @ residual)
+        alone = np.linalg.solve(information, score)
+        # That all judges agree with, whatever it is.
+        common = (slope @ score) ** 2 / (slope @ information @ slope)
+        assert_allclose(row["chi2"], score @ alone - common, rtol=1e-4)
+        assert_allclose(row["p_value"], chi2(2).sf(row["chi2"]))
+        extent = X.scores[i] + np.array([min(alone / slope), max(alone / slope)])
+        assert_allclose(row[["lowest", "highest"]], extent, rtol=1e-4)
+        assert row["df"] == 2
+        # Of an old model the judges have a score in common that people do not share.
+        assert X.is_new[i] or common > 1e-3
 
 
 def test_a_bias_that_a_ridge_holds_at_zero_is_none():

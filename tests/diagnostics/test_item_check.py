@@ -12,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
-from skanchor.diagnostics import ModelSums, item_effects_check, score_test
+from skanchor.diagnostics import ModelSums, item_effects_check, pearson, score_test
 from skanchor.sample import Sample
 
 
@@ -165,3 +165,26 @@ def test_the_check_equals_its_whole_matrix(n_judges, votes, rng):
     expected = dense_score_test(judges, error)
     assert 1e-6 < expected < 1.0 - 1e-6
     assert_allclose(score_test(judges, error), expected, rtol=1e-9)
+
+
+def test_pearson_over_unordered_pairs(rng):
+    n, dispersion = 4, 0.8
+    residual, information = rng.normal(size=(n, n)), rng.exponential(size=(n, n))
+    # As many rows in one order as in the other, more, none, and none at all.
+    n_rows = np.array([[0, 3, 2, 0], [3, 0, 0, 1], [5, 0, 0, 2], [0, 0, 2, 0]])
+    residual, information = residual * (n_rows > 0), information * (n_rows > 0)
+    root = rng.normal(size=(n, n))
+    error = root @ root.T
+    expected, n_pairs = 0.0, 0
+    for i in range(n):
+        for j in range(i):
+            if n_rows[i, j] + n_rows[j, i]:
+                seen = information[i, j] + information[j, i]
+                contrast = np.eye(n)[i] - np.eye(n)[j]
+                variance = dispersion * seen + seen**2 * contrast @ error @ contrast
+                expected += (residual[i, j] - residual[j, i]) ** 2 / variance
+                n_pairs += 1
+    found = pearson(residual, information, n_rows, dispersion, error, 1.4)
+    assert_allclose(found["pearson"], expected)
+    assert found["pearson_df"] == n_pairs - 1 == 3
+    assert_allclose(found["pearson_p"], chi2(3).sf(expected))

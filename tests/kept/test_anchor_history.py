@@ -19,7 +19,12 @@ from skanchor import (
     judge_fingerprint,
 )
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.exceptions import BattlesError, DataWarning, LearnerError
+from skanchor.exceptions import (
+    BattlesError,
+    CountWarning,
+    DataWarning,
+    LearnerError,
+)
 from skanchor.kept import FILE
 from skanchor.simulation import simulate_battles
 
@@ -312,6 +317,54 @@ def test_with_features_the_old_rows_are_needed_again(simple):
     assert new[0] in history.models_
     with pytest.raises(BattlesError, match="is historical already"):
         history.promote(new[0], more, results)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_updates_with_groups_name_their_column_twice():
+    X, y, new = table(n_new=1, features=False, seed=5)
+    X["prompt"] = [f"p{i % 90}" for i in range(len(X))]
+    late = is_late(X, new)
+    old, past = X[~late], y[~late]
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0)
+    history = AnchorHistory(anchor).fit(old[:2000], past[:2000], groups="prompt")
+    before = old[:2000], past[:2000], None, "prompt"
+    rest = old[2000:], past[2000:]
+    for other in ("model_a", old["prompt"][2000:]):
+        with pytest.raises(BattlesError, match="must be in the same column"):
+            history.update(*rest, groups=other, past=before)
+    with pytest.raises(BattlesError, match="have groups, or neither"):
+        history.update(*rest, past=before)
+    history.update(*rest, groups="prompt", past=before)
+    whole = AnchorHistory(anchor).fit(old, past, groups="prompt")
+    one, other = (
+        each.place(X[late], y[late], groups="prompt") for each in (history, whole)
+    )
+    assert_allclose(one.estimates, other.estimates, rtol=0, atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_counted_votes_on_a_new_model_are_no_history():
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    history = AnchorHistory(AnchorPipeline(cv=N_FOLDS, random_state=0))
+    history.fit(X[~late], y[~late])
+    rows = X[late & (X["judge"] != "human").to_numpy()]
+    with pytest.raises(
+        BattlesError, match=f"{new[0]}.* have no human row: they are no"
+    ):
+        history.update(rows, y[rows.index])
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_weights_that_look_like_counts_are_told():
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late, times = is_late(X, new), np.arange(len(X)) % 3 + 1.0
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=None)
+    history = AnchorHistory(anchor)
+    with pytest.warns(CountWarning, match="whole numbers, up to 3"):
+        history.fit(X[~late], y[~late], sample_weight=times[~late])
+    with pytest.warns(CountWarning, match="whole numbers, up to 3"):
+        history.place(X[late], y[late], sample_weight=times[late])
 
 
 @pytest.mark.filterwarnings("ignore")

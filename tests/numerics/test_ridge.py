@@ -27,3 +27,13 @@ def test_ridge_path_solves_and_leaves_one_out(dead, rng):
             gram = design.T @ (design * w[:, None]) + penalty
             coef = np.linalg.pinv(gram) @ (design.T @ (y * w[:, None]))
             assert_allclose(found[i], design[i] @ coef, atol=1e-8)
+
+
+def test_a_row_that_is_fitted_by_itself_leaves_a_finite_prediction(rng):
+    # It alone has the second column, which no penalty holds.
+    design = np.column_stack([np.ones(6), np.arange(6) == 3, rng.normal(size=6)])
+    path = RidgePath.of(
+        design, np.zeros(2), np.ones(1), np.ones(6), rng.normal(size=(6, 1))
+    )
+    (found,) = path.left_out(np.array([0.5]))
+    assert np.isfinite(found).all()

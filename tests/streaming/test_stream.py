@@ -1,5 +1,6 @@
 """A streamed history is the one that the engine in memory keeps."""
 
+from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -181,6 +182,7 @@ def test_however_it_is_stored(tmp_path):
         (tmp_path / "all.parquet").as_uri(),
         pieces,
         lambda: iter(pieces),
+        deque(pieces),
         [piece.to_pandas() for piece in pieces],
     ):
         found = streamed(data, stages, options)
