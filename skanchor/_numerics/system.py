@@ -183,7 +183,6 @@ class RieszProblem:
         people = replace(self.people.projection, inner=self.people.inner)
         if self.asked is not None:
             people = self._ask(people, targets)
-        weights = solver.solve(targets)
         return RieszSystem(
             layout,
             self.slopes,
@@ -191,8 +190,7 @@ class RieszProblem:
             joint,
             raised,
             human,
-            identity.T @ weights - targets,
-            weights,
+            identity,
             targets,
             projections,
             solver,
@@ -275,12 +273,12 @@ class RieszSystem:
         The same, its diagonal raised by the ridge.
     human_information : ndarray of shape (p, p)
         The human rows' share of it.
-    gap : ndarray of shape (p, n_targets)
-        ``sum omega a V xi - L``, what the weights leave of the identity.
-    weights : ndarray of shape (p, n_targets)
-        w = J^-1 L for the targets L, the scores of all items; of ``raised`` for J.
+    identity : ndarray of shape (p, p)
+        What the identity holds of the parameters; the information, but for biases that
+        are not at their minimum.
     targets : ndarray of shape (p, n_targets)
-        L; where targets ask for people's bias, too, with its part profiled out.
+        L, the scores of all items; where targets ask for people's bias, too, with its
+        part profiled out.
     projections : tuple of Projection or None
         One per judge.
     solver : SymmetricSolver
@@ -295,12 +293,21 @@ class RieszSystem:
     information: Array
     raised: Array
     human_information: Array
-    gap: Array
-    weights: Array
+    identity: Array
     targets: Array
     projections: tuple[Projection | None, ...]
     solver: SymmetricSolver
     people: Projection
+
+    @cached_property
+    def weights(self) -> Array:
+        """w = J^-1 L, of ``raised`` for J, of shape (p, n_targets)."""
+        return self.solver.solve(self.targets)
+
+    @property
+    def gap(self) -> Array:
+        """``sum omega a V xi - L``, what the weights leave of the identity."""
+        return np.asarray(self.identity.T @ self.weights - self.targets)
 
     @cached_property
     def _by_item(self) -> Array:

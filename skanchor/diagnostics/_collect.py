@@ -150,7 +150,7 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     """
     X = sample.X
     slopes, n_models = system.layout.at["sensitivity"], len(X.models)
-    each = np.eye(len(system.weights))[:, slopes]
+    each = np.eye(system.layout.size)[:, slopes]
     inverse_diagonal = system.solver.solve(each)[slopes].diagonal()
     assert X.sensitivities is not None
     eta = X.logits()

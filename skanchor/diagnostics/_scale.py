@@ -30,7 +30,7 @@ def scale_z(X: Comparisons, system: RieszSystem) -> float:
         Under votes that are independent of each other; see :func:`with_noise`.
     """
     assert X.scores is not None
-    direction = np.zeros(len(system.weights))
+    direction = np.zeros(system.layout.size)
     theta = np.where(X.is_new, 0.0, X.scores)
     square = float(theta @ theta)
     if not square > 0:
