@@ -21,6 +21,7 @@ from skanchor.admission import admit_to_ranking
 from skanchor.baselines import JointMLE
 from skanchor.bias import LinearBias
 from skanchor.chain import Stages, complete, fit_stages
+from skanchor.historical import fit_history
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -169,6 +170,23 @@ def test_with_a_ridge_of_the_bias_and_of_the_scores():
     assert shrunk.is_joint
     old = ~sample.X.is_new
     assert np.std(shrunk.scores[old]) < 0.7 * np.std(free.scores[old])
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_arrivals_move_nothing_of_the_history(alpha):
+    sample = admitted()
+    given = stages(calibrator=JudgeCalibrator(bias=LinearBias(alpha=alpha)))
+    whole = fit_history(given, sample)
+    alone = fit_history(given, sample[~sample.X.involves_new])
+    old = ~sample.X.is_new
+    assert_allclose(whole.X.scores[old], alone.X.scores[old], atol=1e-8)
+    assert_allclose(whole.X.sensitivities, alone.X.sensitivities, atol=1e-8)
+    for one, other in zip(
+        whole.calibrator.biases_.values(),
+        alone.calibrator.biases_.values(),
+        strict=True,
+    ):
+        assert_allclose(one.coef_, other.coef_, atol=1e-8)
 
 
 def test_a_training_set_is_fitted_from_the_fit_of_all_rows():
