@@ -31,8 +31,10 @@ def data():
     return simulate_battles(2000, 200, n_models=6, random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
-    table = leave_one_model_out(AnchorPipeline(cv=3, random_state=0), data.X, data.y)
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    table = leave_one_model_out(anchor, data.X, data.y)
     human = BTLRegressor().fit(
         data.X[data.X.judge == "human"], data.y[data.X.judge == "human"]
     )
@@ -41,6 +43,19 @@ def test_truth_is_the_human_fit_without_the_models_that_lack_votes(data):
         others = human.scores_.drop(model)
         assert row["true_score"] == pytest.approx(human.scores_[model] - others.mean())
         assert row["true_rank"] == 1 + (others > human.scores_[model]).sum()
+        # Among human scores of all rows without its votes, and among the fit's own.
+        votes = (data.X["judge"] == "human").to_numpy()
+        met = (data.X[["model_a", "model_b"]] == model).any(axis=1).to_numpy()
+        unvoted = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+        left = np.flatnonzero(~(votes & met) & ~unvoted)
+        fit = clone(anchor).set_params(new_models=[model])
+        fit.fit(data.X.iloc[left], data.y[left])
+        assert row["score"] == pytest.approx(fit.scores_[model], abs=1e-12)
+        own = fit.result_.all_scores.drop(model)
+        assert row["fitted_rank"] == 1 + (own > fit.scores_[model]).sum()
+        rest = votes & ~met
+        known = BTLRegressor().fit(data.X[rest], data.y[rest]).scores_
+        assert row["rank"] == 1 + (known > fit.scores_[model]).sum()
     assert coverage(table.true_score, table.low, table.high) == table.covered.mean()
     assert (table.rank_low <= table.rank_high).all()
 

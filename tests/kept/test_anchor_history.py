@@ -26,6 +26,7 @@ from skanchor.exceptions import (
     LearnerError,
 )
 from skanchor.kept import FILE
+from skanchor.kept._settings import pack_settings
 from skanchor.simulation import simulate_battles
 
 N_FOLDS = 3
@@ -221,6 +222,26 @@ def test_a_history_knows_nothing_of_the_order_of_its_uses(simple):
     again = history.place(late, outcomes)
     np.testing.assert_array_equal(one.covariances, again.covariances)
     assert one.influence.shape == (len(late), len(one.models))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_given_covariance_is_saved(simple, tmp_path):
+    X, y, new, *_ = simple
+    late = is_late(X, new)
+    known = 0.1 * (np.eye(X["judge"].nunique() - 1) + 0.5)
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0, item_effects=known)
+    history = AnchorHistory(anchor).fit(X[~late], y[~late])
+    history.save(tmp_path / "history")
+    again = AnchorHistory.load(tmp_path / "history")
+    np.testing.assert_array_equal(again.anchor.item_effects, known)
+    one, other = (each.place(X[late], y[late]) for each in (history, again))
+    np.testing.assert_array_equal(one.estimates, other.estimates)
+    words = AnchorPipeline(cv=N_FOLDS, calibrator=JudgeCalibrator({"j": object()}))
+    with pytest.raises(BattlesError, match="cannot be kept in a file"):
+        pack_settings(words, N_FOLDS)
+    words.set_params(calibrator=JudgeCalibrator({"j": np.array(["linear"])}))
+    with pytest.raises(BattlesError, match="cannot be kept in a file"):
+        pack_settings(words, N_FOLDS)
 
 
 @pytest.mark.filterwarnings("ignore")
