@@ -23,7 +23,7 @@ from skanchor.diagnostics import (
     style_table,
     with_noise,
 )
-from skanchor.engine import CrossFit, FullFit, RowInfluence, cross_fit
+from skanchor.engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor.folds import FoldPlan
 from skanchor.inference import relative_spread
 from skanchor.results import AnchorResult, ContextResult
@@ -183,12 +183,15 @@ def assemble(
     with np.errstate(over="ignore"):
         # A score that nothing determines may have a variance beyond all numbers.
         covariance = covariance * square
+    lost = stacked("undetermined").any(axis=0) | chain.unbounded
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
     result = AnchorResult(
         X.models,
         X.is_new,
         stacked("estimate"),
         covariance,
-        stacked("undetermined").any(axis=0) | chain.unbounded,
+        # A judge whose verdicts seem free of noise may disagree beyond measure.
+        lost | (variance > FARTHEST**2).any(axis=0),
         sums.n_human,
         sums.n_judge,
         None if items is None else stacked("item_part") * square,

@@ -26,6 +26,7 @@ from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = [
+    "FARTHEST",
     "CrossFit",
     "FoldFit",
     "FullFit",
@@ -38,6 +39,9 @@ __all__ = [
 
 FAR = 3.0
 """Logits beyond which one corrective step from the plug-in is not believed."""
+
+FARTHEST = 100.0
+"""Error in logits, far beyond all scores, of which rows say nothing but rounding."""
 
 LEAST_NOISE = 1e-20
 """Sampling variance, in that of independent votes, below which it is rounding."""
@@ -332,12 +336,11 @@ def _unstable(
 
     The correction is a step along the tangent; a fold whose plug-in lies far from that
     of all rows, or a step of several logits, has left the region where the tangent says
-    something.
+    something. So has one whose error is none, or larger than all scores.
     """
     apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
-    return np.asarray(
-        (apart > FAR).any(axis=0) | (np.abs(step) > FAR) | (variance == 0.0)
-    )
+    moved = (apart > FAR).any(axis=0) | (np.abs(step) > FAR)
+    return np.asarray(moved | (variance == 0.0) | ~(variance < FARTHEST**2))
 
 
 def _instability(

@@ -254,6 +254,12 @@ def test_a_fold_three_logits_off_is_not_believed(apart, told):
     still, noise = np.zeros(len(targets)), np.ones(len(targets))
     found = _unstable(full.chain, folds, still, noise)
     assert found.tolist() == [*([False] * (len(targets) - 1)), told]
+    # Nor is an error that is none, or larger than all scores.
+    for odd in (0.0, 101.0**2, np.nan):
+        noise[0] = odd
+        found = _unstable(full.chain, folds[:1], still, noise)
+        assert found[:2].tolist() == [True, False]
+    noise[0] = 99.0**2
     step = still.copy()
     step[0] = -apart
     assert _unstable(full.chain, folds[:1], step, noise)[0] == told

@@ -1,5 +1,7 @@
 """What judges make of new models: dense algebra, laws, size and what is said."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +12,7 @@ from scipy.linalg import null_space
 from scipy.special import expit
 from scipy.stats import chi2
 
-from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, assembly
 from skanchor.bias import LinearBias
 from skanchor.diagnostics import FitSums, check_arrivals
 from skanchor.exceptions import DiagnosticWarning
@@ -264,6 +266,23 @@ def test_disagreement_is_told_and_widens_the_interval():
     assert len(said) == 1 and "more than about any old model" in said[0]
     board = leaderboard_text(anchor.leaderboard(), summary=summarize(anchor))
     assert "Judges disagree about 'new-model'" in " ".join(render(board).split())
+
+
+def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
+    """Judges without noise may contradict each other by any number of errors."""
+    data = small(n_judges=3, item_sd=0.0)
+
+    def apart(*args):
+        found = check_arrivals(*args)
+        return replace(found, scale=np.where(args[0].is_new, 1e4, 1.0))
+
+    monkeypatch.setattr(assembly, "check_arrivals", apart)
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
+    anchor.fit(data.X, data.y)
+    assert np.isinf(anchor.standard_errors_[NEW])
+    assert np.isinf(anchor.conf_int().loc[NEW]).all()
+    assert not anchor.leaderboard().loc[NEW, "determined"]
+    assert np.isfinite(anchor.result_.all_standard_errors.drop(NEW)).all()
 
 
 def test_a_judge_of_two_verdicts_on_a_model_is_one_that_may_disagree():

@@ -65,6 +65,9 @@ for title, where in {
         "results.test_ranking::test_zero_and_infinite_errors_never_reject",
     "Verdicts without information":
         "riesz.test_debiaser::test_separated_verdicts_take_no_part",
+    "Judges without noise who contradict each other by a million logits":
+        "diagnostics.test_arrivals::"
+        "test_disagreement_beyond_all_scores_determines_nothing",
     "Resamples of resamples that do not differ":
         "bootstrap.test_result::test_limits_are_the_quantiles_they_say",
     "A bootstrapped score that lies on its bound in every resample":
