@@ -153,6 +153,10 @@ class Remedy(Enum):
         "Set a ridge penalty, such as LinearBias(alpha={alpha}), or drop the judge: "
         "split_battles(table, without=[{judge}])."
     )
+    DROP_JUDGES = (
+        "Where intervals are wide, leave them out: split_battles(table, "
+        "without={judges})."
+    )
     DROP_FEATURES = (
         "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
         "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."

@@ -63,6 +63,7 @@ ADVICE = {
     Remedy.STEADY_CORRECTION: "Add rows or use fewer folds.",
     Remedy.SHRINK_BIAS: None,
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
+    Remedy.DROP_JUDGES: "Where intervals are wide, leave them out with --drop-judges.",
     Remedy.DROP_FEATURES: "Drop the feature with --drop-features, or the judge with "
     "--drop-judges.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "

@@ -220,10 +220,12 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
 
 def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
     """Warn of judges that would measure scores without error."""
+    named = sorted(judges, key=str)[:5]
     return WeakJudgeWarning(
-        f"Where judges {sorted(judges, key=str)[:5]} help to place the historical "
-        "models, their verdicts are separated by the scores, or nearly so: no finite "
-        "sensitivity fits them. They are calibrated, but have no say in those scores."
+        f"Where judges {named} help to place the historical models, their verdicts are "
+        "separated by the scores, or nearly so: no finite sensitivity fits them. They "
+        "are calibrated, but have no say in those scores.",
+        advice=Advice(Remedy.DROP_JUDGES, {"judges": named}),
     )
 
 

@@ -73,8 +73,9 @@ def draw_item_effects(
 ) -> np.ndarray:
     """Deviations u of shape (n_items, n_judges), equicorrelated between judges."""
     n_items, n_judges = len(labels.items), len(labels.judges)
-    covariance = np.full((n_judges, n_judges), item_corr)
-    np.fill_diagonal(covariance, 1.0)
-    mean = np.zeros(n_judges)
-    unit = rng.multivariate_normal(mean, covariance, size=n_items, method="eigh")
-    return item_sd * unit
+    unit = rng.normal(size=(n_items, n_judges))
+    # The symmetric root in closed form: equal eigenvalues have any vectors, and
+    # a machine's algebra would choose the draws.
+    own = np.sqrt(1.0 - item_corr)
+    common = np.sqrt(max(1.0 + (n_judges - 1) * item_corr, 0.0))
+    return item_sd * (own * unit + (common - own) * unit.mean(axis=1, keepdims=True))

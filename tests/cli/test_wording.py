@@ -112,6 +112,16 @@ def sure():
     return FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1 & ~meets(NEW), better))
 
 
+def running_away():
+    """Few rows of each judge, of one hardly any against it."""
+    data = simulate_battles(
+        3000, 500, n_models=10, n_judges=30, item_sd=0.3, item_corr=0.6, rho=0.0,
+        random_state=1334,
+    )  # fmt: skip
+    X = data.X[["model_a", "model_b", "judge"]]
+    return X.assign(winner=np.where(np.asarray(data.y) > 0.5, *SIDES))
+
+
 def unlike_ties():
     """People tie where both models are bad, judges where both are good."""
     human = FRAME[HUMAN]
@@ -216,6 +226,7 @@ CASES = {
     Remedy.STEADY_CORRECTION: (tosses, ""),
     Remedy.SHRINK_BIAS: (leak, ""),
     Remedy.SHRINK_OR_DROP_JUDGE: (sure, ""),
+    Remedy.DROP_JUDGES: (running_away, ""),
     Remedy.DROP_FEATURES: (leak, ""),
     Remedy.SHOW_ORDER: (
         lambda: FRAME.assign(winner=FRAME["winner"].mask(JUDGE_1, "model_a")),
