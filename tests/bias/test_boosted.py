@@ -208,6 +208,24 @@ def test_pipeline_with_each_riesz_route(route):
     assert isinstance(small, BiasLearner)
 
 
+def test_each_round_of_the_descent_comes_closer_to_the_riesz_weights():
+    data = simulate_battles(1500, 150, n_models=5, n_judges=2, random_state=1)
+    small = BoostedBias(max_rounds=10)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(small), debiaser="passthrough", item_effects=None
+    ).fit(data.X, data.y)
+    X = anchor.comparisons_
+
+    def fitted(rounds):
+        debiaser = RieszDebiaser(small, route="direct", rounds=rounds)
+        return debiaser.fit(X, data.y).score(X)
+
+    # Nested spans, on each of which the criterion is minimised: never farther off.
+    scores = [fitted(rounds) for rounds in (1, 2, 4)]
+    linear = RieszDebiaser("linear").fit(X, data.y).score(X)
+    assert np.diff([linear, *scores]).min() > 1e-3 * abs(linear)
+
+
 def test_the_last_stage_is_linear_in_its_coefficients():
     pairs, delta, y, weight = make_pairs(3, n=400)
     fit = BoostedBias(max_rounds=6, validation_fraction=0.0).fit(

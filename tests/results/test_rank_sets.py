@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
@@ -207,6 +208,20 @@ def test_unbounded_models_prove_nothing(rng):
     probability = result.prob_best()
     assert np.isnan(probability["m0"])
     assert probability["m1"] == pytest.approx(1.0)
+
+
+def test_what_item_effects_add_is_the_mean_of_the_repeats(rng):
+    one = random_result(rng)
+    parts = np.concatenate([share * one.item_covariances for share in (0.5, 1.5)])
+    twice = make_result(
+        np.repeat(one.estimates, 2, axis=0),
+        np.repeat(one.covariances, 2, axis=0),
+        items=parts,
+        item_df=9.0,
+    )
+    assert_allclose(twice._joint_errors(10).items, one.item_covariances[0])
+    assert_allclose(twice.prob_best(), one.prob_best())
+    pd.testing.assert_frame_equal(twice.rank_sets(), one.rank_sets())
 
 
 def test_ranks_with_repeats_count_median_differences():
