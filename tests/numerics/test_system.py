@@ -77,14 +77,14 @@ class Rows:
     def information(self, m):
         return Information.of(self.cuts[m], self.extra[m], self.weight[m])
 
-    def solve(self):
+    def solve(self, identity=lambda gram: gram):
         people = self.information(PEOPLE).gram
         people = JudgeBlock(people, people, None, None)
         problem = RieszProblem(self.layout, self.slopes, self.factor, people)
-        blocks = [
+        found = [
             judge_block(self.information(m), N_ITEMS, Span()) for m in range(N_JUDGES)
         ]
-        return problem.solve(blocks)
+        return problem.solve(replace(one, identity=identity(one.gram)) for one in found)
 
     def solve_densely(self, weight=None):
         """Inverse of the whole information, bias coefficients and prior included."""
@@ -125,6 +125,25 @@ def test_the_system_is_that_of_the_dense_design(rng, position, deviations):
 
 
 @CASES
+def test_the_identity_adds_up_as_the_information_does(rng, position, deviations):
+    rows = Rows(rng, position=position, deviations=deviations)
+    copied = rows.solve(identity=np.copy)
+    assert_allclose(copied.identity, copied.information, atol=1e-10)
+    # Half of the judges' part is missing, and nothing of people's or of the prior's.
+    half = rows.solve(identity=lambda gram: gram / 2.0)
+    whole = half.information
+    none = rows.solve(identity=np.zeros_like).identity
+    assert_allclose(half.identity, (whole + none) / 2.0, atol=1e-10)
+    own = np.zeros_like(whole)
+    at = rows.layout.at["scores"]
+    own[at, at] = half.human_information[at, at]
+    if deviations:
+        tail = np.arange(len(own))[rows.layout.at["deviation"]]
+        own[tail, tail] = 1.0
+    assert_allclose(none, own, atol=1e-10)
+
+
+@CASES
 def test_columns_give_the_weights_of_rows(rng, position, deviations):
     rows = Rows(rng, position=position, deviations=deviations)
     system, (_, weights) = rows.solve(), rows.solve_densely()
@@ -158,6 +177,9 @@ def test_votes_that_say_nothing_of_the_scale_bound_no_variance_but_of_zero(rng):
     # Where all scores are zero, another scale leaves them there.
     assert (silent.lower_bound(np.zeros(N_ITEMS)) == 0.0).all()
     assert (system.lower_bound(scores) > 0.0).all()
+    # Without a sensitivity either, there is no scale.
+    blind = replace(system, slopes=np.zeros(N_JUDGES))
+    assert (blind.lower_bound(np.zeros(N_ITEMS)) == 0.0).all()
 
 
 def test_gradients_take_the_same_road_as_informations(rng):
