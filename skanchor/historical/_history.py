@@ -287,7 +287,7 @@ def _step_jointly(
         aside=aside,
         human_bias=start.btl.bias_,
     )
-    found = History(start.btl, calibrator, X, aside=aside).with_scores(X)
+    found = History(start.btl, calibrator, X).with_scores(X)
     found.btl.bias_ = human_bias
     if not aside:
         return found
