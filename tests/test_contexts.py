@@ -48,6 +48,23 @@ def test_a_context_is_a_table_of_its_own(table, found):
         assert_allclose(result.covariances, alone.result_.covariances)
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_weights_and_groups_go_to_their_contexts(table):
+    X, y = table
+    weight, groups = np.tile([0.5, 1.5], len(y) // 2), np.arange(len(y)) // 6
+    settings = {"sample_weight": weight, "groups": groups}
+    found = rank_contexts(anchor(), X, y, "kind", **settings)
+    rows = (X["kind"] == "code").to_numpy()
+    alone = anchor().fit(
+        X[rows].drop(columns="kind"), y[rows],
+        sample_weight=weight[rows], groups=groups[rows],
+    )  # fmt: skip
+    assert_allclose(found["code"].estimates, alone.result_.estimates)
+    assert_allclose(found["code"].covariances, alone.result_.covariances)
+    bare = rank_contexts(anchor(), X, y, "kind")["code"]
+    assert np.abs(bare.estimates - alone.result_.estimates).max() > 1e-3
+
+
 def test_a_mix_is_the_mean_of_independent_contexts(found):
     mix = {"chat": 0.5, "math": 0.3, "code": 0.2}
     whole = found.under(mix)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
 from skanchor.baselines import BASELINES, JointBTL
-from skanchor.evaluation import _compatible, leave_one_model_out
+from skanchor.evaluation import _compatible, leave_one_model_out, predict_left_out
 from skanchor.exceptions import BattlesError
 from skanchor.inference import t_quantile
 from skanchor.metrics import (
@@ -147,6 +147,39 @@ def test_parallel_groups_weights_and_names(data):
     pd.testing.assert_frame_equal(one, two)
     with pytest.raises(BattlesError, match="no human rows"):
         leave_one_model_out(estimator, X, y, models=["new-model"])
+
+
+def test_rows_of_a_group_are_predicted_without_each_other(data):
+    rows = np.arange(len(data.y))[-600:]
+    X, y = data.X.iloc[rows], np.asarray(data.y)[rows]
+    groups, weight = (rows - rows[0]) // 3, 0.5 + rows % 2
+    seen = []
+
+    class Remembering(JointBTL):
+        def fit(self, X, y, sample_weight=None, groups=None):
+            seen.append((len(y), sample_weight, groups))
+            return super().fit(X, y, sample_weight)
+
+    found = predict_left_out(
+        Remembering(new_models=["new-model"]), X, y, sample_weight=weight,
+        groups=groups, n_splits=3, random_state=0,
+    )  # fmt: skip
+    assert found.index.tolist() == list(range(len(rows)))
+    assert found["weight"].tolist() == weight.tolist()
+    assert found["outcome"].tolist() == y.tolist()
+    assert len(seen) == 3 and sum(n for n, *_ in seen) == 2 * len(rows)
+    for n, own, apart in seen:
+        assert len(own) == len(apart) == n and n % 3 == 0
+        # No group is torn, and its rows keep their weights.
+        assert (np.bincount(apart)[np.unique(apart)] == 3).all()
+    assert sum(own.sum() for _, own, _ in seen) == 2 * weight.sum()
+
+
+def test_equal_style_is_not_looked_for_behind_a_pipeline(data):
+    anchor = AnchorPipeline(cv=3, human_bias="linear", item_effects=None)
+    staged = Pipeline([("same", FunctionTransformer()), ("method", anchor)])
+    with pytest.raises(ValueError, match="features a Pipeline makes: transform"):
+        leave_one_model_out(staged, data.X, data.y, models=["model-01"])
 
 
 def test_joint_btl_is_btl_on_all_rows(data):

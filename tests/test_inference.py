@@ -82,3 +82,6 @@ def test_relative_spread():
     reference = np.array([2.0, 0.0, -1.0, np.inf])
     assert relative_spread(0.6 * reference + 3.0, reference) == pytest.approx(0.6)
     assert relative_spread(np.zeros(2), np.ones(2)) == 1.0
+    some = np.append(reference, np.nan)
+    assert relative_spread(np.append(2.0 * reference, np.inf), some) == pytest.approx(2)
+    assert relative_spread(some[-1:], some[:1]) == 1.0

@@ -451,6 +451,9 @@ def test_rows_that_place_nobody_are_told(simple):
     both = pd.concat([late, X[~is_late(X, new)][:7]])
     with pytest.warns(DataWarning, match="7 rows compare historical models with each"):
         history.place(both, np.concatenate([outcomes, y[~is_late(X, new)][:7]]))
+    with pytest.warns(DataWarning, match=r"features \['x9'\] are not used"):
+        result = history.place(late.assign(x9_a=0.5, x9_b=0.25), outcomes)
+    assert_allclose(result.estimates, history.place(late, outcomes).estimates)
     strange = late.copy()
     strange.iloc[-3:, strange.columns.get_loc("judge")] = "stranger"
     with pytest.warns(DataWarning, match=r"does not know the judges \['stranger'\]"):
@@ -464,6 +467,10 @@ def test_a_handful_of_rows_is_placed(simple):
     few = np.flatnonzero(judged)[:4]
     result = history.place(late.iloc[few], outcomes.iloc[few])
     assert result.is_new.sum() == 1
+    # Two rows in three folds: each row is held out once.
+    few = few[:2]
+    plan = history.place(late.iloc[few], outcomes.iloc[few]).fold_plan[0]
+    assert sorted(len(test) for _, test in plan) == [0, 1, 1]
 
 
 @pytest.mark.filterwarnings("ignore")

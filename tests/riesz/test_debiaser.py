@@ -22,6 +22,7 @@ from skanchor._numerics.sums import GroupTotals
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._influence import InfluenceSums
+from skanchor.riesz._rows import check_finite
 from skanchor.simulation import simulate_battles
 
 
@@ -158,6 +159,14 @@ def test_rows_without_what_earlier_stages_learned_are_refused():
     for rows in (data.X, scored):
         with pytest.raises(BattlesError, match="carry scores, sensitivities and"):
             debiaser.weights(rows)
+
+
+def test_influence_that_is_no_number_names_its_row():
+    finite = np.ones((3, 2))
+    check_finite(finite, np.array([4, 5, 6]))
+    finite[1, 0] = np.nan
+    with pytest.raises(ValueError, match="influence of row 5 is not finite"):
+        check_finite(finite, np.array([4, 5, 6]))
 
 
 def test_sums_of_groups_outlive_sums_without():
