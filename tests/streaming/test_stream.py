@@ -254,6 +254,38 @@ def test_what_a_stream_cannot_do_is_refused():
         streamed([table, table.drop(columns=["x1_a", "x1_b"])], stages_of())
 
 
+def test_streams_without_what_a_history_needs_are_refused():
+    table, _ = tables()
+    human = table["judge"] == "human"
+    early = table.groupby("judge").cumcount() < 8
+    refused = {
+        "no human rows": table[~human],
+        "no judge rows": table[human],
+        "No judge has enough rows": table[human | early],
+    }
+    for message, part in refused.items():
+        with pytest.raises(BattlesError, match=message):
+            streamed([part], stages_of())
+    scores = BTLRegressor().fit(battles(table)[human], table["winner"][human]).scores_
+    gap = table["model_a"].map(scores) - table["model_b"].map(scores)
+    sure = table["winner"].mask(table["judge"] == "judge-1", (gap > 0).astype(int))
+    with pytest.raises(BattlesError, match=r"separate .* judges \['judge-1'\].*Leave"):
+        streamed([table.assign(winner=sure)], stages_of())
+
+
+def test_a_judge_of_few_rows_is_left_out_and_told():
+    table, _ = tables()
+    own = table["judge"] == "judge-1"
+    few = table[~own | (table.groupby("judge").cumcount() < 8)]
+    with pytest.warns(DataWarning, match=r"\['judge-1'\] have fewer rows than the 20"):
+        found = streamed([few], stages_of())
+    without = streamed([table[~own]], stages_of())
+    assert found.judges.tolist() == without.judges.tolist() == ["judge-2", "judge-3"]
+    # Rows lie in other folds.
+    own, other = (sums_of(replace(one.kept, repeats=())) for one in (found, without))
+    assert_allclose(own, other, atol=1e-9)
+
+
 def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
     table, _ = tables()
     found = streamed([table], stages_of(), verbose=1)
