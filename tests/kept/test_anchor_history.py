@@ -364,6 +364,29 @@ def test_updates_with_groups_name_their_column_twice():
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_updates_join_groups_and_weights_of_old_and_new_rows():
+    X, y, new = table(n_new=1, features=False, seed=5)
+    late = is_late(X, new)
+    old, past = X[~late].reset_index(drop=True), y[~late].to_numpy()
+    groups = np.array([f"p{i % 90}" for i in range(len(old))])
+    weight = np.r_[np.ones(2000), np.full(len(old) - 2000, 0.5)]
+    anchor = AnchorPipeline(cv=N_FOLDS, random_state=0)
+    history = AnchorHistory(anchor).fit(old[:2000], past[:2000], groups=groups[:2000])
+    history.update(
+        old[2000:], past[2000:], weight[2000:], groups[2000:],
+        past=(old[:2000], past[:2000], None, groups[:2000]),
+    )  # fmt: skip
+    whole = AnchorHistory(anchor).fit(old, past, weight, groups)
+    one, other = (
+        each.place(X[late], y[late], groups=np.arange(late.sum())).estimates
+        for each in (history, whole)
+    )
+    assert_allclose(one, other, rtol=0, atol=1e-9)
+    with pytest.raises(TypeError, match="pandas, polars or pyarrow table"):
+        history.update(history.kept_, past[2000:], past=(old, past))
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_counted_votes_on_a_new_model_are_no_history():
     X, y, new = table(n_new=1, features=False, seed=5)
     late = is_late(X, new)
