@@ -112,6 +112,16 @@ def test_winning_or_losing_everything_hits_the_bound(equation, wins):
     assert scorer.at_bound_.tolist() == [True]
 
 
+def test_one_of_several_new_models_on_its_bound_is_named():
+    X, y, new = make_data(2)
+    last = new[-1]
+    arrival = ((X["model_a"] == last) | (X["model_b"] == last)).to_numpy()
+    y = np.where(arrival, X["model_a"] == last, y)
+    with pytest.warns(BoundWarning, match=rf"new models \['{last}'\] lie"):
+        _, scorer = chain(X, y, new)
+    assert scorer.at_bound_.tolist() == [False, True]
+
+
 def test_opponent_without_score_is_named():
     X, y, new = make_data()
     scored, _ = chain(X, y, new)

@@ -29,6 +29,7 @@ __all__ = [
     "ItemCovariance",
     "estimate_item_covariance",
     "fit_item_covariance",
+    "judges_of_arrivals",
 ]
 
 

@@ -21,6 +21,7 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._numerics.item_covariance import PRIOR_VARIANCE
+from skanchor._numerics.shrinkage import Shrinkage
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
@@ -29,11 +30,13 @@ from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarni
 from skanchor.inference import satterthwaite, t_quantile
 from skanchor.items import (
     LEAST_DISPERSION,
+    ItemCovariance,
     ItemLikelihood,
     dispersions,
     estimate_item_covariance,
     fit_deviations,
     fit_item_covariance,
+    judges_of_arrivals,
 )
 from skanchor.items._covariance import _HistoricalRows
 from skanchor.sample import Sample
@@ -87,6 +90,31 @@ def test_a_judge_turned_round_deviates_as_before():
     assert_allclose(turned.item_covariance_, expected, rtol=1e-5)
     p = [a.result_.diagnostics.item_p for a in (plain, turned)]
     assert_allclose(*p, rtol=1e-6)
+
+
+def test_the_inflation_is_that_of_the_judges_whom_arrivals_have():
+    data = small(seed=2, n_judges=4, n_models=8, n_historical=6000)
+    X = data.X[["model_a", "model_b", "judge"]]
+    new = (X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    kept = ~new | X["judge"].isin(["judge-2", "judge-4"])
+    # People who meet a new model are no judge of it.
+    people = Comparisons.from_battles(X, new_models=["new-model"])
+    rows = people[np.flatnonzero(kept)]
+    assert judges_of_arrivals(rows).tolist() == [False, True, False, True]
+    assert not judges_of_arrivals(people[np.flatnonzero(~new)]).any()
+    voted = X.assign(judge=X["judge"].mask(new, "human"))
+    voted = Comparisons.from_battles(voted, new_models=["new-model"])
+    assert not judges_of_arrivals(voted).any()
+    estimate = ItemCovariance(
+        0.02 * np.eye(4) + 0.05,
+        shrinkage=Shrinkage(0.5, 0.5),
+        slopes=np.ones(4),
+        free=6.0,
+    )
+    found = estimate.for_arrivals(rows)
+    two = estimate.for_judges(np.array([False, True, False, True]))
+    assert (found.inflation, found.df) == (two.inflation, two.df)
+    assert found.inflation < estimate.for_arrivals(people).inflation
 
 
 def test_copies_in_a_group_show_no_more_deviations():

@@ -185,6 +185,13 @@ def test_best_sets_grow(rng):
             assert set(tied) == set(board.index[board <= tau])
 
 
+def test_models_of_equal_scores_stay_in_their_order():
+    result = make_result(np.arange(40) % 2, np.eye(40) / 5)
+    best = result.best_set().tolist()
+    assert best == [f"m{i}" for i in (*range(1, 40, 2), *range(0, 40, 2))][: len(best)]
+    assert len(best) > 20
+
+
 def test_best_set_covers_the_best(rng):
     truth = np.array([0.0, 0.2, 0.4, 0.6, 0.8])
     held = sum(
