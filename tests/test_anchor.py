@@ -482,6 +482,13 @@ def test_a_part_may_be_named_beside_its_parameters():
     anchor = AnchorPipeline()
     anchor.set_params(calibrator=None, calibrator__position_effect=True)
     assert anchor.calibrator.position_effect
+    styled = BTLRegressor(bias="linear").set_params(bias__alpha=2.0)
+    assert styled.bias.alpha == 2.0
+    styled = BTLRegressor().set_params(bias="boosted", bias__max_rounds=7)
+    assert isinstance(styled.bias, BoostedBias) and styled.bias.max_rounds == 7
+    # People have no bias of their own unless one is asked for.
+    with pytest.raises(AttributeError, match="set_params"):
+        BTLRegressor().set_params(bias__alpha=2.0)
 
 
 def test_life_cycle():
