@@ -188,6 +188,20 @@ def test_counts_are_told_by_source_and_kind():
         assert (summary["ties"] == table["ties"].drop("human")).all()
 
 
+def test_ties_without_weight_are_no_ties():
+    X, y, *_ = with_ties()
+    y = y.mask(y == "tie", "model_a")
+    y.iloc[::7] = "tie"
+    weight = np.where(np.arange(len(y)) % 14 == 0, 0.0, 1.0)
+    anchor = AnchorPipeline(item_effects=None, cv=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anchor.fit(X, y, sample_weight=weight)
+    n_ties = int(((y == "tie") & (weight > 0)).sum())
+    assert anchor.result_.inputs.n_ties == n_ties > 0
+    assert anchor.result_.diagnostics.ties["ties"].sum() == n_ties
+
+
 def test_marks_of_a_reader_count_where_outcomes_are_numbers():
     X, y, *_ = with_ties()
     numbers = y.map({"model_a": 1.0, "model_b": 0.0, "tie": 0.5})
