@@ -578,3 +578,32 @@ def test_equal_outcomes_of_all_rows_have_errors(y):
         btl = BTLRegressor().fit(X, np.full(len(X), y))
     assert (btl.standard_errors_ > 1e-3).all()
     assert np.isfinite(btl.covariance_).all()
+
+
+SELF, VERDICT, NEW_VOTE = ("a", "a", "human"), ("a", "b", "j"), ("a", "b", "human")
+
+
+@pytest.mark.parametrize(
+    ("rows", "weight", "new", "fits"),
+    [
+        ([SELF, SELF], None, [], True),
+        ([SELF, VERDICT], None, [], True),
+        # Verdicts are no votes, nor is what has no weight or meets a new model.
+        ([VERDICT, VERDICT], None, [], False),
+        ([SELF, VERDICT], [0.0, 1.0], [], False),
+        ([NEW_VOTE, NEW_VOTE], None, ["b"], False),
+    ],
+)
+def test_votes_that_compare_a_model_with_itself_are_votes(rows, weight, new, fits):
+    table = pd.DataFrame(rows, columns=["model_a", "model_b", "judge"])
+    X = Comparisons.from_battles(table, new_models=new)
+    btl = BTLRegressor(disconnected="warn")
+    if fits:
+        with pytest.warns(SeparationWarning, match="no model has a score"):
+            btl.fit(X, np.array([1.0, 0.0]), weight)
+        assert len(btl.scores_) == 0 and btl.converged_
+    else:
+        with pytest.raises(BattlesError, match="No human row compares two"):
+            btl.fit(X, np.array([1.0, 0.0]), weight)
+    with pytest.raises(BattlesError, match="No human row compares two"):
+        BTLRegressor().fit(X, np.array([1.0, 0.0]), weight)

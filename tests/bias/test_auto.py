@@ -75,6 +75,20 @@ def test_picks_what_the_data_ask_for(bias, pick):
     assert {"loss linear", "loss boosted", "gap linear"} <= set(judges.choices_)
 
 
+def test_weights_take_the_pick_of_the_calibrator():
+    data = battles(2)
+    auto, other = AutoBias(["linear", QUICK]), AutoBias(["linear", QUICK], n_splits=2)
+    by_judge = {"judge-1": auto, "judge-2": LinearBias(alpha=0.5)}
+    judges = JudgeCalibrator(by_judge, position_effect=False)
+    judges.fit(scored(data), data.y)
+    assert judges.choices_.index.tolist() == ["judge-1"]
+    # Where a choice was made, it holds for weights that ask for one of their own;
+    # where none was made, they have what they ask for.
+    found = judges.follow(other)
+    assert type(found["judge-1"]) is type(judges.biases_["judge-1"])
+    assert found["judge-2"] is other
+
+
 def test_pipeline_chooses_once_and_reports():
     data = battles(2)
     auto = AutoBias(["linear", QUICK])

@@ -168,6 +168,34 @@ def test_the_gain_is_how_the_variance_falls_with_more_rows(rng):
     assert_allclose(gain, fall, rtol=1e-6)
 
 
+def test_what_targets_ask_of_people_s_bias_is_a_part_of_their_variance(rng):
+    rows = Rows(rng, position=False, deviations=False)
+    span, none = rng.normal(size=(60, 2)), np.zeros((60, 1))
+    asked = rng.normal(size=(2, N_ITEMS))
+    known = Information.of(
+        rows.cuts[PEOPLE], Columns(none, none, span), rows.weight[PEOPLE]
+    )
+    people = judge_block(known, N_ITEMS, Span())
+    problem = RieszProblem(rows.layout, rows.slopes, None, people, asked=asked)
+    system = problem.solve(
+        judge_block(rows.information(m), N_ITEMS, Span()) for m in range(N_JUDGES)
+    )
+    # The span of people's bias beside all other columns.
+    X = np.vstack([
+        np.hstack([*rows.dense[m], span if m == PEOPLE else 0.0 * span])
+        for m in rows.dense
+    ])  # fmt: skip
+    w = np.concatenate([rows.weight[m] for m in rows.dense])
+    targets = np.zeros((X.shape[1], N_ITEMS))
+    targets[: rows.layout.items.shape[1]] = rows.layout.items.T
+    targets[-2:] = asked
+    weights = np.linalg.solve(X.T @ (X * w[:, None]), targets)
+    found = system.expected_covariance()
+    assert_allclose(found.sum(axis=0), targets.T @ weights, atol=1e-10)
+    a = X[:60] @ weights
+    assert_allclose(found[0], a.T @ (a * w[:60, None]), atol=1e-10)
+
+
 def test_votes_that_say_nothing_of_the_scale_bound_no_variance_but_of_zero(rng):
     system = Rows(rng, position=False, deviations=False).solve()
     silent = replace(system, human_information=np.zeros_like(system.human_information))
