@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from item_battles import COVARIANCE, small
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from reference import DenseItems
 
 from skanchor import AnchorPipeline, ArrivalScorer, JudgeCalibrator
+from skanchor.bias import BoostedBias
 from skanchor.exceptions import BoundWarning
 from skanchor.items import ItemLikelihood
 from skanchor.sample import Sample
@@ -36,6 +38,27 @@ def test_equals_the_dense_mixed_model(position, n_new_models):
     assert anchor.debiaser_.identity_error_ < 1e-8
     parts = anchor.variance_[["human", "judge", "cross", "items"]].sum(axis=1)
     assert_allclose(parts, anchor.standard_errors_**2)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize(
+    "bias", ["linear", BoostedBias(max_rounds=5), Wrapped()], ids=str
+)
+@pytest.mark.parametrize("effects", [None, COVARIANCE])
+def test_logits_at_the_start_are_those_of_the_rows(bias, effects):
+    """Whatever of a bias stays as it is, and what is profiled out, is all of it."""
+    data = small(bias="linear", rho=1.0)
+    anchor = AnchorPipeline(
+        calibrator=JudgeCalibrator(bias), debiaser="passthrough", item_effects=effects
+    )
+    known = anchor.fit(data.X, data.y).comparisons_
+    sample = Sample.admit(known, data.y)
+    model = ItemLikelihood(sample, anchor.calibrator_)
+    factor = np.linalg.cholesky(COVARIANCE)
+    everything = np.ones(len(model.X))
+    eta = model.logits(model.start(factor), factor, everything)
+    assert_allclose(eta, model.lay(model.X.logits()), atol=1e-8)
+    assert np.abs(known.biases).max() > 0.1
 
 
 def test_zero_covariance_is_the_paper_s_interval():

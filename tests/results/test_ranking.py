@@ -39,6 +39,8 @@ def test_contrasts_follow_from_the_covariance(rng):
     assert_allclose(row["low"], 0.4 - z * np.sqrt(variance))
     assert_allclose(row["win_high"], expit(row["high"]))
     assert 0 <= row["p_adjusted"] <= 1
+    equal = make_result(np.zeros(4), covariance, [0, 0, 0, 1]).contrasts()
+    assert (equal["p_adjusted"] == 1.0).all()
 
 
 def test_zero_and_infinite_errors_never_reject():
