@@ -602,6 +602,10 @@ def test_votes_that_compare_a_model_with_itself_are_votes(rows, weight, new, fit
         with pytest.warns(SeparationWarning, match="no model has a score"):
             btl.fit(X, np.array([1.0, 0.0]), weight)
         assert len(btl.scores_) == 0 and btl.converged_
+        # Whatever is asked, a fair coin is tossed; but it is asked of these rows.
+        assert btl.score(X, np.array([1.0, 0.0])) == 0.0
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            btl.score(X, np.ones(3))
     else:
         with pytest.raises(BattlesError, match="No human row compares two"):
             btl.fit(X, np.array([1.0, 0.0]), weight)

@@ -20,6 +20,10 @@ def test_repeats():
     )
     assert estimate[0] == 2.0
     assert variance[0] == pytest.approx(1.1)
+    two = combine_repeats(np.array([[1.0], [2.0]]), np.array([[0.1], [0.3]]))
+    assert_allclose(two, [[1.5], [0.45]])
+    one = combine_repeats(np.array([[1.0]]), np.array([[0.1]]))
+    assert_allclose(one, [[1.0], [0.1]])
 
 
 def test_degrees_of_freedom():
