@@ -190,3 +190,12 @@ def test_slopes_of_the_loss_are_the_gradient(ridge):
         for d in step * np.eye(len(at))
     ]
     assert_allclose(problem.at(at).gradient(), slopes, atol=1e-8)
+
+
+def test_the_effect_is_that_of_people_alone():
+    X, y, order, weight = votes()
+    btl = BTLRegressor(position_effect=True).fit(X, y, weight)
+    gap = (X["model_a"].map(btl.scores_) - X["model_b"].map(btl.scores_)).to_numpy()
+    people = gap + btl.position_effect_ * order
+    assert_allclose(btl.win_probability(X.assign(judge="human")), expit(people))
+    assert_allclose(btl.win_probability(X.assign(judge="gpt")), expit(gap))

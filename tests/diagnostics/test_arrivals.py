@@ -272,12 +272,18 @@ def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
     """Judges without noise may contradict each other by any number of errors."""
     data = small(n_judges=3, item_sd=0.0)
 
+    factor = [1e4]
+
     def apart(*args):
         found = check_arrivals(*args)
-        return replace(found, scale=np.where(args[0].is_new, 1e4, 1.0))
+        return replace(found, scale=np.where(args[0].is_new, factor[0], 1.0))
 
-    monkeypatch.setattr(assembly, "check_arrivals", apart)
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
+    error = anchor.fit(data.X, data.y).standard_errors_[NEW]
+    monkeypatch.setattr(assembly, "check_arrivals", apart)
+    factor[0] = 99.0 / error
+    assert_allclose(anchor.fit(data.X, data.y).standard_errors_, 99.0)
+    factor[0] = 101.0 / error
     anchor.fit(data.X, data.y)
     assert np.isinf(anchor.standard_errors_[NEW])
     assert np.isinf(anchor.conf_int().loc[NEW]).all()

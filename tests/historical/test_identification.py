@@ -12,10 +12,16 @@ from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrato
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor.chain import Stages, fit_stages
 from skanchor.comparisons import decide_roles
-from skanchor.exceptions import BattlesError, DataWarning, DisconnectedError, Remedy
-from skanchor.historical import Placement
+from skanchor.exceptions import (
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    Remedy,
+    WeakJudgeWarning,
+)
+from skanchor.historical import Placement, _history
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
@@ -81,6 +87,28 @@ def test_without_human_scores_item_effects_are_random():
     joint = AnchorPipeline(historical_fit="joint", cv=3, random_state=0).fit(table, y)
     assert joint.item_effects_ == "random"
     assert np.isnan(joint.result_.diagnostics.item_p)
+
+
+def test_judges_that_look_bad_beside_scores_that_are_none_are_not_told(monkeypatch):
+    votes = battles(PAIRS, {"j": PAIRS}, n=100)
+    open_ = battles(PAIRS, {"j": PAIRS}, one_sided=["e"], n=100)
+    plain = _history._calibrate
+
+    def calibrate(*args, **kwargs):
+        warn(WeakJudgeWarning("Judge 'j' is weak."))
+        warn(DataWarning("Rows are odd."))
+        return plain(*args, **kwargs)
+
+    monkeypatch.setattr(_history, "_calibrate", calibrate)
+    for data, told in (
+        (votes, [WeakJudgeWarning, DataWarning]),
+        (open_, [DataWarning]),
+    ):
+        log = WarningLog()
+        chain_of(*data, log=log)
+        said = [type(one) for one in log.found]
+        assert [kind for kind in told if kind in said] == told
+        assert (WeakJudgeWarning in said) == (WeakJudgeWarning in told)
 
 
 def test_a_judge_that_meets_no_group_twice_joins_none():

@@ -54,6 +54,16 @@ def test_the_score_takes_each_source_by_its_mean():
     assert debiaser.score(X[rows]) == pytest.approx(best, rel=0.1)
 
 
+def test_the_score_of_sources_without_rows_is_that_of_the_others():
+    X, y = with_plug_in()
+    last = X.judge == len(X.judges) - 1
+    weight = np.where(last, 0.0, 1.0)
+    debiaser = RieszDebiaser().fit(X, y, sample_weight=weight)
+    rest = X[np.flatnonzero(~last)]
+    alone = RieszDebiaser().fit(rest, y[~last]).score(rest)
+    assert debiaser.score(X, sample_weight=weight) == pytest.approx(alone, rel=1e-9)
+
+
 def test_rows_of_a_group_share_their_inner_fold():
     """Twins that one group holds are one row of twice the weight."""
     X, y = with_plug_in()
