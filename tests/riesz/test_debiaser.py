@@ -64,6 +64,22 @@ def test_the_score_of_sources_without_rows_is_that_of_the_others():
     assert debiaser.score(X, sample_weight=weight) == pytest.approx(alone, rel=1e-9)
 
 
+def test_people_need_features_where_they_have_a_bias_of_their_own():
+    X, y = with_plug_in()
+    whole = RieszDebiaser().fit(X, y)
+
+    def lacking(rows):
+        left = np.where(rows[:, None], np.nan, X.features_left)
+        return X.with_rows(features_left=left)
+
+    without = RieszDebiaser().fit(lacking(X.is_human), y)
+    assert_allclose(without.system_.weights, whole.system_.weights)
+    with pytest.raises(BattlesError, match=r"NaN in \d+ judge rows, the first in row"):
+        RieszDebiaser().fit(lacking(~X.is_human), y)
+    with pytest.raises(BattlesError, match=r"human rows.*A bias of people needs"):
+        RieszDebiaser(human_bias=LinearBias()).fit(lacking(X.is_human), y)
+
+
 def test_rows_of_a_group_share_their_inner_fold():
     """Twins that one group holds are one row of twice the weight."""
     X, y = with_plug_in()
