@@ -50,6 +50,8 @@ def test_the_score_takes_each_source_by_its_mean():
     assert debiaser.score(X) == pytest.approx(best, rel=1e-9)
     heavy = np.where(X.is_human, 3.0, 1.0)
     assert debiaser.score(X, sample_weight=heavy) == pytest.approx(best, rel=1e-9)
+    # Weights have no unit.
+    assert debiaser.score(X, sample_weight=1e-6 * heavy) == pytest.approx(best)
     rows = np.flatnonzero(~X.is_human | (np.arange(len(X)) % 2 == 0))
     assert debiaser.score(X[rows]) == pytest.approx(best, rel=0.1)
 
@@ -215,3 +217,10 @@ def test_rows_that_cannot_be_used_weigh_nothing():
     weights = debiaser.weights(kept)
     assert (weights[unusable] == 0.0).all()
     assert (weights[~unusable] != 0.0).any(axis=1).all()
+    # Rows whose logit is not known count no more than those that are not there.
+    far = X.with_columns(biases=np.where(np.arange(len(X)) % 9 == 0, np.inf, 0.0))
+    known = np.flatnonzero(np.isfinite(far.logits()))
+    assert 0 < len(known) < len(X)
+    with_them = RieszDebiaser().fit(far, y).score(far)
+    without = RieszDebiaser().fit(X[known], y[known]).score(X[known])
+    assert with_them == pytest.approx(without, rel=1e-9)
