@@ -25,7 +25,7 @@ from skanchor.chain import Chain, Stages, fit_stages
 from skanchor.comparisons import Comparisons, has_contexts, read_contexts
 from skanchor.contexts import context_mix
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
-from skanchor.folds import make_plans
+from skanchor.folds import check_training_sets, make_plans
 from skanchor.inference import relative_spread
 from skanchor.judges import JudgeCalibrator
 from skanchor.ranking import RankingEstimator
@@ -345,6 +345,8 @@ class AnchorPipeline(AnchorReadouts):
         )  # fmt: skip
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
+        for plan in plans:
+            check_training_sets(admitted, plan)
         plugged = fit_stages(stages, admitted)
         check = self._check_items(admitted, plugged)
         plugged = replace(plugged, two_step=None)

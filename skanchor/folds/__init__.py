@@ -1,13 +1,19 @@
 """Folds by source, the fold plan as data, and the loop over it."""
 
 from skanchor.folds._draw import make_plans
-from skanchor.folds._plan import FoldPlan, plan_weights, training_weights
+from skanchor.folds._plan import (
+    FoldPlan,
+    check_training_sets,
+    plan_weights,
+    training_weights,
+)
 from skanchor.folds._run import run_plan, stream_plan
 from skanchor.folds._source_kfold import SourceKFold
 
 __all__ = [
     "FoldPlan",
     "SourceKFold",
+    "check_training_sets",
     "make_plans",
     "plan_weights",
     "run_plan",

@@ -17,6 +17,7 @@ __all__ = [
     "FoldPlan",
     "Split",
     "check_plan",
+    "check_training_sets",
     "is_split",
     "plan_weights",
     "training_weights",
@@ -127,6 +128,30 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     weights, whole, kept = _shared_weights(sample, [train])
     _check_sources(sample, whole, kept[0])
     return np.asarray(weights[0])
+
+
+def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
+    """Refuse folds that keep no row of a source, before anything is fitted.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows whose roles are decided.
+    plan : list of (train, test)
+        The folds.
+
+    Raises
+    ------
+    ValueError
+        As :func:`training_weights`, with the number of the fold.
+    """
+    weight, sources = sample.weight, sample.X.rows.sources
+    size, bins = len(sample.X.rows.source_keys) + 1, sources + 1
+    whole = np.bincount(bins, weight, size)[1:]
+    for number, (train, _) in enumerate(plan):
+        kept = np.bincount(bins.take(train), weight.take(train), size)[1:]
+        with located(f"Fold {number}"):
+            _check_sources(sample, whole, kept)
 
 
 def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:

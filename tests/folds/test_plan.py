@@ -5,9 +5,16 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor import Comparisons
-from skanchor.folds import SourceKFold, make_plans, plan_weights, training_weights
+from skanchor import AnchorPipeline, Comparisons
+from skanchor.folds import (
+    SourceKFold,
+    check_training_sets,
+    make_plans,
+    plan_weights,
+    training_weights,
+)
 from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
 
 
 def test_training_weights_stand_for_the_whole_source():
@@ -80,6 +87,29 @@ def test_weights_of_a_plan_are_those_of_each_training_set():
     none = np.flatnonzero((table["judge"] != "gpt") | (table["model_a"] == "n"))
     with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
         plan_weights(sample, [plan[0], (none, plan[1][1])])
+    with pytest.raises(ValueError, match="Fold 1: A training set keeps no row of"):
+        check_training_sets(sample, [plan[0], (none, plan[1][1])])
+    for some in (plan, [plan[0], (np.flatnonzero(without), plan[1][1])]):
+        check_training_sets(sample, some)
+
+
+def test_folds_that_lose_a_source_are_refused_before_anything_is_fitted(monkeypatch):
+    data = simulate_battles(600, 200, n_models=4, n_judges=2, random_state=0)
+    X, y = data.X.drop(columns=[c for c in data.X if c[0] == "x"]), np.asarray(data.y)
+    late = X.eq("new-model").any(axis=1)
+    own = np.flatnonzero((X["judge"] == "judge-2") & ~late)
+    kept = np.setdiff1d(np.arange(len(X)), own[1:])
+    # Nobody else places the new model: the judge with one old row is needed.
+    X = X.iloc[kept].assign(judge=X["judge"].mask(late, "judge-2"))
+
+    def fit_nothing(*args, **kwargs):
+        raise AssertionError("a fit")
+
+    monkeypatch.setattr("skanchor.anchor.fit_stages", fit_nothing)
+    with pytest.raises(
+        ValueError, match=r"Fold \d: .*'judge-2' rows between historical"
+    ):
+        AnchorPipeline(cv=3, random_state=0).fit(X, y[kept])
 
 
 @pytest.fixture
