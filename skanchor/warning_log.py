@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar, Token
 from copy import copy
 from typing import Any, Self
 
 from skanchor.exceptions import locate
 
-__all__ = ["WarningLog", "warn", "warn_of_folds"]
+__all__ = ["MANY_ALIKE", "WarningLog", "warn", "warn_of_folds"]
+
+MANY_ALIKE = 10
+"""Warnings of one kind, beyond which the first five stand for the others."""
 
 
 class WarningLog:
@@ -50,8 +53,8 @@ class WarningLog:
         return list(known.values())
 
     def issue(self, stacklevel: int = 3) -> None:
-        """Hand each distinct warning once to :mod:`warnings`."""
-        for warning in self.distinct:
+        """Hand each distinct warning once to :mod:`warnings`; many alike in short."""
+        for warning in _in_short(self.distinct):
             warnings.warn(warning, stacklevel=stacklevel)
 
 
@@ -97,8 +100,38 @@ def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
         warn(located)
 
 
+def _in_short(found: list[Warning]) -> Iterator[Warning]:
+    """The same warnings; of many of a kind the first five, and the others in one."""
+    kinds: dict[tuple[Any, ...], list[Warning]] = {}
+    for warning in found:
+        opening, _, verb = _sentence(warning)
+        kind = type(warning), _unnumbered(opening), _unnumbered(verb)
+        kinds.setdefault(kind, []).append(warning)
+    for alike in kinds.values():
+        if len(alike) <= MANY_ALIKE:
+            yield from alike
+            continue
+        yield from alike[:5]
+        names = [_sentence(warning)[1] for warning in alike[5:]]
+        yield type(alike[0])(
+            f"{_sentence(alike[5])[0]}{', '.join(names[:5])} and {len(names) - 5} "
+            "more: much as in the five warnings before."
+        )
+
+
+def _sentence(warning: Warning) -> tuple[str, str, str]:
+    """What a text says up to the first name, that name, and two words after it."""
+    opening, quote, rest = str(warning).partition("'")
+    name, _, after = rest.partition("'")
+    return opening, f"'{name}'", " ".join(after.split()[:2]) if quote else ""
+
+
+def _unnumbered(text: str) -> str:
+    return re.sub(r"-?\d[\d.,e+-]*", "#", text)
+
+
 def _gist(warning: Warning) -> tuple[Any, ...]:
     """The text without its numbers; names, in quotes, keep their digits."""
     parts = re.split(r"('[^']*')", str(warning))
-    parts[::2] = [re.sub(r"-?\d[\d.,e+-]*", "#", part) for part in parts[::2]]
+    parts[::2] = map(_unnumbered, parts[::2])
     return type(warning), *parts

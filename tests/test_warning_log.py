@@ -3,9 +3,17 @@
 import threading
 import warnings
 
+import numpy as np
 import pytest
 
-from skanchor.exceptions import BoundWarning, DataWarning, SkanchorWarning
+from skanchor import AnchorPipeline
+from skanchor.exceptions import (
+    BoundWarning,
+    DataWarning,
+    SkanchorWarning,
+    WeakJudgeWarning,
+)
+from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 
@@ -130,3 +138,53 @@ def test_names_and_categories_tell_warnings_apart():
         "In folds [0], not on all rows: Judge 'judge-2' is odd."
     ]
     assert len(folds_after([first], {0: [BoundWarning(str(first))]})) == 1
+
+
+def issued(messages):
+    log = WarningLog()
+    with log:
+        for category, text in messages:
+            warn(category(text))
+    return heard(log.issue)
+
+
+def test_many_warnings_alike_are_told_in_short():
+    def said(n, verb="is weak"):
+        return [
+            (WeakJudgeWarning, f"Judge 'j-{i}' {verb}: {i} errors.") for i in range(n)
+        ]
+
+    other = [(DataWarning, f"Judge 'j-{i}' is weak: odd.") for i in range(3)]
+    # Up to ten each is told.
+    assert issued(said(10)) == said(10)
+    found = issued([*said(17), *other, *said(2, "is strong")])
+    assert found[:5] == said(5)
+    category, text = found[5]
+    assert category is WeakJudgeWarning
+    assert text.startswith(
+        "Judge 'j-5', 'j-6', 'j-7', 'j-8', 'j-9' and 7 more: much as"
+    )
+    # Those of another category, or of other words, are not among them.
+    assert found[6:] == [*other, *said(2, "is strong")]
+    # Texts without a name are told as they are, and numbers make no difference.
+    plain = [(DataWarning, f"{i} rows are odd.") for i in range(3)]
+    assert issued(plain) == plain
+
+
+def test_hundreds_of_judges_are_told_in_short():
+    data = simulate_battles(1500, 450, n_models=5, random_state=0)
+    X, human = data.X.copy(), (data.X["judge"] == "human").to_numpy()
+    late = X.eq("new-model").any(axis=1).to_numpy()
+    judge = X["judge"].to_numpy(object)
+    old, new = np.flatnonzero(~human & ~late), np.flatnonzero(~human & late)
+    n_judges = len(old) // 3
+    judge[old] = [f"judge {min(i // 3, n_judges - 1)}" for i in range(len(old))]
+    judge[new] = [f"judge {i % n_judges}" for i in range(len(new))]
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        anchor.fit(X.assign(judge=judge), data.y)
+    texts = [str(record.message) for record in found]
+    assert n_judges > 300 and len(texts) < 40
+    assert any("more: much as in the five" in text for text in texts)
+    assert max(map(len, texts)) < 3000

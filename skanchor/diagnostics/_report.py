@@ -13,7 +13,7 @@ from skanchor.diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
 from skanchor.diagnostics._lazy import WithTables, with_lazy_tables
 from skanchor.diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
-from skanchor.warning_log import warn
+from skanchor.warning_log import MANY_ALIKE, warn
 
 __all__ = ["KINDS", "Diagnostics"]
 
@@ -429,7 +429,14 @@ class Diagnostics(WithTables):
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
-        said = self.messages()
+        by_kind: dict[str, list[str]] = {}
+        for kind, each in self.findings():
+            by_kind.setdefault(kind, []).append(each)
+        said = []
+        for own in by_kind.values():
+            if len(own) > MANY_ALIKE:
+                own = [*own[:5], f"And {len(own) - 5} more of this kind."]
+            said += own
         if said:
             advice = []
             if self.arrivals.least[1] < CHANGED and len(self._curved()):

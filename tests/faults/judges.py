@@ -146,6 +146,15 @@ table(
     warns=[(DataWarning, "300 judges have fewer .* 'small-0', .* 295 more; .* 900")],
     check=lambda anchor: assert_same_judges(anchor),
 )  # fmt: skip
+see(
+    "Hundreds of judges of three rows each, and no others",
+    "test_warning_log::test_hundreds_of_judges_are_told_in_short",
+)
+see(
+    "Folds that leave a judge of one row without any",
+    "folds.test_plan::"
+    "test_folds_that_lose_a_source_are_refused_before_anything_is_fitted",
+)
 table(
     "A judge that is always for the better model",
     lambda: for_the_better(40),
