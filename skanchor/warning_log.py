@@ -102,11 +102,12 @@ def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
 
 def _in_short(found: list[Warning]) -> Iterator[Warning]:
     """The same warnings; of many of a kind the first five, and the others in one."""
-    kinds: dict[tuple[Any, ...], list[Warning]] = {}
+    kinds: dict[Any, list[Warning]] = {}
     for warning in found:
-        opening, _, verb = _sentence(warning)
+        opening, name, verb = _sentence(warning)
         kind = type(warning), _unnumbered(opening), _unnumbered(verb)
-        kinds.setdefault(kind, []).append(warning)
+        # Only names tell which the others are.
+        kinds.setdefault(kind if name else warning, []).append(warning)
     for alike in kinds.values():
         if len(alike) <= MANY_ALIKE:
             yield from alike
@@ -123,7 +124,7 @@ def _sentence(warning: Warning) -> tuple[str, str, str]:
     """What a text says up to the first name, that name, and two words after it."""
     opening, quote, rest = str(warning).partition("'")
     name, _, after = rest.partition("'")
-    return opening, f"'{name}'", " ".join(after.split()[:2]) if quote else ""
+    return opening, f"'{name}'" if quote else "", " ".join(after.split()[:2])
 
 
 def _unnumbered(text: str) -> str:

@@ -166,8 +166,8 @@ def test_many_warnings_alike_are_told_in_short():
     )
     # Those of another category, or of other words, are not among them.
     assert found[6:] == [*other, *said(2, "is strong")]
-    # Texts without a name are told as they are, and numbers make no difference.
-    plain = [(DataWarning, f"{i} rows are odd.") for i in range(3)]
+    # Texts without a name are told as they are, however many.
+    plain = [(DataWarning, f"{i} rows are odd.") for i in range(12)]
     assert issued(plain) == plain
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -148,10 +148,10 @@ def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
     weight, sources = sample.weight, sample.X.rows.sources
     size, bins = len(sample.X.rows.source_keys) + 1, sources + 1
     whole = np.bincount(bins, weight, size)[1:]
-    for number, (train, _) in enumerate(plan):
-        kept = np.bincount(bins.take(train), weight.take(train), size)[1:]
-        with located(f"Fold {number}"):
-            _check_sources(sample, whole, kept)
+    kept = (
+        np.bincount(bins.take(train), weight.take(train), size)[1:] for train, _ in plan
+    )
+    _check_folds(sample, whole, kept)
 
 
 def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
@@ -175,9 +175,7 @@ def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
         As there, with the number of the fold.
     """
     weights, whole, kept = _shared_weights(sample, [train for train, _ in plan])
-    for number, own in enumerate(kept):
-        with located(f"Fold {number}"):
-            _check_sources(sample, whole, own)
+    _check_folds(sample, whole, kept)
     return list(weights)
 
 
@@ -199,6 +197,15 @@ def _shared_weights(
     np.divide(whole, kept, out=omega[:, 1:], where=kept > 0)
     inside *= omega.take(bins, axis=1)
     return inside, whole, kept
+
+
+def _check_folds(
+    sample: Sample, whole: NDArray[Any], kept: Iterable[NDArray[Any]]
+) -> None:
+    """Refuse training sets as `_check_sources` does, with the number of the fold."""
+    for number, own in enumerate(kept):
+        with located(f"Fold {number}"):
+            _check_sources(sample, whole, own)
 
 
 def _check_sources(sample: Sample, whole: NDArray[Any], kept: NDArray[Any]) -> None:
