@@ -81,8 +81,9 @@ class AnchorPipeline(AnchorReadouts):
         one or two judges, and with more when a score test on the historical verdicts
         sees deviations at level .2; ``"none"`` otherwise or with fewer than five
         historical models; ``results_`` has both. Beyond 4,000 deviations (judges times
-        historical models) the test decides with any number of judges, and where it
-        sees them, ``"auto"`` is refused, for they take long; ask for ``"random"``.
+        historical models), or 500 of judges with fewer than twenty historical verdicts
+        in the mean, the test decides with any number of judges, and where it sees them,
+        ``"auto"`` is refused, for they take long; ask for ``"random"``.
     historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
@@ -350,7 +351,10 @@ class AnchorPipeline(AnchorReadouts):
         plugged = fit_stages(stages, admitted)
         check = self._check_items(admitted, plugged)
         plugged = replace(plugged, two_step=None)
-        treatments = choose_treatments(self.item_effects, admitted.X, check)
+        verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
+        treatments = choose_treatments(
+            self.item_effects, admitted.X, check, int(verdicts.sum())
+        )
         return Inference(
             stages, everyone, admitted, plugged, check, treatments, plans,
             self.n_jobs, self.verbose, mix,

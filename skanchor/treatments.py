@@ -39,6 +39,11 @@ MOST_DEVIATIONS = 4_000
 """Deviations, judges times models, up to which "auto" takes them unasked: their time
 grows with the cube of their number, from minutes on."""
 
+FEW_VERDICTS, FEW_DEVIATIONS = 20, 500
+"""Verdicts of a judge on the historical models, in the mean over the judges, below
+which "auto" takes no more than so many deviations unasked: hardly a maximum is near
+then, and the search for one takes minutes."""
+
 NAMES = ("auto", "none", "random", "conservative")
 
 
@@ -105,7 +110,7 @@ def leaves_items_out(item_effects: Any) -> bool:
 
 
 def choose_treatments(
-    item_effects: Any, X: Comparisons, check: ItemCheck
+    item_effects: Any, X: Comparisons, check: ItemCheck, n_verdicts: float = np.inf
 ) -> Treatments:
     """Choose the treatments that ``item_effects`` asks for.
 
@@ -117,6 +122,8 @@ def choose_treatments(
         Rows whose roles are decided.
     check : ItemCheck
         Whether their verdicts deviate by model.
+    n_verdicts : float
+        Verdicts on historical models; infinite where there are more than enough.
 
     Returns
     -------
@@ -149,8 +156,10 @@ def choose_treatments(
         why = f"{n_historical} historical models are too few to learn them from"
         return Treatments(("none",), "none", why, p)
     names = ("none", "random")
-    if n_judges * n_historical > MOST_DEVIATIONS:
-        return _of_many_models(check, n_judges, n_historical)
+    are_thin = n_verdicts < FEW_VERDICTS * n_judges
+    most = FEW_DEVIATIONS if are_thin else MOST_DEVIATIONS
+    if n_judges * n_historical > most:
+        return _of_many(check, n_judges, n_historical, n_verdicts if are_thin else None)
     if n_judges <= FEW_JUDGES:
         return Treatments(names, "random", "with so few judges no test decides", p)
     if np.isnan(p):
@@ -160,22 +169,32 @@ def choose_treatments(
     return Treatments(names, "none", "a test does not see them", p)
 
 
-def _of_many_models(check: ItemCheck, n_judges: int, n_historical: int) -> Treatments:
+def _of_many(
+    check: ItemCheck, n_judges: int, n_historical: int, too_few: float | None
+) -> Treatments:
     """Let the test decide, which so many models make sharp; refuse to wait unasked."""
-    if check.detected:
-        seen = f"a test sees that (p = {check.p_value:.2g})"
-        if np.isnan(check.p_value):
-            seen = "no test is possible"
-        raise BattlesError(
-            "Whether judges deviate from models in ways that score and features do not "
-            f"explain: {seen}. For {n_judges} judges and {n_historical:,} models these "
-            f"are {n_judges * n_historical:,} deviations, and the time that they take "
-            "grows with the cube of their number. Rank fewer models at a time, set "
-            "item_effects to 'random' to wait for it, or to None for intervals without "
-            "them, which are likely too short."
+    if not check.detected:
+        why = "a test does not see them"
+        return Treatments(("none", "random"), "none", why, check.p_value)
+    seen = f"a test sees that (p = {check.p_value:.2g})"
+    if np.isnan(check.p_value):
+        seen = "no test is possible"
+    why, advice = (
+        "the time that they take grows with the cube of their number",
+        "Rank fewer models at a time",
+    )
+    if too_few is not None:
+        why, advice = (
+            f"there are only {too_few:,} verdicts to learn them from",
+            "Give judges that are the same one name, leave out those with few verdicts",
         )
-    why = "a test does not see them"
-    return Treatments(("none", "random"), "none", why, check.p_value)
+    raise BattlesError(
+        "Whether judges deviate from models in ways that score and features do not "
+        f"explain: {seen}. For {n_judges:,} judges and {n_historical:,} models these "
+        f"are {n_judges * n_historical:,} deviations, and {why}. {advice}, set "
+        "item_effects to 'random' to wait for it, or to None for intervals without "
+        "them, which are likely too short."
+    )
 
 
 def warn_of_covariance(found: ItemCovariance, n_historical: int) -> None:

@@ -18,6 +18,7 @@ from skanchor.chain import Stages, fit_stages
 from skanchor.diagnostics import ItemCheck
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
 from skanchor.treatments import choose_treatments, leaves_items_out
 
 
@@ -120,6 +121,42 @@ def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
     assert choose_treatments("random", sample.X, ALARMED).reported == "random"
     monkeypatch.setattr(treatments, "MOST_DEVIATIONS", n)
     assert choose_treatments("auto", sample.X, CALM).reported == "random"
+
+
+def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatch):
+    sample, _ = plugged()
+    n = 2 * int((~sample.X.is_new).sum())
+    few, enough = 2 * treatments.FEW_VERDICTS - 1, 2 * treatments.FEW_VERDICTS
+    with monkeypatch.context() as patch:
+        patch.setattr(treatments, "FEW_DEVIATIONS", n - 1)
+        for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
+            said = f"{seen}.* these are {n} deviations, and there are only {few} ver"
+            with pytest.raises(BattlesError, match=said):
+                choose_treatments("auto", sample.X, check, few)
+        assert choose_treatments("auto", sample.X, CALM, few).reported == "none"
+        for asked, n_verdicts in (("random", few), ("auto", enough), ("auto", np.inf)):
+            chosen = choose_treatments(asked, sample.X, ALARMED, n_verdicts)
+            assert chosen.reported == "random"
+    with monkeypatch.context() as patch:
+        patch.setattr(treatments, "FEW_DEVIATIONS", n)
+        chosen = choose_treatments("auto", sample.X, ALARMED, few)
+        assert chosen.reported == "random"
+
+
+def test_hundreds_of_judges_of_three_rows_end_in_one_line():
+    """Where nobody else has seen the new model and no feature asks for more rows."""
+    data = simulate_battles(1500, 450, n_models=5, random_state=0)
+    X = data.X[["model_a", "model_b", "judge"]].copy()
+    verdict = (X["judge"] != "human").to_numpy()
+    of_new = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    old, new = np.flatnonzero(verdict & ~of_new), np.flatnonzero(verdict & of_new)
+    n = len(old) // 3
+    X.loc[X.index[old], "judge"] = [f"j{i // 3}" for i in range(len(old))]
+    X.loc[X.index[new], "judge"] = [f"j{i % n}" for i in range(len(new))]
+    rows = (X["judge"] != f"j{n}").to_numpy()  # fewer than three are left over
+    said = rf"For {n} judges .* there are only {3 * n:,} verdicts"
+    with pytest.raises(BattlesError, match=said):
+        AnchorPipeline(cv=2).fit(X[rows], data.y[rows])
 
 
 def test_the_conservative_covariance_is_the_larger_one():

@@ -31,7 +31,8 @@ class Connectivity:
         Groups that no comparison joins; one group means a common scale exists.
     strong_components : tuple of tuples of labels
         Groups within which every model is, through others, both beaten and beating;
-        one group means that the likelihood has a finite maximum. Largest first.
+        one group means that the likelihood has a finite maximum. In the order of
+        :func:`strong_components`.
     never_won, never_lost : tuple of labels
         Models with no win (ties count for both sides) and with no loss.
     n_scales : int
@@ -81,6 +82,9 @@ class Connectivity:
 
 _CONNECTIONS: tuple[Literal["weak"], Literal["strong"]] = ("weak", "strong")
 
+_EQUAL = 1e-9
+"""Share of all wins by which two sums must differ to be told apart."""
+
 _FEW_STEPS = 8
 """Steps that are tried before a graph is searched in earnest."""
 
@@ -124,15 +128,13 @@ def describe_connectivity(
     wins: Array, labels: NDArray[Any], n_scales: int = 1
 ) -> Connectivity:
     """Describe the graph of ``wins[i, j]``, the (half) wins of i over j."""
-    groups = []
-    for connection in _CONNECTIONS:
-        membership = components(wins > 0, connection)
-        parts = [labels[membership == part] for part in np.unique(membership)]
-        parts.sort(key=len, reverse=True)
-        groups.append(tuple(tuple(part.tolist()) for part in parts))
+    joined, strong = (
+        tuple(tuple(labels[part].tolist()) for part in _parts(wins, connection))
+        for connection in _CONNECTIONS
+    )
     return Connectivity(
-        groups[0],
-        groups[1],
+        joined,
+        strong,
         tuple(labels[wins.sum(axis=1) == 0].tolist()),
         tuple(labels[wins.sum(axis=0) == 0].tolist()),
         n_scales,
@@ -140,12 +142,31 @@ def describe_connectivity(
 
 
 def strong_components(wins: Array) -> list[NDArray[np.intp]]:
-    """Models of each strong component of ``wins``, largest first."""
-    membership = components(wins > 0, "strong")
+    """Models of each strong component of ``wins``, largest first.
+
+    Of equally large ones the one with more games among its models comes first, then
+    the one with more wins over others less losses to them, so that neither names nor
+    rows decide; only then the one that holds the first model.
+    """
+    return _parts(wins, "strong")
+
+
+def _parts(
+    wins: Array, connection: Literal["weak", "strong"]
+) -> list[NDArray[np.intp]]:
+    """Models of each component, in the order of ``strong_components``."""
+    membership = components(wins > 0, connection)
     order = np.argsort(membership, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
-    # Among equals the one that holds the first model.
-    return sorted(parts, key=lambda part: (-len(part), part[0]))
+    # Sums that another order of the rows rounds otherwise are to be equal.
+    step = max(float(wins.sum()), np.finfo(np.float64).tiny) * _EQUAL
+    surplus = (wins.sum(axis=1) - wins.sum(axis=0)) / step
+
+    def rank(part: NDArray[np.intp]) -> tuple[float, ...]:
+        games = wins[np.ix_(part, part)].sum() / step
+        return -len(part), -round(games), -round(surplus[part].sum()), part[0]
+
+    return sorted(parts, key=rank)
 
 
 def count_components(wins: NDArray[np.number]) -> tuple[int, int]:

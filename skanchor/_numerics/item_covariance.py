@@ -85,7 +85,7 @@ def fit_covariance(
     conservative: bool = False,
     choose: bool = True,
     tol: float = 1e-3,
-    max_iter: int = 200,
+    max_iter: int = 3,
 ) -> tuple[Array, Shrinkage, bool]:
     """Covariance of the deviations between judges, of highest marginal likelihood.
 
@@ -106,7 +106,9 @@ def fit_covariance(
     tol : float
         Relative change at which the steps that choose the shares stop.
     max_iter : int
-        Most EM steps between two updates of the items' evidence.
+        Most extrapolated EM steps between two updates of the items' evidence. Few:
+        with more judges than items, steps that go on under evidence that is out of
+        date end where the fixed point is no longer near.
 
     Returns
     -------

@@ -24,7 +24,8 @@ class Standing:
         the scale and the bound.
     scales : list of ndarrays
         Models that share a scale: of each group that games join, the largest strong
-        component of several models, if there is one.
+        component of several models, if there is one (of several such the first of
+        :func:`~skanchor._numerics.graph.strong_components`).
     side : ndarray of shape (n_models,)
         1 where wins bound a score from below alone, -1 from above alone, 0 else.
     """
@@ -64,7 +65,7 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
     group = components(beats, "weak")
     for inside in (np.flatnonzero(group == g) for g in np.unique(group)):
         order = _Order.of(beats[np.ix_(inside, inside)], width[inside])
-        # Parts come largest first. A single model among others carries no scale.
+        # The first part leads. A single model among others carries no scale.
         first = parts[inside[0]]
         if len(first) > 1:
             scales.append(first)

@@ -151,6 +151,10 @@ see(
     "test_warning_log::test_hundreds_of_judges_are_told_in_short",
 )
 see(
+    "Hundreds of judges of three rows each, no others and no features",
+    "test_treatments::test_hundreds_of_judges_of_three_rows_end_in_one_line",
+)
+see(
     "Folds that leave a judge of one row without any",
     "folds.test_plan::"
     "test_folds_that_lose_a_source_are_refused_before_anything_is_fitted",

@@ -266,6 +266,10 @@ for title, test in (
     ),
 ):
     see(title, f"test_btl_{test}")
+see(
+    "Groups as large as each other, of which none always beats the other",
+    "test_btl_limits::test_of_equal_groups_votes_decide_which_has_the_scale",
+)
 table(
     "Rows that compare a model with itself",
     lambda: pd.concat(

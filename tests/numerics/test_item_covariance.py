@@ -79,6 +79,39 @@ def test_a_variance_that_does_not_show_leans_to_its_prior(n_judges, error):
     assert_allclose(np.diag(found), np.exp(best.x), rtol=2e-2)
 
 
+@pytest.mark.parametrize(("n_judges", "n_items", "seed"), [(12, 5, 2), (12, 5, 5)])
+def test_more_judges_than_items_end_at_a_fixed_point(n_judges, n_items, seed):
+    """The covariance is that of the posterior moments beside it, joint over items."""
+    rng = np.random.default_rng(seed)
+    n = n_judges * n_items
+    truth = 0.1 * (0.6 + 0.4 * np.eye(n_judges))
+    u = np.linalg.cholesky(truth) @ rng.normal(size=(n_judges, n_items))
+    rows = np.diag(8.0 * rng.gamma(2.0, 0.5, size=n_judges))
+    information = np.kron(rows, np.eye(n_items) - 1.0 / n_items)
+    noise = np.linalg.cholesky(information + 1e-9 * np.eye(n)) @ rng.normal(size=n)
+    target = information @ u.ravel() + noise
+    found, shrinkage, converged = fit_covariance(
+        DeviationLikelihood(information, target, np.ones(n_judges)),
+        PRIOR_VARIANCE * np.eye(n_judges),
+        Shrinkage(),
+    )
+    assert converged
+    # The posterior of all deviations at once, and its moments by pair of judges.
+    prior = np.kron(found, np.eye(n_items))
+    spread = prior @ np.linalg.inv(np.eye(n) + information @ prior)
+    mean = (spread @ target).reshape(n_judges, n_items)
+    spread = spread.reshape(n_judges, n_items, n_judges, n_items)
+    moments = mean @ mean.T + np.einsum("minj,ij->mn", spread, np.eye(n_items))
+    ratio = np.trace(found) / n_judges / PRIOR_VARIANCE
+    pull = PRIOR_ITEMS * (1.0 - ratio) / (1.0 + ratio) / n_judges
+    shown = 1.0 - np.einsum("mimi->", spread) / (n_items * np.trace(found))
+    leaning = Shrinkage(*(
+        share / (shown + share * (1.0 - shown)) if share else 0.0
+        for share in (shrinkage.own_correlation, shrinkage.own_variance)
+    ))  # fmt: skip
+    assert_allclose(shrink(moments / (n_items - pull), leaning), found, atol=1e-8)
+
+
 def test_shares_follow_the_data():
     """Judges that are alike are pooled, judges that are not keep their own."""
     shares = {}

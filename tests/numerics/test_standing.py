@@ -26,6 +26,25 @@ def test_strong_components_come_largest_first():
     assert [part.tolist() for part in parts] == [[3, 4, 5], [1, 2], [6, 7], [0]]
 
 
+def test_among_equal_components_games_decide_and_then_wins_not_the_order():
+    # Two pairs between one who beats both and one whom both beat.
+    wins = wins_of([1, 2, 2, 1], [(0, 1), (0, 2), (1, 3), (2, 3)])
+    for more, first in (
+        (0.0, [1, 2]),  # nothing tells them apart
+        (1e-15, [1, 2]),  # but rounding
+        (0.5, [3, 4]),
+    ):
+        wins[3, 4] = 1.0 + more
+        assert strong_components(wins)[0].tolist() == first
+    wins[3, 4] = 1.0
+    wins[5, 4], wins[4, 5] = 0.0, 0.0
+    wins[4, 5] = 0.3  # a second of the pair beats the last
+    assert strong_components(wins)[0].tolist() == [3, 4]
+    other = np.array([3, 1, 5, 4, 2, 0])
+    first = strong_components(wins[np.ix_(other, other)])[0]
+    assert sorted(other[first].tolist()) == [3, 4]
+
+
 def test_room_above_and_below_a_scale():
     wins = wins_of([3, 1, 1, 1, 2], [(1, 2), (2, 0), (0, 3), (4, 2)])
     scores = np.array([1.0, 0.0, -1.0, 0, 0, 0, 2.0, -2.0])
