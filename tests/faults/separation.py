@@ -245,6 +245,10 @@ for title, test in (
         "limits::test_components_keep_their_distances_and_errors",
     ),
     (
+        "Groups as large as each other, of which none always beats the other",
+        "limits::test_of_equal_groups_votes_decide_which_has_the_scale",
+    ),
+    (
         "A model that never lost among hundreds",
         "limits::test_an_undefeated_model_among_many_costs_little_more",
     ),
@@ -266,10 +270,6 @@ for title, test in (
     ),
 ):
     see(title, f"test_btl_{test}")
-see(
-    "Groups as large as each other, of which none always beats the other",
-    "test_btl_limits::test_of_equal_groups_votes_decide_which_has_the_scale",
-)
 table(
     "Rows that compare a model with itself",
     lambda: pd.concat(
