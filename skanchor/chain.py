@@ -66,8 +66,8 @@ class Chain:
     calibrator: JudgeCalibrator
     arrival: ArrivalScorer
     X: Comparisons
+    is_joint: bool
     debiaser: RieszDebiaser | None = None
-    is_joint: bool = False
     two_step: History | None = None
     aside: frozenset[Any] = frozenset()
 
@@ -207,7 +207,7 @@ def fit_arrivals(
         history.calibrator,
         arrival,
         arrival.transform(history.X),
-        is_joint=stages.fits_jointly(history.X),
+        stages.fits_jointly(history.X),
         two_step=history.two_step,
         aside=history.aside,
     )

@@ -146,7 +146,8 @@ def test_weights_that_may_be_no_counts_are_not_told(scale):
     ("weight", "match"),
     [
         (1.5, "1 are not, the first is 1.5 in row 0"),
-        (1e15, r"stand for 1e\+15 rows, .* GB of memory"),
+        # Half a kilobyte a row.
+        (1e15, r"stand for 1e\+15 rows, .* 5e\+08 GB of memory"),
     ],
 )
 def test_what_is_no_count_is_refused(weight, match):

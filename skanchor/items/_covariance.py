@@ -326,8 +326,8 @@ class _HistoricalRows:
         self.rows = ~model.X.involves_new & model.X.is_usable
         historical, _ = model.masks()
         self.free = historical.copy()
-        self.free[model.at["scores"]] = True
-        self.free[: int(model.X.is_new.sum())] = False
+        n_new = int(model.X.is_new.sum())
+        self.free[n_new : model.at["scores"].stop] = True
         self.at_u = np.zeros(model.size, dtype=bool)
         self.at_u[model.at["deviation"]] = historical[model.at["deviation"]]
         self.fixed = self.free & ~self.at_u

@@ -218,7 +218,7 @@ def place(
     )
     debiaser = copy(stages.debiaser).fit_blocks(X, people, blocks)
     joint = stages.fits_jointly(X)
-    chain = Chain(whole.btl, whole.calibrator, arrival, X, debiaser, is_joint=joint)
+    chain = Chain(whole.btl, whole.calibrator, arrival, X, joint, debiaser)
     return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
 
 

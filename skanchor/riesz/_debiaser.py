@@ -227,7 +227,7 @@ class RieszDebiaser(ComparisonEstimator):
             self._bound([rows])
         keys, codes = X.rows.source_keys, X.rows.sources
         weight = np.where(np.isfinite(eta), sample.weight, 0.0)
-        totals = np.bincount(codes + 1, weight, minlength=len(keys) + 1)[1:]
+        totals = np.bincount(codes + 1, weight)[1:]
         self._source_totals = list(zip(keys, totals.tolist(), strict=True))
 
     def learners(
@@ -388,9 +388,8 @@ class RieszDebiaser(ComparisonEstimator):
     def _aligned(self, X: Battles) -> Comparisons:
         encoded = self._encode(X)
         aligned = encoded.relabel(self.models_, self.judges_)
-        if aligned.scores is None or aligned.sensitivities is None:
-            if len(self.judges_) == 0 and aligned.scores is not None:
-                return aligned
+        lacks_judges = len(self.judges_) > 0 and aligned.sensitivities is None
+        if aligned.scores is None or lacks_judges:
             raise BattlesError(
                 "RieszDebiaser needs comparisons that carry scores, sensitivities and "
                 "biases; transform them with the fitted earlier stages first."

@@ -191,11 +191,12 @@ class Builder:
         self, whole: History, point: Expansion, items: ItemCovariance | None
     ) -> tuple[list[History], list[HeldSums]]:
         """Fit every training set from the point, and sum the rows at its nuisances."""
-        start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X)
+        joint = self.stages.fits_jointly(whole.X)
+        start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X, joint)
         states = [whole]
         for view in range(1, self.layout.folds.size + 1):
             known = whole
-            if not self.stages.fits_jointly(whole.X):
+            if not joint:
                 known = self._voted(whole, view, start)
             states.append(self._settle(self.stages, known, point, items, view)[0])
         local = [self.layout.theta(state) for state in states[1:]]

@@ -189,6 +189,21 @@ def test_rows_without_what_earlier_stages_learned_are_refused():
             debiaser.weights(rows)
 
 
+def test_without_judges_scores_are_all_that_rows_need():
+    data = simulate_battles(600, 60, n_models=4, random_state=0)
+    votes = (data.X["judge"] == "human").to_numpy()
+    X, y = data.X[votes], data.y[votes]
+    scored = BTLRegressor().fit(X, y).transform(X)
+    assert scored.sensitivities is None
+    debiaser = RieszDebiaser().fit(scored, y)
+    empty = np.zeros(0)
+    known = scored.with_columns(sensitivities=empty, biases=np.zeros(len(X)))
+    assert np.abs(debiaser.weights(scored)).max() > 0
+    assert_allclose(debiaser.weights(scored), debiaser.weights(known))
+    with pytest.raises(BattlesError, match="carry scores"):
+        debiaser.weights(X)
+
+
 def test_influence_that_is_no_number_names_its_row():
     finite = np.ones((3, 2))
     check_finite(finite, np.array([4, 5, 6]))
