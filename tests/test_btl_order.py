@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from skanchor import AnchorPipeline, BTLRegressor
 from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor.baselines import HumanOnly
-from skanchor.exceptions import BattlesError, SeparationWarning
+from skanchor.exceptions import BattlesError, ConvergenceWarning, SeparationWarning
 
 
 def votes(seed=0, n=600, n_models=5, effect=0.5, ties=0.1):
@@ -128,6 +128,15 @@ def test_predictions_know_the_display():
     p = btl.win_probability(X)
     assert_allclose(p, expit(plain + btl.position_effect_ * order))
     assert btl.score(X, y) > BTLRegressor().fit(X, y).score(X, y)
+
+
+def test_a_fit_of_the_order_that_does_not_settle_is_told():
+    X, y, _, _ = votes(effect=4.0, ties=0.0, n=3000)
+    n_iter = BTLRegressor().fit(X, y).n_iter_
+    with pytest.warns(ConvergenceWarning, match="did not converge in"):
+        btl = BTLRegressor(position_effect=True, max_iter=n_iter).fit(X, y)
+    assert not btl.converged_
+    assert BTLRegressor(position_effect=True).fit(X, y).n_iter_ > 2 * n_iter
 
 
 def test_models_without_a_limit_keep_an_infinite_error():

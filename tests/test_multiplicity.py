@@ -130,6 +130,11 @@ def test_next_to_no_degrees_of_freedom_leave_draws_finite():
     drawn = draw(2 * np.eye(3), np.eye(3), 1e-3, n_draws=200)
     assert (drawn.ratio > 0).all()
     assert np.isfinite(drawn.posterior(np.zeros(3))).all()
+    # As with one degree: half of that chi-square lies below Phi^-1(3/4)^2.
+    one = draw(np.eye(2), np.eye(2), 0.5, n_draws=20_000).ratio
+    assert_allclose(one, draw(np.eye(2), np.eye(2), 1.0, n_draws=20_000).ratio)
+    # Four standard errors of a median, a density of .47 there.
+    assert_allclose(np.median(one), norm.ppf(0.75) ** 2, atol=4 * 0.5 / 0.47 / 141.0)
 
 
 def test_draws_follow_the_models(covariance):
