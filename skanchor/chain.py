@@ -159,7 +159,7 @@ def fit_stages(
         Without Riesz weights.
     """
     history = fit_history(stages, sample, start, seed_offset, deviating)
-    return fit_arrivals(stages, history, sample, start, seed_offset, deviating)
+    return fit_arrivals(stages, history, sample, start, deviating)
 
 
 def fit_arrivals(
@@ -167,7 +167,6 @@ def fit_arrivals(
     history: History,
     sample: Sample,
     start: Chain | None = None,
-    seed_offset: int = 0,
     deviating: Chain | None = None,
 ) -> Chain:
     """Fit the scores of the new models, all else fixed.
@@ -180,7 +179,7 @@ def fit_arrivals(
         Its rows, which carry what was learned, hold the arrivals.
     sample : Sample
         Outcomes, weights and groups of these rows.
-    start, seed_offset, deviating
+    start, deviating
         As in :func:`fit_stages`.
 
     Returns
@@ -201,7 +200,7 @@ def fit_arrivals(
         )
     arrival = clone(stages.arrival)
     near = None if start is None else start.arrival
-    arrival.fit_sample(sample.with_battles(history.X), near, seed_offset)
+    arrival.fit_sample(sample.with_battles(history.X), near)
     return Chain(
         history.btl,
         history.calibrator,

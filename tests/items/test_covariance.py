@@ -183,7 +183,17 @@ def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
     )
 
 
-@pytest.mark.parametrize("decrement, n_modes", [(0.5, 2), (1e4, 1)])
+def test_features_take_their_share_of_what_shows_and_of_nothing_nothing():
+    model = of_history(bias="linear", rho=0.5, item_sd=0.4)
+    rows = _HistoricalRows(model)
+    covariance = 0.1 * np.eye(2)
+    found = rows.quadratic(covariance)
+    assert 0.0 < rows.free_share(covariance, found) < 1.0
+    # Beside a prior that knows all, no deviation shows, with features or without.
+    assert rows.free_share(np.zeros((2, 2)), found) == 1.0
+
+
+@pytest.mark.parametrize("decrement, n_modes", [(0.9, 2), (1.1, 1), (1e4, 1)])
 def test_modes_that_are_not_found_end_the_search(monkeypatch, decrement, n_modes):
     """It takes long where judges are many and their rows few, and leads nowhere."""
     known, calls = ItemLikelihood.minimum, []
