@@ -4,15 +4,21 @@
 writes ``results/scaling.csv`` and, with matplotlib, ``docs/scaling.png``.
 ``python benchmarks/scaling.py large``: one fit of 1,000 models and 100 judges, in a
 process of its own for the sake of its peak memory.
+``python benchmarks/scaling.py crowd``: fits with item effects of ever more judges with
+few verdicts each, beside one whose covariance takes longer steps; writes
+``results/scaling_crowd.csv``.
 """
 
 from __future__ import annotations
 
+import functools
 import gc
 import resource
 import sys
 import time
+import warnings
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from report import peak_bytes, timed, write_rows
@@ -20,6 +26,8 @@ from speed import make_table
 from threadpoolctl import threadpool_limits
 
 from skanchor import AnchorPipeline, Comparisons
+from skanchor.exceptions import SkanchorWarning
+from skanchor.items import _covariance as item_covariance
 
 MIDDLE = {"rows": 64_000, "models": 20, "judges": 7, "features": 12, "folds": 10}
 VALUES = {
@@ -30,6 +38,9 @@ VALUES = {
     "folds": [5, 10, 20, 40],
 }
 HEADER = ("size", "value", "seconds", "peak MiB")
+CROWDS = [25, 50, 100]
+LONG = 200
+"""EM steps between two updates of the evidence of the items; the default is 3."""
 PICTURE = Path(__file__).parent.parent / "docs" / "scaling.png"
 
 
@@ -115,6 +126,33 @@ def _resident_gb() -> float:
     return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
+def _fit_crowd(n_judges: int) -> None:
+    """Fit five models and a new one, with 150 verdicts of each judge."""
+    X, y = make_table(
+        n_models=6, n_judges=n_judges, n_features=0, n_human=600, n_judge=150 * n_judges
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkanchorWarning)
+        AnchorPipeline(item_effects="random", random_state=0).fit(X, y)
+
+
+@threadpool_limits.wrap(limits=1)
+def crowd() -> None:
+    """Compare the steps that the covariance of many judges takes."""
+    long_steps = functools.partial(item_covariance.fit_covariance, max_iter=LONG)
+    rows = []
+    _fit_crowd(CROWDS[0])
+    for n_judges in CROWDS:
+        fit = functools.partial(_fit_crowd, n_judges)
+        seconds = timed(fit, 1)
+        with mock.patch.object(item_covariance, "fit_covariance", long_steps):
+            longer = timed(fit, 1)
+        rows.append(
+            (n_judges, f"{seconds:.1f}", f"{longer:.1f}", f"{longer / seconds:.1f}")
+        )
+    write_rows("scaling_crowd", ("judges", "seconds", "long steps", "ratio"), rows)
+
+
 @threadpool_limits.wrap(limits=1)
 def main() -> None:
     rows = [
@@ -133,4 +171,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    large() if sys.argv[1:] == ["large"] else main()
+    {"large": large, "crowd": crowd}.get(" ".join(sys.argv[1:]), main)()

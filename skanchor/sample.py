@@ -123,10 +123,6 @@ class Sample:
                 "requires y to be passed, but the target y is None: give the outcomes "
                 "(see split_battles)."
             )
-        if not isinstance(X, Comparisons):
-            # Opened once for all that look at it.
-            frame = as_frame(X)
-            X = X if frame is None else frame
         encoded = Comparisons.from_battles(X)
         if len(encoded) == 0:
             raise BattlesError(
@@ -278,7 +274,7 @@ class Sample:
 
 def _marked_both_bad(table: Any) -> NDArray[np.bool_] | None:
     """Rows that a table of a tool marks as both bad; its outcomes may be numbers."""
-    frame = as_frame(table) if not isinstance(table, Comparisons) else None
+    frame = as_frame(table)
     if frame is None or BOTH_BAD_COLUMN not in frame.columns:
         return None
     marks = frame[BOTH_BAD_COLUMN]

@@ -459,6 +459,9 @@ def test_plain_pipeline_is_the_plug_in():
     ).fit(data.X, data.y)
     assert_allclose(chain[-1].scores_, anchor.scores_)
     assert anchor.standard_errors_.isna().all()
+    result, n_models = anchor.result_, len(anchor.result_.models)
+    assert result.parts.shape == (1, 4, n_models) and np.isnan(result.parts).all()
+    assert np.isnan(result.part_covariances).all()
     assert_allclose(chain.predict_proba(data.X), anchor.predict_proba(data.X))
 
 

@@ -582,6 +582,7 @@ def test_equal_outcomes_of_all_rows_have_errors(y):
 
 
 SELF, VERDICT, NEW_VOTE = ("a", "a", "human"), ("a", "b", "j"), ("a", "b", "human")
+SECOND = ("b", "b", "human")
 
 
 @pytest.mark.parametrize(
@@ -589,6 +590,7 @@ SELF, VERDICT, NEW_VOTE = ("a", "a", "human"), ("a", "b", "j"), ("a", "b", "huma
     [
         ([SELF, SELF], None, [], True),
         ([SELF, VERDICT], None, [], True),
+        ([SECOND, VERDICT], None, [], True),
         # Verdicts are no votes, nor is what has no weight or meets a new model.
         ([VERDICT, VERDICT], None, [], False),
         ([SELF, VERDICT], [0.0, 1.0], [], False),

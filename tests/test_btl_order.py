@@ -139,6 +139,15 @@ def test_a_fit_of_the_order_that_does_not_settle_is_told():
     assert BTLRegressor(position_effect=True).fit(X, y).n_iter_ > 2 * n_iter
 
 
+def test_one_step_may_be_all():
+    X, y, _, _ = votes(4)
+    with pytest.warns(ConvergenceWarning, match="did not converge in 1"):
+        btl = BTLRegressor(max_iter=1).fit(X, y)
+    assert btl.n_iter_ == 1
+    with pytest.raises(ValueError, match="'max_iter' parameter of BTLRegressor must"):
+        BTLRegressor(max_iter=0).fit(X, y)
+
+
 def test_models_without_a_limit_keep_an_infinite_error():
     X, y, _, _ = votes(6)
     extra = pd.DataFrame(

@@ -158,6 +158,13 @@ def test_what_is_no_count_is_refused(weight, match):
         BTLRegressor(weights="frequency").fit(X, y, sample_weight=n)
 
 
+def test_features_take_room_in_every_row_that_a_count_stands_for():
+    X, y, n, _ = counted(("x",))
+    n = np.where(np.arange(len(n)) == 0, 1e15, n)
+    with pytest.raises(BattlesError, match=r"needs about 5\.64e\+08 GB of memory"):
+        BTLRegressor(weights="frequency").fit(X, y, sample_weight=n)
+
+
 def test_refits_and_models_left_out_know_of_counts():
     X, y, n, copies = counted(item_effects=0.0)
     rows, outcomes = X.iloc[copies].reset_index(drop=True), y[copies]

@@ -1,6 +1,10 @@
 """Shares and errors of a fitted chain against plain regressions on its rows."""
 
+from dataclasses import is_dataclass
+from functools import partial
+
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
@@ -52,6 +56,22 @@ def test_residual_shares_are_those_of_a_regression_on_the_features(fitted):
     expected = (kept / total)[X.is_new]
     assert_allclose(seen.models["residual_share"], expected, rtol=1e-8)
     assert (expected < 0.99).all()
+
+
+def test_a_fit_lets_go_of_what_its_tables_are_made_from(fitted):
+    _, anchor = fitted
+
+    def held(record):
+        kept = vars(record)
+        return [name for name, value in kept.items() if isinstance(value, partial)] + [
+            name
+            for value in kept.values()
+            if is_dataclass(value)
+            for name in held(value)
+        ]
+
+    assert held(anchor.result_.diagnostics) == []
+    assert isinstance(vars(anchor.result_.diagnostics)["judges"], pd.DataFrame)
 
 
 def test_influence_and_correction_are_in_units_of_the_error(fitted):

@@ -64,6 +64,12 @@ def test_the_score_of_sources_without_rows_is_that_of_the_others():
     rest = X[np.flatnonzero(~last)]
     alone = RieszDebiaser().fit(rest, y[~last]).score(rest)
     assert debiaser.score(X, sample_weight=weight) == pytest.approx(alone, rel=1e-9)
+    # Nor do rows of a source that the fit has not seen say how good it is.
+    assert debiaser.score(X) == pytest.approx(alone, rel=1e-9)
+    seen = np.flatnonzero(~(last & X.involves_new))
+    fitted = RieszDebiaser().fit(X[seen], y[seen])
+    assert np.any(fitted.weights(X)[last & X.involves_new])
+    assert fitted.score(X) == pytest.approx(fitted.score(X[seen]), rel=1e-9)
 
 
 def test_people_need_features_where_they_have_a_bias_of_their_own():
