@@ -29,6 +29,7 @@ def test_adjusted_p_values_reject_as_the_step_down_does(p, alpha):
     adjusted = holm_adjust(p)
     clear = abs(adjusted - alpha) > 1e-9
     assert (holm_rejections(p, alpha) == (adjusted <= alpha))[clear].all()
+    assert (adjusted >= p).all() and (adjusted <= 1.0).all()
 
 
 def adjust(p, null):
@@ -103,8 +104,12 @@ def test_errors_have_the_covariance(covariance):
         assert_allclose(np.cov(drawn.errors), covariance, atol=0.12)
 
 
-def test_null_p_is_the_tail_of_the_studentized_contrast(covariance):
-    items = np.linalg.eigvalsh(covariance)[0] * np.eye(5) / 2
+@pytest.mark.parametrize("estimated", ["little", "most"])
+def test_null_p_is_the_tail_of_the_studentized_contrast(covariance, estimated):
+    if estimated == "little":
+        items = np.linalg.eigvalsh(covariance)[0] * np.eye(5) / 2
+    else:
+        items = 0.999 * covariance
     drawn = draw(covariance, items, 7, 500)
     better, worse, df = np.array([0, 3]), np.array([1, 2]), np.array([30.0, 12.0])
     p = drawn.null_p(better, worse, df)
