@@ -462,6 +462,7 @@ def test_plain_pipeline_is_the_plug_in():
     result, n_models = anchor.result_, len(anchor.result_.models)
     assert result.parts.shape == (1, 4, n_models) and np.isnan(result.parts).all()
     assert np.isnan(result.part_covariances).all()
+    assert result.covariances.shape == (1, n_models, n_models)
     assert_allclose(chain.predict_proba(data.X), anchor.predict_proba(data.X))
 
 
@@ -582,6 +583,29 @@ def test_peak_memory_is_a_small_multiple_of_the_table(item_effects, limit):
     finally:
         tracemalloc.stop()
     assert peak < limit * X.memory_usage(deep=True).sum()
+
+
+def test_what_only_judges_join_is_on_the_board_beside_what_is_left_out():
+    """The fit of all votes, which places what was left out, joins no groups either."""
+    data = simulate_battles(
+        n_models=6, n_judges=2, n_new=300, n_historical=2400, random_state=0
+    )
+    X, y = data.X[["model_a", "model_b", "judge"]], np.asarray(data.y)
+    first = ["model-01", "model-02", "model-03"]
+    joins = X["model_a"].isin(first) != X["model_b"].isin(first)
+    kept = ~(joins & (X["judge"] == "human")).to_numpy()
+    top = pd.DataFrame(
+        {"model_a": "top", "model_b": first * 2,
+         "judge": ["human"] * 3 + ["judge-1"] * 3}
+    )  # fmt: skip
+    X, y = pd.concat([X[kept], top], ignore_index=True), np.r_[y[kept], np.ones(6)]
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    with pytest.warns(DataWarning, match=r"\['top'\].* are left out") as told:
+        board = anchor.fit(X, y).leaderboard()
+    assert len(told) == 1
+    assert np.isinf(board.loc["top", "standard_error"])
+    assert board.loc["top", ["n_human", "n_judge"]].tolist() == [3, 3]
+    assert np.isfinite(board["standard_error"].drop("top")).all()
 
 
 @pytest.mark.parametrize("item_effects", ["none", "random"])

@@ -530,6 +530,8 @@ def test_self_comparisons_alone_score_no_model(models):
         btl = BTLRegressor(disconnected="warn").fit(X, [0, 1])
     assert len(btl.scores_) == 0 and btl.score(X, [0, 1]) == 0.0
     assert btl.covariance_.shape == (0, 0) and btl.conf_int().shape == (0, 2)
+    assert btl.unbounded_.shape == (0,) and btl.standard_errors_.shape == (0,)
+    assert btl.position_effect_ == btl.position_effect_error_ == 0.0
 
 
 # ------------------------------------------------------------- outcomes without noise

@@ -20,7 +20,7 @@ from skanchor import (
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias
 from skanchor.chain import Chain, Stages, complete, fit_stages
-from skanchor.engine import FullFit, _unstable, cross_fit
+from skanchor.engine import FullFit, _instability, _unstable, cross_fit
 from skanchor.exceptions import InstabilityWarning
 from skanchor.folds import training_weights
 from skanchor.items import ItemCovariance
@@ -204,6 +204,26 @@ def test_a_score_beyond_one_step_keeps_the_plug_in():
     assert repeat.undetermined.tolist() == new.tolist()
     assert_allclose(repeat.estimate[new], plugged.scores[new])
     assert not np.allclose(repeat.estimate[~new], plugged.scores[~new])
+
+
+@pytest.mark.parametrize("far", [(), (0, 2)])
+def test_instability_names_the_folds_that_are_far(far):
+    X = SimpleNamespace(models=np.array(["a", "n"]), judges=np.array(["j"]))
+    full = SimpleNamespace(targets=np.array([1.0, -2.0]))
+    folds = [
+        SimpleNamespace(
+            # The model that is determined may lie anywhere.
+            scores=np.array([9.0, -2.0 - (3.5 if k in far else 2.5)]),
+            sensitivities=np.array([1.0]),
+        )
+        for k in range(3)
+    ]
+    told = _instability(X, full, folds, np.array([False, True]))
+    assert "['n'] are not determined" in told.statement
+    named = "and folds [0, 2] place them 3 logits off"
+    assert (named in told.statement) == ("and folds" in told.statement) == bool(far)
+    assert "weak" not in told.statement
+    assert "alpha=0.01" in str(told)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

@@ -1,7 +1,10 @@
 """A sample: admitted once, sliced and weighted without a second look."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -114,6 +117,48 @@ def test_bare_arrays_need_both_classes_among_rows_that_weigh():
     assert Sample.admit(rows, [0, 1, 1]).y.tolist() == [0.0, 1.0, 1.0]
     with pytest.raises(BattlesError, match="positive weight have only one class"):
         Sample.admit(rows, [0, 1, 1], sample_weight=[0, 1, 1])
+
+
+def test_of_many_columns_the_first_twenty_are_named():
+    wide = TABLE.assign(**{f"c{i:02d}": 0.0 for i in range(30)})
+    with pytest.raises(BattlesError, match=r"lacks \(columns: .*'c15'\]\)"):
+        resolve_groups("nobody", wide, 5)
+
+
+@pytest.mark.parametrize("weight", [None, np.array([1, 2, 1, 1, 3])])
+def test_rows_that_weights_count_are_known_as_counted(weight):
+    found = sample(sample_weight=weight).expanded()
+    assert found.inputs.counted == (weight is not None)
+    assert len(found) == (5 if weight is None else 8)
+
+
+def test_the_digest_is_that_of_all_that_a_row_says():
+    weight, groups = np.ones(5), np.array([0, 1, 0, 2, 2])
+    features = TABLE.assign(n_a=np.arange(5.0), n_b=np.zeros(5))
+    turned = features.rename(columns={"model_a": "model_b", "model_b": "model_a"})
+
+    def digest(table=features, y=LABELS, weight=weight, groups=groups):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            return Sample.admit(table, y, weight, groups).digest
+
+    known = digest()
+    assert known == digest(features.copy(), np.array(LABELS))
+    assert known == digest(pa.Table.from_pandas(features))
+    others = [
+        digest(features.replace("z", "y")),
+        digest(features.replace("gpt", "llm")),
+        digest(features.rename(columns={"n_a": "m_a", "n_b": "m_b"})),
+        digest(turned),
+        digest(features.assign(shown_first="model_b")),
+        digest(features.assign(n_a=1.0)),
+        digest(features.assign(n_b=1.0)),
+        digest(y=[*LABELS[:4], "model_b"]),
+        digest(weight=2.0 * weight),
+        digest(groups=np.arange(5)),
+        digest(groups=None),
+    ]
+    assert len({known, *others}) == 1 + len(others)
 
 
 def test_weights_and_groups_alone():

@@ -211,6 +211,10 @@ def test_marks_of_a_reader_count_where_outcomes_are_numbers():
     inputs = anchor.result_.inputs
     assert inputs.n_both_bad == marked["both_bad"].sum() > 0
     assert "both_bad" not in inputs.ignored
+    # Rows that no tool has marked are not marked.
+    bad = marked["both_bad"].astype("boolean")
+    quiet(anchor, marked.assign(both_bad=bad.where(bad)), numbers)
+    assert anchor.result_.inputs.n_both_bad == inputs.n_both_bad
 
 
 def test_nothing_is_told_where_nothing_ties():

@@ -14,12 +14,14 @@ from skanchor import (
     treatments,
 )
 from skanchor.admission import admit_to_ranking
+from skanchor.assembly import Inference
 from skanchor.chain import Stages, fit_stages
 from skanchor.diagnostics import ItemCheck
-from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.treatments import choose_treatments, leaves_items_out
+from skanchor.warning_log import warn
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -30,10 +32,31 @@ def test_the_check_decides_and_both_are_there(item_sd, chosen):
     assert anchor.item_effects_ == chosen
     assert set(anchor.results_) == {"none", "random"}
     assert anchor.result_ is anchor.results_[chosen]
+    assert len(anchor.results_) == 2 and list(anchor.results_) == ["none", "random"]
+    with pytest.raises(KeyError, match="auto"):
+        anchor.results_["auto"]
     for name, how in (("none", None), ("random", "random")):
         alone = AnchorPipeline(cv=3, random_state=0, item_effects=how)
         alone.fit(data.X, data.y)
         assert_allclose(alone.conf_int(), anchor.results_[name].conf_int())
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_what_the_other_result_warns_of_is_told_once_when_it_is_asked_for(monkeypatch):
+    data = small(seed=1, n_models=10, n_judges=3, n_historical=5000, item_sd=0.0)
+    anchor = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
+    plain = Inference.result
+
+    def doubtful(inference, full):
+        warn(DataWarning("doubtful"))
+        warn(DataWarning("doubtful"))
+        return plain(inference, full)
+
+    monkeypatch.setattr(Inference, "result", doubtful)
+    with pytest.warns(DataWarning, match="doubtful") as told:
+        other = anchor.results_["random"]
+    assert len(told) == 1
+    assert anchor.results_["random"] is other
 
 
 def test_none_has_a_name():
