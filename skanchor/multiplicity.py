@@ -65,7 +65,7 @@ def romano_wolf_adjust(
     bonferroni = ordered * (len(p) - np.arange(len(p)))
     steps = np.clip((1 + smaller[order]) / (1 + n_draws), ordered, bonferroni)
     adjusted = np.empty(len(p))
-    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    adjusted[order] = np.maximum.accumulate(steps)
     return adjusted
 
 

@@ -118,6 +118,11 @@ def test_components_keep_their_distances_and_errors():
     known = btl.standard_errors_[list("abcd")]
     assert_allclose(known, single.standard_errors_, rtol=1e-12)
     assert np.isinf(btl.standard_errors_.drop(list("abcd"))).all()
+    # What is unknown of one score says nothing of another.
+    lost = np.isinf(np.diag(btl.covariance_))
+    assert not btl.covariance_[np.ix_(lost, ~lost)].any()
+    assert not btl.covariance_[np.ix_(~lost, lost)].any()
+    assert np.isinf(btl.covariance_[lost]).sum() == lost.sum()
     assert btl.scores_["t"] == 15.0 and btl.scores_["z"] == -15.0
     assert (btl.scores_[list("pqr")] < btl.scores_[list("abcd")].min()).all()
     interval = btl.conf_int()

@@ -16,18 +16,19 @@ from skanchor import (
     BTLRegressor,
     JudgeCalibrator,
     RieszDebiaser,
+    engine,
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias
 from skanchor.chain import Chain, Stages, complete, fit_stages
 from skanchor.engine import FullFit, _instability, _unstable, cross_fit
-from skanchor.exceptions import InstabilityWarning
+from skanchor.exceptions import DataWarning, InstabilityWarning
 from skanchor.folds import training_weights
 from skanchor.items import ItemCovariance
 from skanchor.riesz import InfluenceSums, _evidence
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 ITEMS = ItemCovariance(np.array([[0.09, 0.03], [0.03, 0.16]]), inflation=1.5)
 STAGES = Stages(BTLRegressor(), JudgeCalibrator(), ArrivalScorer(), RieszDebiaser())
@@ -183,6 +184,23 @@ def test_stable_scores_are_corrected_and_nothing_is_told():
     with WarningLog() as log:
         cross_fit(full, [plan_of(full.sample)])
     assert log.found == []
+
+
+def test_what_a_fold_warns_of_is_told_once_with_its_folds(monkeypatch):
+    full = fitted()
+    plain, calls = engine.complete, []
+
+    def odd(*args):
+        calls.append(args)
+        if len(calls) != 2:
+            warn(DataWarning("odd"))
+        return plain(*args)
+
+    monkeypatch.setattr(engine, "complete", odd)
+    with WarningLog() as log:
+        cross_fit(full, [plan_of(full.sample)])
+    (told,) = log.found
+    assert told.statement == "In folds [0, 2], not on all rows: odd"
 
 
 def test_a_score_beyond_one_step_keeps_the_plug_in():

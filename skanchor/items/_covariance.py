@@ -168,7 +168,6 @@ def estimate_item_covariance(
         memory of this machine holds the information of, or rows too few for an
         estimate.
     """
-    _check_models(_count_historical(sample.X))
     noise = dispersions(sample, deviating=True)
     noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
     weighed = sample.weighted(sample.weight / noise[sample.X.judge])

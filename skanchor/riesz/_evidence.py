@@ -104,7 +104,7 @@ class RowEvidence:
         """Evidence of rows with these ``training`` weights."""
         eta = sample.X.logits()
         known = sample.X.is_usable & np.isfinite(eta)
-        variance = sigmoid(eta if known.all() else np.where(known, eta, 0.0))
+        variance = sigmoid(eta)
         variance -= variance * variance
         curvature = training * variance
         # Separated verdicts say nothing: their inverse would be rounding noise.

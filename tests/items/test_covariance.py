@@ -265,6 +265,20 @@ def test_a_judge_without_noise_weighs_as_one_with_that_of_its_outcomes():
     assert np.isfinite(found.covariance).all() and found.covariance[0, 0] > 0.01
 
 
+def test_shares_of_the_shrinkage_are_chosen_and_the_estimate_is_not_conservative():
+    data = small(n_models=10, n_judges=3, n_historical=3000, item_sd=0.4)
+    known, sample = stages_of(data.X, data.y, LinearBias())
+    found = estimate_item_covariance(sample, known.calibrator)
+    assert found.converged and found.shrinkage != Shrinkage()
+    wider = estimate_item_covariance(sample, known.calibrator, conservative=True)
+    assert np.trace(wider.covariance) > 1.01 * np.trace(found.covariance)
+    noise = dispersions(sample, deviating=True)
+    model = ItemLikelihood(
+        sample.weighted(sample.weight / noise[sample.X.judge]), known.calibrator
+    )
+    assert_allclose(fit_item_covariance(model).covariance, found.covariance)
+
+
 def test_judges_put_aside_keep_what_their_own_rows_say():
     """Where they start is theirs, not that of a fit on nearly the same rows."""
     data = small(n_models=8, n_judges=3, n_historical=600)

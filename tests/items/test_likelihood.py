@@ -58,6 +58,11 @@ def test_logits_at_the_start_are_those_of_the_rows(bias, effects):
     everything = np.ones(len(model.X))
     eta = model.logits(model.start(factor), factor, everything)
     assert_allclose(eta, model.lay(model.X.logits()), atol=1e-8)
+    # A part lays out rows of its own.
+    some = np.arange(len(model.X)) % 3 > 0
+    part = model.part(some)
+    eta = part.logits(part.start(factor), factor, everything[some])
+    assert_allclose(eta, part.lay(model.X.logits()[some]), atol=1e-8)
     written = model.annotate(model.start(factor), factor, model.X)
     assert_allclose(written.biases, model.X.biases, atol=1e-8)
     assert np.abs(known.biases).max() > 0.1

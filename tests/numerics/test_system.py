@@ -12,7 +12,7 @@ from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.sums import Information, ResidualSums
-from skanchor._numerics.system import RieszProblem
+from skanchor._numerics.system import RieszProblem, diagonal_by_model
 from skanchor.comparisons.judge_rows import JudgeRows
 
 IS_NEW = np.array([False, True, False, False, False])
@@ -321,3 +321,23 @@ def test_what_a_bias_explains_of_a_column_is_no_information(rng):
     (stacked, _) = project_spans(gram[None], n_head, np.zeros((1, n_span)))
     assert_allclose(stacked[0], found, atol=1e-6)
     assert (stacked[0, -1] == 0.0).all()
+
+
+def test_a_ridge_goes_by_what_each_model_has_seen(rng):
+    """Of its own rows: votes, and verdicts by the square of their sensitivity."""
+    items = selectors(IS_NEW, zero_sum_basis(int((~IS_NEW).sum())))
+    n_scores = items.shape[1]
+    slopes = np.array([2.0, 0.5])
+    people, *grams = (root @ root.T for root in rng.normal(size=(3, 7, 9)))
+    joint = np.diag(np.arange(1.0, n_scores + N_JUDGES + 1))
+    found = diagonal_by_model(
+        items, slopes, people[:N_ITEMS, :N_ITEMS], np.array(grams), joint
+    )
+    own = [
+        people[i, i]
+        + sum(c * c * gram[i, i] for c, gram in zip(slopes, grams, strict=True))
+        for i in range(N_ITEMS)
+    ]
+    expected = joint.copy()
+    expected[:n_scores, :n_scores] = items.T @ np.diag(own) @ items
+    assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

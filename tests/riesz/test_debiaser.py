@@ -19,7 +19,7 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._numerics.sums import GroupTotals
-from skanchor.bias import LinearBias
+from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._rows import check_finite
@@ -182,6 +182,24 @@ def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
     assert_allclose(by_pair.parts, by_row.parts, rtol=1e-9, atol=1e-14)
     largest = [one.diagnostics.models.select_dtypes("number") for one in found]
     assert_allclose(*largest, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_weights_without_linear_columns_are_multiplied_row_by_row(monkeypatch):
+    data = simulate_battles(
+        n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
+    )
+    found = []
+    for least in (2, 100):
+        monkeypatch.setattr("skanchor.riesz._evidence._MODELS", least)
+        monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", 0)
+        anchor = AnchorPipeline(
+            debiaser=RieszDebiaser(BoostedBias(max_rounds=3), route="projection"),
+            cv=2, item_effects=None, random_state=0,
+        ).fit(data.X, data.y)  # fmt: skip
+        found.append(anchor.result_)
+    assert_allclose(found[0].estimates, found[1].estimates, rtol=1e-10)
+    assert_allclose(found[0].covariances, found[1].covariances, rtol=1e-9)
 
 
 def test_rows_without_what_earlier_stages_learned_are_refused():

@@ -66,6 +66,21 @@ def test_ridge_and_bound_shorten_the_weights():
             fitted(**{name: bad})
 
 
+@pytest.mark.parametrize("route", ["projection", "direct"])
+def test_weights_of_flexible_learners_are_bounded_and_may_be_fitted_once(route):
+    data = battles(7, n_new=60)
+    chain = make_pipeline(BTLRegressor(), JudgeCalibrator(), ArrivalScorer())
+    plugged = chain.fit(data.X, data.y).transform(data.X)
+    learner = BoostedBias(max_rounds=3)
+    once = {"route": route, "inner_folds": 1, "rounds": 1}
+    plain = RieszDebiaser(learner, **once).fit(plugged, data.y)
+    bounded = RieszDebiaser(learner, weight_bound=0.9, **once).fit(plugged, data.y)
+    a, full = bounded.weights(plugged), plain.weights(plugged)
+    limit = 0.9 * np.sqrt(np.mean(full**2, axis=0))
+    assert_allclose(a, np.clip(full, -limit, limit), rtol=0.05, atol=1e-12)
+    assert (np.abs(a).max(axis=0) < 0.9 * np.abs(full).max(axis=0)).all()
+
+
 def test_held_out_score_tells_riesz_learners_apart():
     data = battles(8, bias="curved", rho=1.0, n_historical=4000, n_new=400)
     full = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y)
