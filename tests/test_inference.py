@@ -86,6 +86,10 @@ def test_relative_spread():
     reference = np.array([2.0, 0.0, -1.0, np.inf])
     assert relative_spread(0.6 * reference + 3.0, reference) == pytest.approx(0.6)
     assert relative_spread(np.zeros(2), np.ones(2)) == 1.0
+    # Scores that are not known on either side are left out.
+    unknown = np.append(reference, [7.0, np.nan])
+    known = np.append(0.6 * reference + 3.0, [np.nan, 7.0])
+    assert relative_spread(known, unknown) == pytest.approx(0.6)
     some = np.append(reference, np.nan)
     assert relative_spread(np.append(2.0 * reference, np.inf), some) == pytest.approx(2)
     assert relative_spread(some[-1:], some[:1]) == 1.0

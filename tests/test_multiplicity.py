@@ -131,6 +131,14 @@ def test_an_estimated_item_part_makes_t_tails():
     assert_allclose(np.mean(p <= 0.025), 0.025, atol=0.004)
 
 
+def test_true_scores_vary_more_where_their_variance_is_estimated():
+    """By 1 / ratio, whose mean is df / (df - 2)."""
+    drawn = draw(np.eye(2), np.eye(2), 12)
+    spread = np.var(drawn.posterior(np.array([1.0, -1.0])), axis=1)
+    # Five standard errors: the fourth moment is that of a t law.
+    assert_allclose(spread, 12 / 10, atol=5 * 1.2 * np.sqrt((2 + 6 / 8) / 40_000))
+
+
 def test_next_to_no_degrees_of_freedom_leave_draws_finite():
     drawn = draw(2 * np.eye(3), np.eye(3), 1e-3, n_draws=200)
     assert (drawn.ratio > 0).all()

@@ -460,11 +460,9 @@ class RieszSystem:
         # Its columns are orthonormal.
         direction[layout.at["scores"]] = layout.items.T @ scores
         direction[layout.at["sensitivity"]] = -self.slopes
-        length = np.linalg.norm(direction)
-        if length == 0.0:
+        if not direction.any():
             # No score and no sensitivity: there is no scale to be unsure of.
             return np.zeros(self.targets.shape[1])
-        direction /= length
         information = float(direction @ self.human_information @ direction)
         moved = (self.targets.T @ direction) ** 2
         if information > 0.0:

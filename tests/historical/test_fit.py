@@ -19,9 +19,9 @@ from skanchor import (
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.baselines import JointMLE
-from skanchor.bias import LinearBias
+from skanchor.bias import BoostedBias, LinearBias
 from skanchor.chain import Stages, complete, fit_stages
-from skanchor.historical import fit_history
+from skanchor.historical import _history, fit_history
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -232,3 +232,32 @@ def test_a_learner_without_a_span_alternates_with_the_scores():
     chain = fit_stages(given, sample)
     found = historical_gradients(chain, sample)
     assert_allclose(found[: len(sample.X.models)][~sample.X.is_new], 0.0, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("judges", ["linear", "flexible"])
+@pytest.mark.parametrize("people", [None, "linear", "flexible"])
+def test_learners_without_a_span_are_fitted_in_turn_with_the_scores(
+    judges, people, monkeypatch
+):
+    """And again in every fold: what they know of all rows is no place to start."""
+    kinds = {None: None, "linear": LinearBias(), "flexible": BoostedBias(max_rounds=2)}
+    found = stages(
+        btl=BTLRegressor(bias=kinds[people]),
+        calibrator=JudgeCalibrator(kinds[judges], position_effect=False),
+    )
+    sample = admitted()
+    times, inner = [], _history._calibrate
+
+    def counted(*args):
+        times.append(args)
+        return inner(*args)
+
+    monkeypatch.setattr(_history, "_calibrate", counted)
+    full = fit_stages(found, sample)
+    flexible = "flexible" in (judges, people)
+    assert len(times) == (3 if flexible else 1)
+    times.clear()
+    weight = np.where(np.arange(len(sample)) % 4 == 0, 0.0, sample.weight)
+    fit_history(found, sample.weighted(weight), full)
+    assert len(times) == (1 if flexible else 0)

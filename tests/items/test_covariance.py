@@ -53,6 +53,7 @@ def test_the_order_and_shape_of_a_given_covariance():
     assert_allclose(
         plain.fit(data.X, data.y).scores_, turned.fit(data.X, data.y).scores_
     )
+    assert ItemCovariance(COVARIANCE).converged
     for wrong in (np.eye(3), -np.eye(2), np.array([[1.0, 2.0], [0.0, 1.0]]), "many"):
         with pytest.raises(ValueError, match="item_effects"):
             AnchorPipeline(cv=3, item_effects=wrong).fit(data.X, data.y)

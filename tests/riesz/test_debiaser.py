@@ -19,10 +19,14 @@ from skanchor import (
     RieszDebiaser,
 )
 from skanchor._numerics.sums import GroupTotals
+from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
+from skanchor.chain import Stages, complete, fit_stages
 from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.riesz._evidence import RowEvidence
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._rows import check_finite
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 
@@ -189,17 +193,20 @@ def test_weights_without_linear_columns_are_multiplied_row_by_row(monkeypatch):
     data = simulate_battles(
         n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
     )
-    found = []
-    for least in (2, 100):
-        monkeypatch.setattr("skanchor.riesz._evidence._MODELS", least)
-        monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", 0)
-        anchor = AnchorPipeline(
-            debiaser=RieszDebiaser(BoostedBias(max_rounds=3), route="projection"),
-            cv=2, item_effects=None, random_state=0,
-        ).fit(data.X, data.y)  # fmt: skip
-        found.append(anchor.result_)
-    assert_allclose(found[0].estimates, found[1].estimates, rtol=1e-10)
-    assert_allclose(found[0].covariances, found[1].covariances, rtol=1e-9)
+    monkeypatch.setattr("skanchor.riesz._evidence._MODELS", 2)
+    monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", 0)
+    chain = Stages(
+        BTLRegressor(), JudgeCalibrator(), ArrivalScorer(),
+        RieszDebiaser(BoostedBias(max_rounds=3)),
+    )  # fmt: skip
+    sample = admit_to_ranking(Sample.admit(data.X, data.y), None)
+    found = complete(chain, fit_stages(chain, sample), sample, None)
+    known, rows = sample.with_battles(found.X), np.arange(len(sample))
+    sums = found.debiaser.influence_sums([RowEvidence.held(known, rows)])
+    values = found.debiaser.influence_of_rows(known, rows)
+    whole = InfluenceSums.of(values, sample.X.is_human, None)
+    assert_allclose(sums.total, whole.total, atol=1e-10)
+    assert_allclose(sums.sampling, whole.sampling, rtol=1e-9)
 
 
 def test_rows_without_what_earlier_stages_learned_are_refused():
@@ -256,6 +263,10 @@ def test_rows_that_cannot_be_used_weigh_nothing():
     weights = debiaser.weights(kept)
     assert (weights[unusable] == 0.0).all()
     assert (weights[~unusable] != 0.0).any(axis=1).all()
+    with_biases = kept.with_columns(biases=np.full(len(kept), 0.1))
+    unknown = Sample.admit(with_biases.with_rows(), y)
+    assert not RowEvidence.of(unknown, unknown.weight).training[unusable].any()
+    assert not RowEvidence.of(unknown, unknown.weight).curvature[unusable].any()
     # Rows whose logit is not known count no more than those that are not there.
     far = X.with_columns(biases=np.where(np.arange(len(X)) % 9 == 0, np.inf, 0.0))
     known = np.flatnonzero(np.isfinite(far.logits()))
