@@ -179,11 +179,12 @@ def test_influence_is_kept_where_a_learner_has_no_span(where):
 
 
 # -------------------------------------------------------------------------- instability
-def test_stable_scores_are_corrected_and_nothing_is_told():
+def test_stable_scores_are_corrected_and_nothing_is_told(capfd):
     full = fitted()
     with WarningLog() as log:
         cross_fit(full, [plan_of(full.sample)])
     assert log.found == []
+    assert capfd.readouterr() == ("", "")
 
 
 def test_what_a_fold_warns_of_is_told_once_with_its_folds(monkeypatch):

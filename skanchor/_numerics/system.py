@@ -459,9 +459,8 @@ class RieszSystem:
         direction = np.zeros(layout.size)
         # Its columns are orthonormal.
         direction[layout.at["scores"]] = layout.items.T @ scores
-        direction[layout.at["sensitivity"]] = -self.slopes
         if not direction.any():
-            # No score and no sensitivity: there is no scale to be unsure of.
+            # Scores that all lie at zero have no scale to be unsure of.
             return np.zeros(self.targets.shape[1])
         information = float(direction @ self.human_information @ direction)
         moved = (self.targets.T @ direction) ** 2

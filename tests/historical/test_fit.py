@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from item_battles import small
+from learners import Wrapped
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit
@@ -21,10 +23,13 @@ from skanchor.admission import admit_to_ranking
 from skanchor.baselines import JointMLE
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.chain import Stages, complete, fit_stages
+from skanchor.comparisons import decide_roles
+from skanchor.exceptions import BattlesError
 from skanchor.historical import _history, fit_history
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.warning_log import WarningLog
 
 # Small tables cross thresholds that are not at issue here.
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -236,12 +241,18 @@ def test_a_learner_without_a_span_alternates_with_the_scores():
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 @pytest.mark.parametrize("judges", ["linear", "flexible"])
-@pytest.mark.parametrize("people", [None, "linear", "flexible"])
+@pytest.mark.parametrize("people", [None, "linear", "flexible", "opaque"])
 def test_learners_without_a_span_are_fitted_in_turn_with_the_scores(
     judges, people, monkeypatch
 ):
     """And again in every fold: what they know of all rows is no place to start."""
-    kinds = {None: None, "linear": LinearBias(), "flexible": BoostedBias(max_rounds=2)}
+    kinds = {
+        None: None,
+        "linear": LinearBias(),
+        "flexible": BoostedBias(max_rounds=2),
+        # Not even its last stage is known.
+        "opaque": Wrapped(),
+    }
     found = stages(
         btl=BTLRegressor(bias=kinds[people]),
         calibrator=JudgeCalibrator(kinds[judges], position_effect=False),
@@ -255,9 +266,47 @@ def test_learners_without_a_span_are_fitted_in_turn_with_the_scores(
 
     monkeypatch.setattr(_history, "_calibrate", counted)
     full = fit_stages(found, sample)
-    flexible = "flexible" in (judges, people)
+    assert type(full.btl.bias_) is type(kinds[people])
+    flexible = "flexible" in (judges, people) or people == "opaque"
     assert len(times) == (3 if flexible else 1)
     times.clear()
     weight = np.where(np.arange(len(sample)) % 4 == 0, 0.0, sample.weight)
     fit_history(found, sample.weighted(weight), full)
     assert len(times) == (1 if flexible else 0)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_judge_that_runs_away_with_the_scores_is_put_aside(monkeypatch):
+    sample = admitted()
+    judge = sample.X.judges[0]
+    monkeypatch.setattr(_history, "runaway_judges", lambda *args: frozenset([judge]))
+    with WarningLog() as log:
+        found = fit_history(STAGES, sample)
+    assert found.aside == frozenset([judge])
+    assert f"Where judges [{judge!r}] help to place" in str(log.found[-1])
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_fold_may_lose_the_limit_of_no_model_that_had_one():
+    data = simulate_battles(300, 90, n_models=4, n_judges=2, random_state=3)
+    X = pd.concat(
+        [
+            data.X[["model_a", "model_b", "judge"]],
+            pd.DataFrame(
+                {"model_a": "top", "model_b": ["model-01", "model-02"] * 2,
+                 "judge": "human"}
+            ),
+        ]
+    )  # fmt: skip
+    sample = Sample.admit(X, np.r_[data.y, np.ones(4)])
+    sample = sample.with_battles(decide_roles(sample.X, sample.weight, None))
+    two_steps = stages(historical_fit="two-step")
+    full = fit_stages(two_steps, sample)
+    assert full.btl.models_[full.btl.unbounded_].tolist() == ["top"]
+    # It has none on all rows, either.
+    fit_history(two_steps, sample, full)
+    lost = (sample.X.is_human & (sample.X.left == 0) & (sample.y == 1)) | (
+        sample.X.is_human & (sample.X.right == 0) & (sample.y == 0)
+    )
+    with pytest.raises(BattlesError, match=r"models \['model-01'\] have no limit"):
+        fit_history(two_steps, sample.weighted(np.where(lost, 0.0, 1.0)), full)

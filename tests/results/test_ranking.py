@@ -9,6 +9,7 @@ from scipy.stats import binom, norm
 from skanchor.inference import (
     one_sided_p,
 )
+from skanchor.multiplicity import holm_adjust
 from skanchor.results import RankingResult
 
 
@@ -29,6 +30,7 @@ def test_contrasts_follow_from_the_covariance(rng):
     root = rng.normal(size=(4, 4)) / 10
     covariance = root @ root.T
     scores = np.array([1.0, 0.0, -1.0, 0.4])
+    assert (np.diag(covariance) < 0.1).all()
     table = make_result(scores, covariance, [0, 0, 0, 1]).contrasts(0.9)
     assert len(table) == 3
     row = table.loc[("m3", "m1")]
@@ -38,7 +40,15 @@ def test_contrasts_follow_from_the_covariance(rng):
     assert_allclose(row["standard_error"], np.sqrt(variance))
     assert_allclose(row["low"], 0.4 - z * np.sqrt(variance))
     assert_allclose(row["win_high"], expit(row["high"]))
-    assert 0 <= row["p_adjusted"] <= 1
+    p = norm.sf(np.abs(table["difference"]) / table["standard_error"])
+    # All three lie above or below as Holm takes each side.
+    above, below = (
+        norm.sf(side * (table["difference"] / table["standard_error"]).to_numpy())
+        for side in (1, -1)
+    )
+    holm = np.minimum(holm_adjust(above), holm_adjust(below))
+    assert_allclose(table["p_adjusted"], np.minimum(2.0 * holm, 1.0))
+    assert (table["p_adjusted"] >= 2.0 * p - 1e-12).all()
     equal = make_result(np.zeros(4), covariance, [0, 0, 0, 1]).contrasts()
     assert (equal["p_adjusted"] == 1.0).all()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from learners import Wrapped
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer
@@ -23,6 +23,7 @@ from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.chain import Stages, complete, fit_stages
 from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.riesz import _evidence
 from skanchor.riesz._evidence import RowEvidence
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._rows import check_finite
@@ -235,12 +236,44 @@ def test_without_judges_scores_are_all_that_rows_need():
         debiaser.weights(X)
 
 
+def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
+    X, y = with_plug_in()
+    itself = np.arange(len(X)) % 7 == 0
+    biases = np.where(np.arange(len(X)) % 5 == 0, np.nan, 0.0)
+    odd = X.with_rows(right=np.where(itself, X.left, X.right))
+    odd = odd.with_columns(biases=biases)
+    evidence = RowEvidence.of(Sample.admit(odd, y), np.ones(len(X)))
+    none = itself | np.isnan(biases)
+    assert_array_equal(evidence.training, ~none)
+    assert_array_equal(evidence.curvature > 0.0, ~none)
+
+
 def test_influence_that_is_no_number_names_its_row():
     finite = np.ones((3, 2))
     check_finite(finite, np.array([4, 5, 6]))
     finite[1, 0] = np.nan
     with pytest.raises(ValueError, match="influence of row 5 is not finite"):
         check_finite(finite, np.array([4, 5, 6]))
+
+
+@pytest.mark.parametrize("of", ["source_weights", "row_influence"])
+def test_influence_of_rows_is_looked_at_wherever_it_is_made(of, monkeypatch):
+    X, y = with_plug_in()
+    sample, rows = Sample.admit(X, y), np.arange(len(X))
+    debiaser = RieszDebiaser().fit(X, y)
+    inner = getattr(_evidence, of)
+
+    def odd(*args):
+        found = inner(*args)
+        found[-1] = np.inf
+        return found
+
+    monkeypatch.setattr(_evidence, of, odd)
+    with pytest.raises(ValueError, match=r"influence of row \d+ is not finite"):
+        if of == "row_influence":
+            debiaser.influence_of_rows(sample, rows)
+        else:
+            debiaser.influence_sums([RowEvidence.held(sample, rows)])
 
 
 def test_sums_of_groups_outlive_sums_without():
@@ -263,10 +296,6 @@ def test_rows_that_cannot_be_used_weigh_nothing():
     weights = debiaser.weights(kept)
     assert (weights[unusable] == 0.0).all()
     assert (weights[~unusable] != 0.0).any(axis=1).all()
-    with_biases = kept.with_columns(biases=np.full(len(kept), 0.1))
-    unknown = Sample.admit(with_biases.with_rows(), y)
-    assert not RowEvidence.of(unknown, unknown.weight).training[unusable].any()
-    assert not RowEvidence.of(unknown, unknown.weight).curvature[unusable].any()
     # Rows whose logit is not known count no more than those that are not there.
     far = X.with_columns(biases=np.where(np.arange(len(X)) % 9 == 0, np.inf, 0.0))
     known = np.flatnonzero(np.isfinite(far.logits()))

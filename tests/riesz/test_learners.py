@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from bias_battles import battles
 from numpy.testing import assert_allclose
+from scipy.special import expit
 from sklearn.pipeline import make_pipeline
 
 from skanchor import (
@@ -79,6 +80,26 @@ def test_weights_of_flexible_learners_are_bounded_and_may_be_fitted_once(route):
     limit = 0.9 * np.sqrt(np.mean(full**2, axis=0))
     assert_allclose(a, np.clip(full, -limit, limit), rtol=0.05, atol=1e-12)
     assert (np.abs(a).max(axis=0) < 0.9 * np.abs(full).max(axis=0)).all()
+
+
+def test_what_flexible_weights_leave_of_the_identity_is_told():
+    """``sum omega a V xi`` over the rows, by sensitivity and by new score."""
+    data = battles(7, n_new=60)
+    chain = make_pipeline(BTLRegressor(), JudgeCalibrator(), ArrivalScorer())
+    X = chain.fit(data.X, data.y).transform(data.X)
+    debiaser = RieszDebiaser(BoostedBias(max_rounds=3), inner_folds=1).fit(X, data.y)
+    p = expit(X.logits())
+    weighted = (p * (1.0 - p))[:, None] * debiaser.weights(X)
+    gap, at = debiaser.system_.gap, debiaser.system_.layout.at
+    for m in range(len(X.judges)):
+        rows = X.judge == m
+        by_slope = X.score_differences[rows] @ weighted[rows]
+        assert_allclose(gap[at["sensitivity"]][m], by_slope, atol=1e-12)
+    new = int(np.flatnonzero(X.is_new)[0])
+    side = (X.left == new).astype(float) - (X.right == new)
+    by_score = (side * X.sensitivities[X.judge] * X.involves_new) @ weighted
+    assert_allclose(gap[0], by_score - np.eye(len(X.models))[new], atol=1e-12)
+    assert debiaser.identity_error_ == np.abs(gap).max() > 0.01
 
 
 def test_held_out_score_tells_riesz_learners_apart():
