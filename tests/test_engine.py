@@ -232,7 +232,7 @@ def test_instability_names_the_folds_that_are_far(far):
     folds = [
         SimpleNamespace(
             # The model that is determined may lie anywhere.
-            scores=np.array([9.0, -2.0 - (3.5 if k in far else 2.5)]),
+            scores=np.array([9.0, -2.0 - (3.5 if k in far else 3.0)]),
             sensitivities=np.array([1.0]),
         )
         for k in range(3)
@@ -284,21 +284,21 @@ def test_outcomes_without_noise_are_warned_of_and_have_the_errors_of_votes():
     assert (repeat.parts[:2] > 0).all() and not repeat.parts[2].any()
 
 
-@pytest.mark.parametrize(("apart", "told"), [(2.9, False), (3.1, True)])
+@pytest.mark.parametrize(("apart", "told"), [(3.0, False), (3.1, True)])
 def test_a_fold_three_logits_off_is_not_believed(apart, told):
-    full = fitted()
-    targets = full.chain.targets
+    targets = np.zeros(6)
+    chain = SimpleNamespace(targets=targets)
     folds = [SimpleNamespace(scores=targets), SimpleNamespace(scores=targets.copy())]
     folds[1].scores[-1] -= apart
     still, noise = np.zeros(len(targets)), np.ones(len(targets))
-    found = _unstable(full.chain, folds, still, noise)
+    found = _unstable(chain, folds, still, noise)
     assert found.tolist() == [*([False] * (len(targets) - 1)), told]
     # Nor is an error that is none, or larger than all scores.
     for odd in (0.0, 101.0**2, np.nan):
         noise[0] = odd
-        found = _unstable(full.chain, folds[:1], still, noise)
+        found = _unstable(chain, folds[:1], still, noise)
         assert found[:2].tolist() == [True, False]
     noise[0] = 99.0**2
     step = still.copy()
     step[0] = -apart
-    assert _unstable(full.chain, folds[:1], step, noise)[0] == told
+    assert _unstable(chain, folds[:1], step, noise)[0] == told

@@ -248,6 +248,15 @@ def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
     assert_array_equal(evidence.curvature > 0.0, ~none)
 
 
+@pytest.mark.parametrize(("variance", "informs"), [(0.9e-9, False), (1.1e-9, True)])
+def test_rows_of_which_the_outcome_is_certain_are_no_evidence(variance, informs):
+    X, y = with_plug_in()
+    logit = -np.log(variance)
+    X = X.with_columns(scores=np.zeros(len(X.models)), biases=np.full(len(X), logit))
+    evidence = RowEvidence.of(Sample.admit(X, y), np.ones(len(X)))
+    assert_array_equal(evidence.curvature > 0.0, informs & (X.judge >= -1))
+
+
 def test_influence_that_is_no_number_names_its_row():
     finite = np.ones((3, 2))
     check_finite(finite, np.array([4, 5, 6]))
@@ -296,6 +305,8 @@ def test_rows_that_cannot_be_used_weigh_nothing():
     weights = debiaser.weights(kept)
     assert (weights[unusable] == 0.0).all()
     assert (weights[~unusable] != 0.0).any(axis=1).all()
+    with pytest.raises(BattlesError, match="no row that it can weigh"):
+        debiaser.score(kept, sample_weight=unusable.astype(float))
     # Rows whose logit is not known count no more than those that are not there.
     far = X.with_columns(biases=np.where(np.arange(len(X)) % 9 == 0, np.inf, 0.0))
     known = np.flatnonzero(np.isfinite(far.logits()))
