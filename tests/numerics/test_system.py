@@ -9,7 +9,12 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
-from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
+from skanchor._numerics.parameters import (
+    PEOPLE,
+    Parameters,
+    selectors,
+    without_rounding,
+)
 from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.sums import Information, ResidualSums
 from skanchor._numerics.system import RieszProblem, diagonal_by_model
@@ -321,6 +326,11 @@ def test_what_a_bias_explains_of_a_column_is_no_information(rng):
     (stacked, _) = project_spans(gram[None], n_head, np.zeros((1, n_span)))
     assert_allclose(stacked[0], found, atol=1e-6)
     assert (stacked[0, -1] == 0.0).all()
+
+
+def test_a_sensitivity_of_rounding_size_is_none():
+    found = without_rounding(np.array([1.1e-10, -1.1e-10, 0.9e-10, -0.9e-10, 0.0, 2.0]))
+    assert found.tolist() == [1.1e-10, -1.1e-10, 0.0, 0.0, 0.0, 2.0]
 
 
 def test_a_ridge_goes_by_what_each_model_has_seen(rng):

@@ -1,6 +1,7 @@
 """Riesz weights beyond what the whole chain shows."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._rows import check_finite
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.warning_log import WarningLog
 
 
 def with_plug_in():
@@ -246,6 +248,23 @@ def test_a_row_of_a_model_against_itself_or_without_a_logit_is_no_evidence():
     none = itself | np.isnan(biases)
     assert_array_equal(evidence.training, ~none)
     assert_array_equal(evidence.curvature > 0.0, ~none)
+
+
+@pytest.mark.parametrize(("missing", "told"), [(0.9e-5, False), (1.1e-5, True)])
+def test_scores_that_the_weights_miss_by_more_than_rounding_are_undetermined(
+    missing, told
+):
+    weights = np.array([[1.0, -missing], [0.0, 1.0]])
+    debiaser = RieszDebiaser()
+    debiaser.models_, debiaser.responses_ = np.array(["old", "new"]), None
+    debiaser.system_ = SimpleNamespace(
+        raised=np.eye(2), weights=weights, targets=np.eye(2)
+    )
+    with WarningLog() as log:
+        debiaser._check_determined()
+    assert debiaser.undetermined_.tolist() == [False, told]
+    assert len(log.found) == told
+    assert all("not determine the scores of ['new']" in str(w) for w in log.found)
 
 
 @pytest.mark.parametrize(("variance", "informs"), [(0.9e-9, False), (1.1e-9, True)])
