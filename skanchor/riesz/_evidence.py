@@ -41,8 +41,12 @@ __all__ = [
 ]
 
 
-SEPARATED = 1e-9
-"""Variance of an outcome below which its row carries no information."""
+SEPARATED = 1e-8
+"""Variance of an outcome below which its row carries no information.
+
+That of a judge that follows the display order without fail, and whose position effect
+lies on its bound, is 2e-9: divided by as little, rounding would reach all scores.
+"""
 
 _STEP = 4096
 """Rows of a step in sums over influence values."""

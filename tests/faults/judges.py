@@ -265,6 +265,13 @@ table(
 )  # fmt: skip
 
 
+see(
+    "Judges that follow the display order without fail, beside others",
+    "riesz.test_debiaser"
+    "::test_judges_that_follow_the_display_order_without_fail_tell_no_score",
+)
+
+
 def half_first_side():
     chosen = ~HUMAN & (np.random.default_rng(3).random(len(FRAME)) < 0.5)
     return FRAME.assign(winner=FRAME["winner"].mask(chosen, 1.0))

@@ -23,7 +23,7 @@ def test_no_case_is_a_fault(kind):
 @pytest.mark.parametrize(
     "seed",
     [50039, 60193, 60246, 60310, 60354, 300054, 301094, 301202, 301377, 2002015,
-     3000044],
+     3000044, 5000466],
 )  # fmt: skip
 def test_what_was_found_stays_mended(seed):
     about, verdict = KINDS["tables"](seed)

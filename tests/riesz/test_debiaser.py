@@ -1,5 +1,6 @@
 """Riesz weights beyond what the whole chain shows."""
 
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -267,13 +268,35 @@ def test_scores_that_the_weights_miss_by_more_than_rounding_are_undetermined(
     assert all("not determine the scores of ['new']" in str(w) for w in log.found)
 
 
-@pytest.mark.parametrize(("variance", "informs"), [(0.9e-9, False), (1.1e-9, True)])
+@pytest.mark.parametrize(("variance", "informs"), [(0.9e-8, False), (1.1e-8, True)])
 def test_rows_of_which_the_outcome_is_certain_are_no_evidence(variance, informs):
     X, y = with_plug_in()
     logit = -np.log(variance)
     X = X.with_columns(scores=np.zeros(len(X.models)), biases=np.full(len(X), logit))
     evidence = RowEvidence.of(Sample.admit(X, y), np.ones(len(X)))
-    assert_array_equal(evidence.curvature > 0.0, informs & (X.judge >= -1))
+    assert_array_equal(evidence.curvature > 0.0, np.full(len(X), informs))
+
+
+def test_judges_that_follow_the_display_order_without_fail_tell_no_score():
+    """Beside them, what is known stays known to the last digits."""
+    data = simulate_battles(
+        n_models=5, n_judges=3, n_new=100, n_historical=600, rho=0.0, random_state=1
+    )
+    X = data.X[["model_a", "model_b", "judge"]].assign(shown_first="model_a")
+    blind = (X["judge"] == "judge-1").to_numpy()
+    y = np.where(blind, 1.0, np.asarray(data.y))
+    plan = [(np.flatnonzero(np.arange(len(X)) % 3 != k),
+             np.flatnonzero(np.arange(len(X)) % 3 == k)) for k in range(3)]  # fmt: skip
+
+    def board(rows):
+        anchor = AnchorPipeline(cv=plan, item_effects=None)
+        return anchor.fit(X, y, sample_weight=rows).leaderboard()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkanchorWarning)
+        one, other = board(np.ones(len(X))), board(np.where(blind, 0.0, 1.0))
+    columns = ["score", "standard_error"]
+    assert_allclose(one[columns], other.loc[one.index, columns], rtol=1e-8, atol=1e-9)
 
 
 def test_influence_that_is_no_number_names_its_row():
