@@ -125,11 +125,23 @@ def test_of_many_columns_the_first_twenty_are_named():
         resolve_groups("nobody", wide, 5)
 
 
+@pytest.mark.parametrize(
+    ("counts", "told"), [([0, 2, 1, 1, 3], True), ([-1, 2, 1, 1, 3], False)]
+)
+def test_a_column_of_counts_that_weighs_nothing_is_told(counts, told):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        Sample.admit(TABLE.assign(count=counts), LABELS)
+    text = "up to 3, and each row is taken for one"
+    assert any(text in str(w.message) for w in found) == told
+
+
 @pytest.mark.parametrize("weight", [None, np.array([1, 2, 1, 1, 3])])
 def test_rows_that_weights_count_are_known_as_counted(weight):
     found = sample(sample_weight=weight).expanded()
     assert found.inputs.counted == (weight is not None)
     assert len(found) == (5 if weight is None else 8)
+    assert len(sample(sample_weight=np.full(5, 2)).expanded()) == 10
 
 
 def test_the_digest_is_that_of_all_that_a_row_says():

@@ -275,6 +275,15 @@ def test_learners_without_a_span_are_fitted_in_turn_with_the_scores(
     assert len(times) == (1 if flexible else 0)
 
 
+def test_a_score_on_the_bound_has_no_limit():
+    known = fit_history(STAGES, admitted())
+    for far, lost in ((15.0, True), (-15.0, True), (14.9, False)):
+        scores = np.where(known.X.models == "model-02", far, known.X.scores)
+        moved = known.with_scores(known.X.with_columns(scores=scores)).btl
+        assert moved.scores_["model-02"] == far
+        assert moved.models_[moved.unbounded_].tolist() == ["model-02"] * lost
+
+
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 def test_a_judge_that_runs_away_with_the_scores_is_put_aside(monkeypatch):
     sample = admitted()
