@@ -349,15 +349,22 @@ def _instability(
     """Say which scores are not determined, and which judges and folds may be why."""
     slopes = np.array([fold.sensitivities for fold in folds])
     apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
-    causes = []
-    for m, judge in enumerate(X.judges.tolist()):
-        weak = np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()
-        if weak:
-            least = slopes[weak, m].min()
-            causes.append(f"judge {judge!r} in folds {weak} (down to {least:.2g})")
+    least = slopes.min(axis=0)
+    weak = [m for m in np.argsort(least, kind="stable") if least[m] < WEAK_SENSITIVITY]
+    judges = X.judges.tolist()
+    causes = [
+        f"judge {judges[m]!r} in folds "
+        f"{np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()} "
+        f"(down to {least[m]:.2g})"
+        for m in weak[:5]
+    ]
+    if len(weak) > 5:
+        causes.append(f"{len(weak) - 5} more")
     away = np.flatnonzero((apart[:, unstable] > FAR).any(axis=1)).tolist()
+    names = X.models[unstable].tolist()
+    others = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return InstabilityWarning(
-        f"The scores of {X.models[unstable].tolist()[:5]} are not determined: the "
+        f"The scores of {names[:5]}{others} are not determined: the "
         "correction of the plug-in is beyond what one step can do"
         + (f", and folds {away} place them {FAR:g} logits off" if away else "")
         + ". They keep the plug-in score, with an infinite error."

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from skanchor.exceptions import locate
 
-__all__ = ["MANY_ALIKE", "WarningLog", "warn", "warn_of_folds"]
+__all__ = ["MANY_ALIKE", "WarningLog", "in_short", "warn", "warn_of_folds"]
 
 MANY_ALIKE = 10
 """Warnings of one kind, beyond which the first five stand for the others."""
@@ -54,7 +54,7 @@ class WarningLog:
 
     def issue(self, stacklevel: int = 3) -> None:
         """Hand each distinct warning once to :mod:`warnings`; many alike in short."""
-        for warning in _in_short(self.distinct):
+        for warning in in_short(self.distinct):
             warnings.warn(warning, stacklevel=stacklevel)
 
 
@@ -100,8 +100,18 @@ def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
         warn(located)
 
 
-def _in_short(found: list[Warning]) -> Iterator[Warning]:
-    """The same warnings; of many of a kind the first five, and the others in one."""
+def in_short(found: Iterable[Warning]) -> Iterator[Warning]:
+    """Tell of many warnings of a kind the first five, and the others in one.
+
+    Parameters
+    ----------
+    found : iterable of Warning
+        Those that say the same of one name after another are of a kind.
+
+    Yields
+    ------
+    Warning
+    """
     kinds: dict[Any, list[Warning]] = {}
     for warning in found:
         opening, name, verb = _sentence(warning)
@@ -121,10 +131,10 @@ def _in_short(found: list[Warning]) -> Iterator[Warning]:
 
 
 def _sentence(warning: Warning) -> tuple[str, str, str]:
-    """What a text says up to the first name, that name, and two words after it."""
+    """What a text says up to the first name, that name, and four words after it."""
     opening, quote, rest = str(warning).partition("'")
     name, _, after = rest.partition("'")
-    return opening, f"'{name}'" if quote else "", " ".join(after.split()[:2])
+    return opening, f"'{name}'" if quote else "", " ".join(after.split()[:4])
 
 
 def _unnumbered(text: str) -> str:

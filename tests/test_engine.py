@@ -245,6 +245,32 @@ def test_instability_names_the_folds_that_are_far(far):
     assert "alpha=0.01" in str(told)
 
 
+def test_instability_names_five_models_and_the_five_weakest_judges():
+    slopes = np.array([[0.04, 0.01, -3.0, 0.002, 0.03, 2.0, 0.02, -0.5]])
+    n_judges = slopes.shape[1]
+    X = SimpleNamespace(
+        models=np.array(list("abcdefg")),
+        judges=np.array([f"j{m}" for m in range(n_judges)]),
+    )
+    full = SimpleNamespace(targets=np.zeros(7))
+    folds = [
+        SimpleNamespace(scores=np.zeros(7), sensitivities=slopes[0] + shift)
+        for shift in (0.0, 1.0)
+    ]
+    text = _instability(X, full, folds, np.ones(7, dtype=bool)).statement
+    assert "The scores of ['a', 'b', 'c', 'd', 'e'] and 2 more are not" in text
+    # The weakest judge first; that of 2 is not weak, and each names its own folds.
+    assert text.endswith(
+        "Sensitivities are weak: judge 'j2' in folds [0, 1] (down to -3); "
+        "judge 'j7' in folds [0] (down to -0.5); "
+        "judge 'j3' in folds [0] (down to 0.002); "
+        "judge 'j1' in folds [0] (down to 0.01); "
+        "judge 'j6' in folds [0] (down to 0.02); 2 more."
+    )
+    text = _instability(X, full, folds, np.arange(7) < 5).statement
+    assert "'d', 'e'] are not" in text
+
+
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_the_pipeline_reports_what_the_engine_sums_up():
     data = simulate_battles(

@@ -166,6 +166,13 @@ def test_many_warnings_alike_are_told_in_short():
     )
     # Those of another category, or of other words, are not among them.
     assert found[6:] == [*other, *said(2, "is strong")]
+    # Nor are those that begin alike and go on to something else.
+    features = [
+        (WeakJudgeWarning, f"Judge 'j-{i}': the features {verb}.")
+        for verb in ("tell models apart", "of new models are rare")
+        for i in range(6)
+    ]
+    assert issued(features) == features
     # Texts without a name are told as they are, however many.
     plain = [(DataWarning, f"{i} rows are odd.") for i in range(12)]
     assert issued(plain) == plain

@@ -216,6 +216,21 @@ class Diagnostics(WithTables):
             for each in about
         ]
 
+    def findings_in_short(self) -> list[tuple[str, str]]:
+        """Say the same of many alike by five of them and the number of the others.
+
+        Returns
+        -------
+        list of (str, str)
+        """
+        by_kind: dict[str, list[str]] = {}
+        for kind, each in self.findings():
+            by_kind.setdefault(kind, []).append(each)
+        for kind, own in by_kind.items():
+            if len(own) > MANY_ALIKE:
+                by_kind[kind] = [*own[:5], f"And {len(own) - 5} more of this kind."]
+        return [(kind, each) for kind, own in by_kind.items() for each in own]
+
     def _about_item_effects(self) -> Iterator[str]:
         if self.item_p < OVERLOOKED and not self.with_items:
             yield (
@@ -429,14 +444,7 @@ class Diagnostics(WithTables):
 
     def warn(self) -> None:
         """Warn of the thresholds crossed, in one warning."""
-        by_kind: dict[str, list[str]] = {}
-        for kind, each in self.findings():
-            by_kind.setdefault(kind, []).append(each)
-        said = []
-        for own in by_kind.values():
-            if len(own) > MANY_ALIKE:
-                own = [*own[:5], f"And {len(own) - 5} more of this kind."]
-            said += own
+        said = [each for _, each in self.findings_in_short()]
         if said:
             advice = []
             if self.arrivals.least[1] < CHANGED and len(self._curved()):

@@ -8,6 +8,7 @@ from skanchor.diagnostics import Diagnostics
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.verdict import coverage_verdict
 from skanchor.results import AnchorResult, RankingResult
+from skanchor.warning_log import in_short
 
 __all__ = ["TO_DO", "points"]
 
@@ -64,8 +65,10 @@ def points(
     said: list[tuple[str, str]] = []
     others = [each for each in warnings if not isinstance(each, DiagnosticWarning)]
     if found is not None:
-        said += [(statement, TO_DO[kind]) for kind, statement in found.findings()]
-    said += [(words(warning), "") for warning in others]
+        said += [
+            (statement, TO_DO[kind]) for kind, statement in found.findings_in_short()
+        ]
+    said += [(words(warning), "") for warning in in_short(others)]
     if found is not None:
         said.append(_about_check(found, int((~result.is_new).sum())))
     else:

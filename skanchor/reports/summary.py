@@ -18,7 +18,7 @@ from skanchor.exceptions import DiagnosticWarning
 from skanchor.ranking import RankingEstimator
 from skanchor.reports.best import may_be_best
 from skanchor.results import RankingResult
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, in_short
 
 __all__ = ["ItemEffects", "RunSummary", "summarize"]
 
@@ -277,10 +277,14 @@ def _warnings_of(
     fitted: RankingEstimator, earlier: Sequence[Warning]
 ) -> tuple[Warning, ...]:
     """Each warning once, and each threshold crossed on its own."""
+    own = getattr(fitted, "warnings_", ())
+    # Of many alike, what was issued is the first five and a word about the others.
+    issued = {(type(warning), str(warning)) for warning in in_short(own)}
+    before = [each for each in earlier if (type(each), str(each)) not in issued]
     log = WarningLog()
     log.found = [
         warning
-        for warning in (*earlier, *getattr(fitted, "warnings_", ()))
+        for warning in (*before, *own)
         if not isinstance(warning, DiagnosticWarning)
     ]
     diagnostics = getattr(fitted.result_, "diagnostics", None)

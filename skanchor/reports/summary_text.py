@@ -10,6 +10,7 @@ from skanchor._text import printable
 from skanchor.reports.answer import percent
 from skanchor.reports.best import best_note
 from skanchor.reports.summary import ItemEffects, RunSummary
+from skanchor.warning_log import in_short
 
 __all__ = ["again_lines", "summary_lines", "used_lines"]
 
@@ -166,8 +167,10 @@ def _warnings(summary: RunSummary, words: Callable[[Warning], str]) -> Iterator[
     if not summary.warnings:
         yield "Warnings: none."
         return
-    yield f"Warnings: {len(summary.warnings)}."
-    for warning in summary.warnings:
+    listed = list(in_short(summary.warnings))
+    some = "; of many alike, five are listed" if listed != [*summary.warnings] else ""
+    yield f"Warnings: {len(summary.warnings)}{some}."
+    for warning in listed:
         yield f"  - {' '.join(words(warning).split())}"
 
 

@@ -1,8 +1,10 @@
 """What the diagnostics say of clean tables, and of tables with a known fault."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from item_battles import small
 from numpy.testing import assert_allclose
@@ -102,6 +104,27 @@ def test_thresholds_are_told():
     judges = anchor.result_.diagnostics.judges
     assert (judges.outside_features == 1.0).all()
     assert (judges.effective_share < 0.1).all()
+
+
+@pytest.mark.parametrize("n_judges", [10, 11])
+def test_many_judges_with_one_fault_are_told_in_short(n_judges):
+    data = small(item_sd=0.0)
+    clean = AnchorPipeline(cv=3, random_state=0).fit(data.X, data.y).result_.diagnostics
+    index = pd.Index([f"j{m}" for m in range(n_judges)], name="judge")
+    judges = pd.DataFrame({"sensitivity_z": 1.0}, index=index)
+    judges = judges.reindex(columns=clean.judges.columns)
+    models = clean.models.assign(outside_scores=2.0)
+    seen = replace(clean, judges=judges, models=models)
+    every, short = seen.findings(), seen.findings_in_short()
+    assert len(every) == n_judges + 1
+    if n_judges == 10:
+        assert short == every
+    else:
+        rest = (every[0][0], "And 6 more of this kind.")
+        assert short == [*every[:5], rest, every[-1]]
+    with pytest.warns(DiagnosticWarning) as issued:
+        seen.warn()
+    assert [str(each.message) for each in issued] == [" ".join(t for _, t in short)]
 
 
 def test_coverage_on_request():

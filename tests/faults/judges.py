@@ -151,6 +151,10 @@ see(
     "test_warning_log::test_hundreds_of_judges_are_told_in_short",
 )
 see(
+    "Dozens of judges of a few rows each, on the page and in reports",
+    "reports.test_summary::test_many_warnings_alike_are_listed_in_short",
+)
+see(
     "Hundreds of judges of three rows each, no others and no features",
     "test_treatments::test_hundreds_of_judges_of_three_rows_end_in_one_line",
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import copy
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.baselines import JointBTL
 from skanchor.datasets import load_demo
-from skanchor.exceptions import DataWarning, DiagnosticWarning
+from skanchor.exceptions import DataWarning, DiagnosticWarning, WeakJudgeWarning
 from skanchor.reports import (
     SCHEMA_VERSION,
     leaderboard_text,
@@ -20,7 +21,9 @@ from skanchor.reports import (
     summarize,
     summary_lines,
 )
+from skanchor.reports.advice import points
 from skanchor.results import Scale
+from skanchor.warning_log import in_short
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 
@@ -115,6 +118,26 @@ def test_warnings_stand_in_one_place(anchor):
     assert said == (earlier, *fitted.warnings_)
     text = "\n".join(summary_lines(summarize(fitted), words=lambda _: "in other words"))
     assert "Warnings: 1.\n  - in other words\n" in text
+
+
+def test_many_warnings_alike_are_listed_in_short(anchor):
+    own = [WeakJudgeWarning(f"Judge 'j-{i}' is weak: {i}.") for i in range(30)]
+    fitted = copy(anchor)
+    fitted.warnings_ = tuple(own)
+    read = DataWarning("2 rows hold no verdict.")
+    # What was issued holds a word about 25 of them, which is no warning more.
+    summary = summarize(fitted, earlier=[read, *in_short(own)], other_intervals=False)
+    assert summary.warnings[:31] == (read, *own)
+    lines = summary_lines(summary)
+    n = len(summary.warnings)
+    assert f"Warnings: {n}; of many alike, five are listed." in lines
+    told = [line for line in lines if "Judge 'j-" in line]
+    assert len(told) == 6
+    assert "'j-9' and 20 more: much as in the five warnings before." in told[-1]
+    said = [text for text, _ in points(anchor.result_, own)]
+    assert [text for text in said if "Judge 'j-" in text] == [t[4:] for t in told]
+    # As data, all of them.
+    assert len(summary.to_dict()["warnings"]) == n
 
 
 def test_each_threshold_is_a_warning_of_its_own(anchor):
