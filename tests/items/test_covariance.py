@@ -184,6 +184,25 @@ def test_the_quadratic_has_its_maximum_where_the_likelihood_has():
     )
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_the_quadratic_holds_what_lies_on_a_bound_and_says_much_there():
+    """Sensitivities are about one: bounds of a half hold them where rows tell most."""
+    data = small(n_models=8, n_judges=2, n_historical=1500, item_sd=0.4)
+    sample = admit_to_ranking(
+        Sample.admit(Comparisons.from_battles(data.X), data.y, None), None
+    )
+    calibrator = JudgeCalibrator(sensitivity_bounds=(-0.5, 0.5))
+    stages = Stages(BTLRegressor(), calibrator, ArrivalScorer(), None)
+    known = fit_stages(stages, sample)
+    model = ItemLikelihood(sample.with_battles(known.X), known.calibrator)
+    rows = _HistoricalRows(model)
+    found = rows.quadratic(0.1 * np.eye(2))
+    assert found.is_mode and (found.slopes == 0.5).all()
+    u = rows.parameters[rows.at_u]
+    distance = found.target - found.information @ u - u / 0.1
+    assert np.abs(distance).max() < 0.02 * np.abs(u / 0.1).max()
+
+
 def test_features_take_their_share_of_what_shows_and_of_nothing_nothing():
     model = of_history(bias="linear", rho=0.5, item_sd=0.4)
     rows = _HistoricalRows(model)
