@@ -43,7 +43,7 @@ def hanging(what, light):
     ]
 
 
-@pytest.mark.parametrize("light", [1e-3, 1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("light", [1e-2, 1e-3, 1e-6, 1e-9, 1e-12])
 @pytest.mark.parametrize("what", ["model", "model on one pair", "group of models"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_what_hangs_on_light_votes(what, light, grouped):

@@ -13,7 +13,7 @@ from skanchor._typing import Array
 
 __all__ = ["Bread"]
 
-_LOST = 1e-9
+_LOST = 1e-6
 """Share of the largest square, below which sums of squares may have cancelled."""
 
 
