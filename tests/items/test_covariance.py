@@ -38,7 +38,7 @@ from skanchor.items import (
     fit_item_covariance,
     judges_of_arrivals,
 )
-from skanchor.items._covariance import _HistoricalRows
+from skanchor.items._covariance import MATRICES, _HistoricalRows
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog
 
@@ -413,3 +413,15 @@ def test_effects_that_memory_does_not_hold_are_refused(monkeypatch, item_effects
     with pytest.raises(BattlesError, match=r"GB are available\. Set item_effects to"):
         anchor.fit(data.X, data.y)
     anchor.set_params(item_effects=None).fit(data.X, data.y)
+
+
+def test_memory_is_that_of_matrices_of_all_parameters(monkeypatch):
+    model = of_history(item_sd=0.4)
+    needed = MATRICES * 8 * model.size**2
+    memory = []
+    monkeypatch.setattr("skanchor.items._covariance.available_bytes", memory.pop)
+    memory.append(needed)
+    fit_item_covariance(model)
+    memory.append(needed - 1)
+    with pytest.raises(BattlesError, match=rf"\(matrices of {model.size} parameters"):
+        fit_item_covariance(model)

@@ -256,6 +256,26 @@ def test_repeats_use_the_spread_between_them(rng):
     assert apart.rank_sets(among="board")["high"].le(4).all()
 
 
+def test_the_spread_between_repeats_is_one_part_of_their_covariance(rng):
+    one = random_result(rng)
+    move = rng.normal(size=8) * 0.3
+    covariance = one.covariances[0]
+    repeats = make_result(
+        one.estimates + np.array([[-1.0], [0.0], [1.0]]) * move,
+        np.stack([0.5 * covariance, covariance, 1.5 * covariance]),
+        items=np.repeat(one.item_covariances, 3, axis=0),
+        item_df=9.0,
+    )
+    # Of the three, two lie one move away.
+    total = covariance + 2 / 3 * np.outer(move, move)
+    same = make_result(one.estimates, total, items=one.item_covariances, item_df=9.0)
+    assert_allclose(repeats.prob_best(), same.prob_best(), atol=1e-6)
+    assert not np.allclose(repeats.prob_best(), one.prob_best(), atol=1e-2)
+    pd.testing.assert_frame_equal(
+        repeats.rank_sets(among="board"), same.rank_sets(among="board")
+    )
+
+
 def test_large_boards_go_by_holm(monkeypatch, rng):
     result = random_result(rng)
     monkeypatch.setattr("skanchor.results._board.ROMANO_WOLF_MODELS", 3)
