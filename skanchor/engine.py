@@ -125,11 +125,12 @@ class FoldFit:
     @classmethod
     def of(cls, chain: Chain, sums: InfluenceSums, influence: Array | Chain) -> FoldFit:
         """Hand back what a complete chain of the training rows has found."""
-        assert chain.debiaser is not None
-        slopes, system = chain.X.sensitivities, chain.debiaser.system_
+        slopes = chain.X.sensitivities
+        assert chain.debiaser is not None and slopes is not None
+        system = chain.debiaser.system_
         return cls(
             chain.targets,
-            np.empty(0) if slopes is None else slopes,
+            slopes,
             system.prior_score(chain.X.deviations),
             system.item_covariance(),
             system.expected_covariance(),

@@ -213,7 +213,7 @@ def test_features_take_their_share_of_what_shows_and_of_nothing_nothing():
     assert rows.free_share(np.zeros((2, 2)), found) == 1.0
 
 
-@pytest.mark.parametrize("decrement, n_modes", [(0.9, 2), (1.1, 1), (1e4, 1)])
+@pytest.mark.parametrize("decrement, n_modes", [(0.9, 2), (1.0, 2), (1.1, 1), (1e4, 1)])
 def test_modes_that_are_not_found_end_the_search(monkeypatch, decrement, n_modes):
     """It takes long where judges are many and their rows few, and leads nowhere."""
     known, calls = ItemLikelihood.minimum, []

@@ -34,10 +34,15 @@ from skanchor.simulation import simulate_battles
 from skanchor.warning_log import WarningLog
 
 
-def with_plug_in():
+def with_plug_in(n_judges=2):
     """Rows that carry true parameters, and their outcomes."""
     data = simulate_battles(
-        n_models=5, n_judges=2, n_new=100, n_historical=600, rho=0.0, random_state=1
+        n_models=5,
+        n_judges=n_judges,
+        n_new=100,
+        n_historical=600,
+        rho=0.0,
+        random_state=1,
     )
     X = Comparisons.from_battles(data.X, new_models=["new-model"])
     scores = np.append(data.truth.scores, data.truth.new_scores)
@@ -47,6 +52,15 @@ def with_plug_in():
         biases=np.zeros(len(X)),
     )
     return X, data.y
+
+
+@pytest.mark.parametrize("n_judges", [1, 2])
+def test_rows_without_sensitivities_are_refused(n_judges):
+    X, y = with_plug_in(n_judges)
+    bare = X.with_columns(sensitivities=None)
+    debiaser = RieszDebiaser().fit(X, y)
+    with pytest.raises(BattlesError, match="needs comparisons that carry scores, sens"):
+        debiaser.weights(bare)
 
 
 def test_the_score_takes_each_source_by_its_mean():
