@@ -25,6 +25,7 @@ from skanchor.engine import FullFit, _instability, _unstable, cross_fit
 from skanchor.exceptions import DataWarning, InstabilityWarning
 from skanchor.folds import training_weights
 from skanchor.items import ItemCovariance
+from skanchor.judges import WEAK_SENSITIVITY
 from skanchor.riesz import InfluenceSums, _evidence
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -267,8 +268,22 @@ def test_instability_names_five_models_and_the_five_weakest_judges():
         "judge 'j1' in folds [0] (down to 0.01); "
         "judge 'j6' in folds [0] (down to 0.02); 2 more."
     )
-    text = _instability(X, full, folds, np.arange(7) < 5).statement
-    assert "'d', 'e'] are not" in text
+
+
+@pytest.mark.parametrize("n, others", [(5, ""), (6, " and 1 more")])
+def test_instability_counts_what_it_does_not_name(n, others):
+    X = SimpleNamespace(
+        models=np.array(list("abcdef")[:n]),
+        judges=np.array([f"j{m}" for m in range(7)]),
+    )
+    # A judge on the threshold is not weak.
+    slopes = np.append(np.where(np.arange(6) < n, 0.0, 1.0), WEAK_SENSITIVITY)
+    folds = [SimpleNamespace(scores=np.zeros(n), sensitivities=slopes)] * 2
+    full = SimpleNamespace(targets=np.zeros(n))
+    text = _instability(X, full, folds, np.ones(n, dtype=bool)).statement
+    assert f"'d', 'e']{others} are not" in text
+    last = "judge 'j4' in folds [0, 1] (down to 0)"
+    assert text.endswith(f"{last}; 1 more." if others else f"{last}.")
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

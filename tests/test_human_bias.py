@@ -372,6 +372,22 @@ def test_results_say_what_scores_say(table):
         assert f"Style: {target.removeprefix('style_')}" in str(inputs)
 
 
+def test_the_scale_is_a_factor_of_joint_scores_without_style_in_them(table):
+    """Only there do intervals stretch away from zero."""
+    data, y, _ = table
+    for joint in (AnchorPipeline(cv=2, random_state=0), pipeline(cv=2)):
+        assert 0 < joint.fit(data.X, y).result_.scale_z < np.inf
+    for other in (
+        AnchorPipeline(cv=2, random_state=0, historical_fit="two-step"),
+        pipeline(cv=2, historical_fit="two-step"),
+        pipeline(cv=2, target="style_included"),
+    ):
+        result = other.fit(data.X, y).result_
+        assert result.scale_z == np.inf > result.diagnostics.scale_z
+        low, high = result.conf_int().iloc[0]
+        assert low + high == pytest.approx(2 * result.scores.iloc[0])
+
+
 def test_models_left_out_are_compared_at_equal_style():
     data, y, _ = small(n_models=4, n_historical=4000)
     models = data.truth.historical_models[:1]
