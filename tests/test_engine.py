@@ -21,7 +21,7 @@ from skanchor import (
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias
 from skanchor.chain import Chain, Stages, complete, fit_stages
-from skanchor.engine import FullFit, _instability, _unstable, cross_fit
+from skanchor.engine import FullFit, _instability, _unstable, cross_fit, sum_up
 from skanchor.exceptions import DataWarning, InstabilityWarning
 from skanchor.folds import training_weights
 from skanchor.items import ItemCovariance
@@ -323,6 +323,32 @@ def test_outcomes_without_noise_are_warned_of_and_have_the_errors_of_votes():
     # Of votes that people and judges cast independently.
     assert_allclose(repeat.parts.sum(axis=0), np.diag(repeat.covariance))
     assert (repeat.parts[:2] > 0).all() and not repeat.parts[2].any()
+
+
+@pytest.mark.parametrize("informed", [False, True])
+def test_a_score_that_no_row_informs_shows_no_noise_and_lacks_none(informed):
+    full = fitted()
+    plan = plan_of(full.sample, n_folds=2)
+    folds = [engine._fit_fold(full, k, k, *plan[k])[0] for k in range(2)]
+
+    def silent(outer):
+        outer = outer.copy()
+        outer[:, -1] = outer[:, :, -1] = 0.0
+        return outer
+
+    folds = [
+        replace(
+            fold,
+            expected=fold.expected if informed else silent(fold.expected),
+            sums=replace(fold.sums, outer=silent(fold.sums.outer)),
+        )
+        for fold in folds
+    ]
+    with WarningLog() as log:
+        repeat = sum_up(full, folds)
+    assert any("show no noise" in str(warning) for warning in log.found) == informed
+    # An error of nothing is none.
+    assert repeat.undetermined[-1] != informed
 
 
 @pytest.mark.parametrize(("apart", "told"), [(3.0, False), (3.1, True)])
