@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
@@ -108,7 +109,7 @@ def _level(
     fit = fit_logistic(design, y, weight)
     if not fit.converged or np.linalg.cond(fit.hessian) > 1e12:
         return unknown
-    p = 1.0 / (1.0 + np.exp(-design @ fit.coef))
+    p = expit(design @ fit.coef)
     score = design * (weight * (y - p))[:, None]
     if sample.groups is not None:
         score = pd.DataFrame(score).groupby(sample.groups[at]).sum().to_numpy()
