@@ -316,6 +316,9 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
     step = sums.total + prior
     unstable = _unstable(chain, folds, step, np.diag(sums.sampling))
+    if (~unstable & ~X.is_new).sum() < 2:
+        # A score is a difference to others: beside none that stands, none does.
+        unstable[:] = True
     undetermined = np.any([fold.undetermined for fold in folds], axis=0)
     return Repeat(
         plug_in,

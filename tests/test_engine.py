@@ -351,6 +351,17 @@ def test_a_score_that_no_row_informs_shows_no_noise_and_lacks_none(informed):
     assert repeat.undetermined[-1] != informed
 
 
+@pytest.mark.parametrize("n_left", [1, 2])
+def test_a_score_stands_beside_another_or_not_at_all(n_left):
+    full = fitted()
+    plan = plan_of(full.sample, n_folds=2)
+    folds = [engine._fit_fold(full, k, k, *plan[k])[0] for k in range(2)]
+    far = np.where(full.sample.X.is_new, 0.0, 9.0)
+    far[np.flatnonzero(far)[:n_left]] = 0.0
+    repeat = sum_up(full, [replace(fold, scores=fold.scores + far) for fold in folds])
+    assert repeat.undetermined.tolist() == ((far > 0) | (n_left < 2)).tolist()
+
+
 @pytest.mark.parametrize(("apart", "told"), [(3.0, False), (3.1, True)])
 def test_a_fold_three_logits_off_is_not_believed(apart, told):
     targets = np.zeros(6)
