@@ -141,7 +141,7 @@ def test_clusters_of_one_row_are_the_sandwich():
 
 
 # ------------------------------------------------------------------------------- laws
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6), st.permutations(range(5)))
 def test_renaming_models_permutes_scores(seed, order):
     X, y, weight = make_table(seed, n=300, n_models=5)
@@ -154,7 +154,7 @@ def test_renaming_models_permutes_scores(seed, order):
     assert_allclose(b.covariance_[np.ix_(place, place)], a.covariance_, atol=1e-8)
 
 
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(st.integers(0, 10**6))
 def test_flipping_rows_with_outcomes_changes_nothing(seed):
     X, y, weight = make_table(seed, n=300, n_models=5)

@@ -133,7 +133,7 @@ def test_a_score_whose_votes_cancel_in_a_group_is_not_without_an_error(position_
     assert (btl.standard_errors_ > 0.1).all()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 12),
@@ -182,7 +182,7 @@ def test_no_error_is_zero_or_nan_in_silence(seed, n, n_models, what, spread, gro
 
 
 # ------------------------------------------------------------------------------- laws
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.integers(-9, 9), st.booleans())
 def test_laws_of_rows(seed, power, grouped):
     rng = np.random.default_rng(seed)

@@ -54,6 +54,12 @@ def plan_of(sample, n_folds=3, seed=0):
     ]
 
 
+def folds_of(full):
+    """What two folds hand back."""
+    plan = plan_of(full.sample, n_folds=2)
+    return [engine._fit_fold(full, k, k, *part)[0] for k, part in enumerate(plan)]
+
+
 def by_hand(full, plan):
     """Influence of each row, plug-in and prior of each fold, one after the other."""
     sample = full.sample
@@ -247,15 +253,14 @@ def test_instability_names_the_folds_that_are_far(far):
 
 
 def test_instability_names_five_models_and_the_five_weakest_judges():
-    slopes = np.array([[0.04, 0.01, -3.0, 0.002, 0.03, 2.0, 0.02, -0.5]])
-    n_judges = slopes.shape[1]
+    slopes = np.array([0.04, 0.01, -3.0, 0.002, 0.03, 2.0, 0.02, -0.5])
     X = SimpleNamespace(
         models=np.array(list("abcdefg")),
-        judges=np.array([f"j{m}" for m in range(n_judges)]),
+        judges=np.array([f"j{m}" for m in range(len(slopes))]),
     )
     full = SimpleNamespace(targets=np.zeros(7))
     folds = [
-        SimpleNamespace(scores=np.zeros(7), sensitivities=slopes[0] + shift)
+        SimpleNamespace(scores=np.zeros(7), sensitivities=slopes + shift)
         for shift in (0.0, 1.0)
     ]
     text = _instability(X, full, folds, np.ones(7, dtype=bool)).statement
@@ -328,8 +333,7 @@ def test_outcomes_without_noise_are_warned_of_and_have_the_errors_of_votes():
 @pytest.mark.parametrize("informed", [False, True])
 def test_a_score_that_no_row_informs_shows_no_noise_and_lacks_none(informed):
     full = fitted()
-    plan = plan_of(full.sample, n_folds=2)
-    folds = [engine._fit_fold(full, k, k, *plan[k])[0] for k in range(2)]
+    folds = folds_of(full)
 
     def silent(outer):
         outer = outer.copy()
@@ -354,8 +358,7 @@ def test_a_score_that_no_row_informs_shows_no_noise_and_lacks_none(informed):
 @pytest.mark.parametrize("n_left", [1, 2])
 def test_a_score_stands_beside_another_or_not_at_all(n_left):
     full = fitted()
-    plan = plan_of(full.sample, n_folds=2)
-    folds = [engine._fit_fold(full, k, k, *plan[k])[0] for k in range(2)]
+    folds = folds_of(full)
     far = np.where(full.sample.X.is_new, 0.0, 9.0)
     far[np.flatnonzero(far)[:n_left]] = 0.0
     repeat = sum_up(full, [replace(fold, scores=fold.scores + far) for fold in folds])

@@ -20,8 +20,6 @@ pytestmark = pytest.mark.filterwarnings(
 # No shrinking: a table cannot be made smaller in a way that explains anything.
 few = settings(
     max_examples=6,
-    derandomize=True,
-    deadline=None,
     database=None,
     phases=(Phase.explicit, Phase.generate),
 )

@@ -162,8 +162,6 @@ CASES = [(law, items) for law in [*LAWS, all_at_once] for items in (None, "rando
 
 @settings(
     max_examples=2,
-    derandomize=True,
-    deadline=None,
     database=None,
     phases=(Phase.explicit, Phase.generate),
 )

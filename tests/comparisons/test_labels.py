@@ -41,7 +41,7 @@ def test_categories():
     assert_same(Comparisons.from_battles(pa.concat_tables(coded)), plain)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(st.lists(st.text(max_size=8), min_size=2, max_size=6, unique=True), st.data())
 def test_any_text_may_name_a_model(names, data):
     rows = data.draw(st.lists(st.tuples(*[st.sampled_from(names)] * 2), min_size=1))

@@ -154,7 +154,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXTS)
 def test_any_unicode_pairs_swap(pairs):
     left, right = map(list, zip(*pairs, strict=True))

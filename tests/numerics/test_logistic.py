@@ -147,7 +147,7 @@ def test_fit_logistic_without_columns_and_with_a_zero_column():
     assert_allclose(padded.coef, [*once.coef, 0.0], atol=1e-9)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.floats(-9, 9), st.floats(-8, 8))
 def test_fit_logistic_does_not_see_units(seed, weight_power, column_power):
     design, y, weight, offset = make_rows(seed, n=120)

@@ -226,7 +226,7 @@ def test_most_steps():
     assert none.decrement == np.inf
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(0.0, 2.0), st.floats(0.0, 1.0))
 def test_agrees_with_scipy_on_logistic_problems(seed, far, drift):
     problem = logistic(seed)
