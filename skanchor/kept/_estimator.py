@@ -232,8 +232,8 @@ class AnchorHistory(BaseEstimator):
         counts = self.kept_.counts
         if counts is None:
             raise BattlesError(
-                "The history has features, groups or weights, of which sums do not say "
-                "what new rows would make of them: it must be fitted on all rows.",
+                f"The history {self._reason_without_counts()}, so that it has kept "
+                "sums, not its rows as counts: it must be fitted on all rows.",
                 advice=Advice(Remedy.GIVE_PAST),
             )
         anchor = self._anchor().set_params(new_models=[])
@@ -252,6 +252,17 @@ class AnchorHistory(BaseEstimator):
         self.updated_from_ = "counts"
         log.issue()
         return self
+
+    def _reason_without_counts(self) -> str:
+        """Why the rows could not be kept as counts."""
+        if self.kept_.facts.get("streamed"):
+            return "was read as a stream"
+        if len(self.features_):
+            return "has features"
+        if self.kept_.groups is not None:
+            return "has groups"
+        # Files of earlier versions do not say whether the history was streamed.
+        return "has weights, or was read as a stream"
 
     def promote(
         self,

@@ -40,7 +40,11 @@ def kept_state(
     """
     votes = ground.votes[ground.votes["repeat"] == 0]
     n_votes = int(votes["n"].sum())
-    facts = {"rows": n_votes + int(ground.verdicts["n"].sum()), "votes": n_votes}
+    facts = {
+        "rows": n_votes + int(ground.verdicts["n"].sum()),
+        "votes": n_votes,
+        "streamed": True,
+    }
     return KeptState(
         built.kept,
         built.sums,

@@ -169,9 +169,9 @@ def _kept(weighted=False, grouped=False, bare=False, **settings):
 def _updated_without_counts():
     """What the owner of a history is told that cannot be updated."""
     X, y, _, _ = table()
-    new = _is_new(X)
-    history = AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X[~new], y[~new])
-    history.update(X[~new][:50], y[~new][:50])
+    old = ~_is_new(X)
+    history = AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X[old], y[old])
+    history.update(X[old][:50], y[old][:50])
 
 
 def _streamed(anchor=None, update=False, **settings):

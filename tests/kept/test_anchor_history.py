@@ -515,3 +515,25 @@ def test_groups_of_the_history_keep_their_fold():
     halves = [*halves, halves[0][::-1], (np.arange(len(rows)), np.arange(0))]
     with pytest.raises(ValueError, match=r"rows of its group in another|tear"):
         history.place(rows, outcomes, groups=groups[late], cv=halves)
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "reason"),
+    [
+        (["x1_a", "x1_b"], {}, "The history has features, so"),
+        ([], {"groups": "prompt"}, "The history has groups, so"),
+        ([], {"sample_weight": 2.0}, "The history has weights, or"),
+    ],
+)
+def test_an_update_that_needs_the_rows_says_why(columns, settings, reason):
+    data = simulate_battles(600, 0, n_models=4, random_state=0)
+    names = ["model_a", "model_b", "judge", *columns]
+    X = data.X[names].assign(prompt=np.arange(len(data.X)) // 2)
+    settings = {
+        name: np.full(len(X), value) if name == "sample_weight" else value
+        for name, value in settings.items()
+    }
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
+    history = AnchorHistory(anchor).fit(X, data.y, **settings)
+    with pytest.raises(BattlesError, match=reason):
+        history.update(X[:20], data.y[:20])

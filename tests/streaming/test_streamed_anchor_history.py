@@ -220,3 +220,13 @@ def test_settings_that_need_the_rows_are_refused():
     for message, settings in refused.items():
         with pytest.raises((ValueError, BattlesError), match=message):
             streamed(table, AnchorPipeline(**settings))
+
+
+def test_an_update_says_that_a_stream_keeps_no_rows(tmp_path):
+    table, _ = tables()
+    table = table[["model_a", "model_b", "judge", "winner", "times", "importance"]]
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="none")
+    path = tmp_path / "streamed.anchor"
+    streamed(table, anchor).history.save(path)
+    with pytest.raises(BattlesError, match="was read as a stream, so that"):
+        AnchorHistory.load(path).update(battles(table)[:20], table["winner"][:20])
