@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skanchor._typing import Array
 from skanchor.arrivals import ArrivalScorer
+from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons
@@ -313,8 +314,8 @@ def _warn_of_narrow_weights(calibrator: JudgeCalibrator, debiaser: Any) -> None:
     narrow = [
         judge
         for judge, learner in calibrator.biases_.items()
-        if not hasattr(learner, "span")
-        and hasattr(learner_for(debiaser.learner, judge), "span")
+        if linearity(learner) != "fixed"
+        and linearity(learner_for(debiaser.learner, judge)) == "fixed"
     ]
     if narrow:
         warn(

@@ -23,7 +23,7 @@ from skanchor._numerics.separation import separation_of
 from skanchor._typing import Array
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import FitTask, fit_all
-from skanchor.bias.protocol import LastStage, last_stage, rejoined
+from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
 from skanchor.bias.registry import make_learner
 from skanchor.comparisons import HUMAN, Comparisons, JudgeRows, usable_features
 from skanchor.exceptions import Advice, BattlesError, ConvergenceWarning, Remedy
@@ -192,7 +192,7 @@ def fit_votes(
         learner = fit_bias(votes, scores, bias, learner, seed_offset)
         found = _Joined.of(design, votes, learner, alpha)
         scores, learner = basis @ found.scores, found.learner(learner)
-        if hasattr(learner, "span"):
+        if linearity(learner) == "fixed":
             break
     sandwich, inverse = (
         basis @ one @ basis.T for one in found.covariances(votes, design.shape[1])

@@ -14,6 +14,7 @@ from skanchor._numerics.pair_counts import LEAST_NOISE
 from skanchor._numerics.parameters import Parameters, selectors
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
+from skanchor.bias.protocol import linearity
 from skanchor.comparisons import FeaturePairs, count_rows
 from skanchor.exceptions import BattlesError, ConvergenceWarning, DataWarning
 from skanchor.ranking import RankingEstimator
@@ -81,7 +82,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
         return JointModel(parameters, human, judges, unit_scale=not self._human)
 
     def _check_linear(self, learner: Any) -> None:
-        if not (hasattr(learner, "span") and hasattr(learner, "ridge")):
+        if not (linearity(learner) == "fixed" and hasattr(learner, "ridge")):
             raise BattlesError(
                 f"{type(self).__name__} needs biases that are linear in their "
                 f"coefficients, such as LinearBias, got {learner!r}."

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +26,7 @@ __all__ = [
     "ContrastMixin",
     "LastStage",
     "last_stage",
+    "linearity",
     "named_learner",
     "rejoined",
     "span_names",
@@ -156,6 +157,29 @@ def named_learner(bias: Any, known: Mapping[str, type]) -> BiasLearner:
     return bias  # type: ignore[no-any-return]
 
 
+def linearity(learner: Any) -> Literal["fixed", "learned", "none"]:
+    """Whether a learner's contrasts are linear in coefficients, and in which columns.
+
+    This is the one place that decides it: all else asks here.
+
+    Parameters
+    ----------
+    learner : learner or None
+        Fitted or not. None, where there is no bias, has no columns.
+
+    Returns
+    -------
+    str
+        ``"fixed"``: linear in columns that features alone determine, the learner's
+        ``span``; sums over rows can then stand for the rows. ``"learned"``: linear in
+        columns that are fitted themselves, such as the last layer of a network.
+        ``"none"``: neither.
+    """
+    if hasattr(learner, "span"):
+        return "fixed"
+    return "learned" if hasattr(learner, "last_stage") else "none"
+
+
 @dataclass(frozen=True, slots=True)
 class LastStage:
     """The part of a fitted psi that is linear in its coefficients.
@@ -199,13 +223,13 @@ def last_stage(learner: Any, pairs: FeaturePairs, weight: Array) -> LastStage | 
     """
     if not pairs.n_features:
         return None
-    if hasattr(learner, "last_stage"):
+    kind = linearity(learner)
+    if kind == "fixed":
+        columns, ridge = learner.span(pairs), learner.ridge(pairs, weight)
+        return LastStage(columns, ridge, learner.coef_)
+    if kind == "learned":
         found: LastStage = learner.last_stage(pairs, weight)
         return found
-    if hasattr(learner, "span"):
-        return LastStage(
-            learner.span(pairs), learner.ridge(pairs, weight), learner.coef_
-        )
     return None
 
 

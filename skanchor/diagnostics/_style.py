@@ -12,7 +12,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
-from skanchor.bias.protocol import span_names
+from skanchor.bias.protocol import linearity, span_names
 from skanchor.sample import Sample
 
 __all__ = ["style_shares", "style_table"]
@@ -40,7 +40,7 @@ def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
         linear span, or people have none.
     """
     people, layout = system.people, system.layout
-    if people.coef is None or people.inner is None or not hasattr(bias, "span"):
+    if people.coef is None or people.inner is None or linearity(bias) != "fixed":
         return _no_style().copy()
     # Their own error, and that of the scores which they are told apart from.
     own = SymmetricSolver.factorise(people.inner).inverse().diagonal()

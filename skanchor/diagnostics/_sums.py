@@ -18,7 +18,7 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
-from skanchor.bias.protocol import last_stage
+from skanchor.bias.protocol import last_stage, linearity
 from skanchor.comparisons import Comparisons, count_rows
 from skanchor.diagnostics._overlap import HistoricalFeatures
 from skanchor.items import LEAST_DISPERSION, dispersions
@@ -225,7 +225,7 @@ def _people(sample: Sample, eta: Array, bias: Any) -> SourceSums:
     pull = ridge
     weight = np.where(used, sample.weight[cut.rows], 0.0)
     stage = None
-    if hasattr(bias, "span") and used.any():
+    if linearity(bias) == "fixed" and used.any():
         stage = last_stage(bias, cut.pairs, weight)
     if stage is not None:
         columns, ridge = stage.columns, weight.sum() * stage.ridge

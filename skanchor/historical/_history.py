@@ -14,6 +14,7 @@ from sklearn.base import clone
 from skanchor._numerics.graph import strong_components
 from skanchor._numerics.parameters import PEOPLE
 from skanchor.bias import LinearBias
+from skanchor.bias.protocol import linearity
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons import Comparisons, align
 from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
@@ -208,7 +209,7 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
         warn(_of_drift(drifted))
         aside |= drifted
         found = _step_jointly(stages, sample, start, aside)
-    if all(hasattr(learner, "span") for learner in _learners(start)):
+    if all(linearity(learner) == "fixed" for learner in _learners(start)):
         return found
     for _ in range(ROUNDS):
         with WarningLog():

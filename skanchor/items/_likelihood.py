@@ -18,7 +18,7 @@ from skanchor._numerics.newton import SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import PEOPLE, Parameters, without_rounding
 from skanchor._numerics.sums import local_gram
 from skanchor._typing import Array
-from skanchor.bias.protocol import LastStage, last_stage, rejoined
+from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
 from skanchor.comparisons import Comparisons
 from skanchor.items._free import FreeParameters
 from skanchor.judges import POSITION_BOUND, JudgeCalibrator
@@ -429,7 +429,7 @@ class ItemLikelihood:
 
 def _nearer(learner: Any, own: Array) -> Array:
     """Coefficients of a fit on nearly the same rows, where they mean the same."""
-    if not hasattr(learner, "span") or len(learner.coef_) != len(own):
+    if linearity(learner) != "fixed" or len(learner.coef_) != len(own):
         return own
     return np.asarray(learner.coef_)
 

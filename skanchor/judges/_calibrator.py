@@ -16,7 +16,7 @@ from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias import AutoBias
 from skanchor.bias.fitting import FitTask, fit_all, same_settings
-from skanchor.bias.protocol import BiasLearner, span_names
+from skanchor.bias.protocol import BiasLearner, linearity, span_names
 from skanchor.bias.registry import LEARNER_CONSTRAINT, learner_for, make_learner
 from skanchor.comparisons import (
     Comparisons,
@@ -259,7 +259,9 @@ class JudgeCalibrator(ComparisonEstimator):
         for judge in self.judges_.tolist():
             learner: Any = self.biases_[judge]
             # Without a span, coefficients are not the whole bias.
-            coef = getattr(learner, "coef_", []) if hasattr(learner, "span") else []
+            coef = (
+                getattr(learner, "coef_", []) if linearity(learner) == "fixed" else []
+            )
             names = span_names(learner, tuple(self.features_), len(coef))
             rows.append(dict(zip(names, coef, strict=True)))
         index = pd.Index(self.judges_, name="judge")

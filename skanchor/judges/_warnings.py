@@ -10,7 +10,7 @@ import numpy as np
 from skanchor._numerics.separation import Separation, separation_of
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
-from skanchor.bias.protocol import span_names
+from skanchor.bias.protocol import linearity, span_names
 from skanchor.exceptions import (
     Advice,
     ConvergenceWarning,
@@ -163,7 +163,7 @@ class JudgeWarnings:
 
     @property
     def _has_span(self) -> bool:
-        return hasattr(self.learner, "span") and self.task.X.n_features > 0
+        return linearity(self.learner) == "fixed" and self.task.X.n_features > 0
 
     def _column_names(self) -> list[str]:
         task = self.task

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
+from skanchor.bias.protocol import linearity
 from skanchor.bias.registry import learner_for
 from skanchor.comparisons import Comparisons, FeaturePairs, JudgeRows
 
@@ -85,7 +86,7 @@ class WeightLearner:
     @property
     def has_span(self) -> bool:
         """Whether the weights are linear in fixed columns, and need no fit."""
-        return self.learner is None or hasattr(self.learner, "span")
+        return self.learner is None or linearity(self.learner) == "fixed"
 
 
 NO_BIAS = WeightLearner()
@@ -112,7 +113,7 @@ def human_learner(X: Comparisons, curvature: Array, bias: Any) -> WeightLearner:
     known = curvature[cut.rows]
     if bias is None or not known.any():
         return NO_BIAS
-    if hasattr(bias, "span"):
+    if linearity(bias) == "fixed":
         return WeightLearner(bias, bias.ridge(cut.pairs, known))
     own: Any = bias.settled() if hasattr(bias, "settled") else clone(bias)
     return WeightLearner(own.set_params(loss="squared"))
@@ -181,7 +182,7 @@ def _of_features(X: Comparisons, curvature: Array, learner: Any) -> list[WeightL
             continue
         own: Any = clone(learner_for(learner, judge))
         own.set_params(loss="squared")
-        if not hasattr(own, "span"):
+        if linearity(own) != "fixed":
             found.append(WeightLearner(own))
             continue
         own.fit_span(cut.pairs, known)

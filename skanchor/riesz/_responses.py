@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
+from skanchor.bias.protocol import linearity
 from skanchor.comparisons import Comparisons, FeaturePairs
 from skanchor.exceptions import BattlesError, LearnerError
 
@@ -49,7 +50,7 @@ class ResponseMeans:
     @classmethod
     def of(cls, X: Comparisons, weight: Array, learner: Any) -> Self:
         """Average over the responses of weighted rows."""
-        if not hasattr(learner, "span"):
+        if linearity(learner) != "fixed":
             raise LearnerError(
                 "target='style_included' needs a human bias that is linear in fixed "
                 f"columns, as 'linear' is; {type(learner).__name__} is not. Take "
