@@ -20,7 +20,23 @@ from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns
 from skanchor._typing import Array
 
-__all__ = ["GroupTotals", "Information", "ItemRows", "ResidualSums", "local_gram"]
+__all__ = [
+    "LEAST_VARIANCE",
+    "GroupTotals",
+    "Information",
+    "ItemRows",
+    "ResidualSums",
+    "information_weights",
+    "local_gram",
+]
+
+
+LEAST_VARIANCE = 1e-8
+"""Variance of an outcome up to which its row carries no information.
+
+That of a judge that follows the display order without fail, and whose position effect
+lies on its bound, is 2e-9: divided by as little, rounding would reach all scores.
+"""
 
 
 class ItemRows(Protocol):
@@ -58,6 +74,29 @@ class ItemRows(Protocol):
 
     def item_sums(self, values: Array, factor: Array) -> Array:
         """Sum of ``factor * values`` over each item's rows, minus where second."""
+
+
+def information_weights(p: Array, weight: Array) -> Array:
+    """What each row's outcome weighs in the information, w V with V = p (1 - p).
+
+    Parameters
+    ----------
+    p : ndarray of shape (..., n)
+        Probability that the first item is preferred; NaN where it is not known.
+    weight : ndarray of shape (..., n)
+        Row weights.
+
+    Returns
+    -------
+    ndarray of shape (..., n)
+        Zero where the outcome is certain (V at most ``LEAST_VARIANCE``) or p is NaN.
+    """
+    values = 1.0 - p
+    values *= p
+    # Written so that NaN, too, is none.
+    values[~(values > LEAST_VARIANCE)] = 0.0
+    values *= weight
+    return values
 
 
 def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:

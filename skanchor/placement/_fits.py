@@ -13,12 +13,12 @@ from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import fit_stacked
+from skanchor._numerics.sums import information_weights
 from skanchor._typing import Array
 from skanchor.chain import Stages
 from skanchor.comparisons import Comparisons
 from skanchor.items import ItemCovariance
 from skanchor.placement._stack import FoldStack
-from skanchor.riesz import SEPARATED
 from skanchor.sample import Sample
 
 __all__ = ["Fits", "Rows", "fit_at_once"]
@@ -173,8 +173,7 @@ class Fits:
             assert factor is not None
             deviations[:, :, new] = factor @ coef[:, 1:]
         p = sigmoid(eta)
-        variance = p * (1.0 - p)
-        curvature = np.where(variance > SEPARATED, weight * variance, 0.0)
+        curvature = information_weights(p, weight)
         residual = sample.weight[rows.at] * (y - p)
         delta = scores[:, rows.left] - scores[:, rows.right]
         return cls(scores, deviations, biases, delta, p, curvature, residual)

@@ -2,12 +2,7 @@
 
 from skanchor.riesz._blocks import riesz_problem
 from skanchor.riesz._debiaser import TARGETS, RieszDebiaser
-from skanchor.riesz._evidence import (
-    SEPARATED,
-    Evidence,
-    KeptSums,
-    RowEvidence,
-)
+from skanchor.riesz._evidence import Evidence, KeptSums, RowEvidence
 from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._learners import (
     NO_BIAS,
@@ -19,7 +14,6 @@ from skanchor.riesz._responses import ResponseMeans
 
 __all__ = [
     "NO_BIAS",
-    "SEPARATED",
     "TARGETS",
     "Evidence",
     "InfluenceSums",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._numerics.sums import Information, ResidualSums, information_weights
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import JudgeRows
@@ -40,13 +40,6 @@ __all__ = [
     "RowEvidence",
 ]
 
-
-SEPARATED = 1e-8
-"""Variance of an outcome below which its row carries no information.
-
-That of a judge that follows the display order without fail, and whose position effect
-lies on its bound, is 2e-9: divided by as little, rounding would reach all scores.
-"""
 
 _STEP = 4096
 """Rows of a step in sums over influence values."""
@@ -108,13 +101,9 @@ class RowEvidence:
         """Evidence of rows with these ``training`` weights."""
         eta = sample.X.logits()
         known = sample.X.is_usable & np.isfinite(eta)
-        variance = sigmoid(eta)
-        variance -= variance * variance
-        curvature = training * variance
-        # Separated verdicts say nothing: their inverse would be rounding noise.
-        informs = known & (variance > SEPARATED)
-        if not informs.all():
-            curvature[~informs] = 0.0
+        curvature = information_weights(sigmoid(eta), training)
+        if not known.all():
+            curvature[~known] = 0.0
         used = known & (training > 0)
         if held_out is None:
             held_out = np.arange(0)

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._numerics.sums import Information, ResidualSums, information_weights
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons.labels import positions
-from skanchor.riesz import SEPARATED
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import PAIRED, PointSums
 
@@ -43,8 +42,7 @@ def vote_information(votes: VoteCells, scores: Array) -> Information:
     Information
     """
     p = sigmoid(votes.logits(scores))
-    variance = p * (1.0 - p)
-    curvature = np.where(variance > SEPARATED, votes.weight * variance, 0.0)
+    curvature = information_weights(p, votes.weight)
     pairs = pair_sums(votes.left, votes.right, curvature, len(scores))
     n_rows = int(votes.n[curvature > 0].sum())
     return Information(laplacian(pairs), float(curvature.sum()), n_rows)

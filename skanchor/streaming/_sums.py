@@ -21,9 +21,8 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import ResidualSums
+from skanchor._numerics.sums import ResidualSums, information_weights
 from skanchor._typing import Array
-from skanchor.riesz import SEPARATED
 
 __all__ = [
     "PAIRED",
@@ -285,10 +284,7 @@ class PointSums(_Added):
         p = sigmoid(rows.logits(theta))
         residual = rows.y - p
         residual *= rows.weight
-        curvature = 1.0 - p
-        curvature *= p
-        curvature[curvature <= SEPARATED] = 0.0
-        curvature *= rows.weight
+        curvature = information_weights(p, rows.weight)
         seen = (curvature > 0.0).astype(np.float64)
         found = []
         for repeat in range(len(rows.fold)):
