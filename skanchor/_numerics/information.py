@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
 from skanchor._numerics.sums import Information, ItemRows
 from skanchor._typing import Array
@@ -170,7 +171,8 @@ def judge_block(
     gram = known.gram
     if learner is None:
         return JudgeBlock(gram, gram, None, None)
-    head, tail = slice(n_items + 2), slice(n_items + 2, None)
+    blocks = fitted_columns(n_items, len(gram) - fitted_columns(n_items, 0).size)
+    head, tail = blocks.run("items", "order"), blocks["span"]
     inner = gram[tail, tail].copy()
     if ridge is not None:
         inner[np.diag_indices(len(inner))] += known.curvature * ridge

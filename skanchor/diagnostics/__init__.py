@@ -19,7 +19,7 @@ from skanchor.diagnostics._overlap import HistoricalFeatures
 from skanchor.diagnostics._report import KINDS, Diagnostics
 from skanchor.diagnostics._scale import with_noise
 from skanchor.diagnostics._style import style_shares, style_table
-from skanchor.diagnostics._sums import FitSums, SourceSums
+from skanchor.diagnostics._sums import FitSums, SourceSums, tested_columns
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "score_test",
     "style_shares",
     "style_table",
+    "tested_columns",
     "tests_table",
     "with_noise",
 ]

@@ -28,7 +28,7 @@ from skanchor.diagnostics._lazy import (
     made_when_read,
     with_lazy_tables,
 )
-from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums
+from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums, tested_columns
 from skanchor.multiplicity import holm_adjust
 from skanchor.riesz import riesz_problem
 
@@ -146,14 +146,13 @@ def _model_table(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
 class _JudgeSums:
     """Sums over one judge's rows, its bias function profiled out.
 
-    The columns are those of a `JudgeBlock` (items, delta, order), then those of a
-    change on arrival rows (sensitivity, position) and of a curved scale.
+    The columns are those of the sums before the span.
 
     Attributes
     ----------
-    gram : ndarray of shape (n_items + 5, n_items + 5)
+    gram : ndarray of shape (n_columns, n_columns)
         Information of the columns.
-    score : ndarray of shape (n_items + 5,)
+    score : ndarray of shape (n_columns,)
         Their scores, of the residuals.
     """
 
@@ -163,13 +162,17 @@ class _JudgeSums:
     @classmethod
     def of(cls, sums: SourceSums) -> _JudgeSums:
         """Profile out the last stage of the bias learner."""
-        gram, score, n = sums.gram, sums.score, len(sums.score) - len(sums.ridge)
+        gram, score = sums.gram, sums.score
         if not len(sums.ridge):
             return cls(gram, score)
-        solver = SymmetricSolver.factorise(gram[n:, n:] + np.diag(sums.ridge))
-        taken = solver.solve(gram[n:, :n])
-        rest = score[n:] - sums.pull
-        return cls(gram[:n, :n] - gram[:n, n:] @ taken, score[:n] - taken.T @ rest)
+        span = sums.blocks["span"]
+        head = slice(span.start)
+        solver = SymmetricSolver.factorise(gram[span, span] + np.diag(sums.ridge))
+        taken = solver.solve(gram[span, head])
+        rest = score[span] - sums.pull
+        return cls(
+            gram[head, head] - gram[head, span] @ taken, score[head] - taken.T @ rest
+        )
 
 
 def _profiled(sources: list[SourceSums]) -> list[_JudgeSums]:
@@ -202,7 +205,7 @@ class _FittedRows:
         Their scores, zero but for what was fitted in steps.
     judges : list of _JudgeSums
         By judge.
-    crosses : list of ndarray of shape (p, n_items + 5)
+    crosses : list of ndarray of shape (p, n_columns)
         By judge, information that its columns share with what was fitted.
     """
 
@@ -217,9 +220,11 @@ class _FittedRows:
         # Weighted so, a residual has the variance of a vote, ties or no ties.
         sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
         judges = _profiled([sources[m] for m in range(len(X.judges))])
-        n = len(X.models) + 2
+        columns = tested_columns(len(X.models), 0)
+        fitted = columns.run("items", "order")
         blocks = [
-            JudgeBlock(g, g, None, None) for g in (s.gram[:n, :n] for s in judges)
+            JudgeBlock(g, g, None, None)
+            for g in (own.gram[fitted, fitted] for own in judges)
         ]
         people = _JudgeSums.of(sources[PEOPLE])
         block = JudgeBlock(people.gram, people.gram, None, None)
@@ -227,12 +232,13 @@ class _FittedRows:
         layout = system.layout
         score = system.targets @ people.score
         # By judge, so that all of them are reduced at once.
-        total = layout.no_gradient(len(judges), n + 4)
+        # Of each judge the score, then the Gram matrix, column by column.
+        total = layout.no_gradient(len(judges), 1 + columns.size)
         for m, own in enumerate(judges):
-            both = np.column_stack([own.score, own.gram])[:n]
+            both = np.column_stack([own.score, own.gram])[fitted]
             layout.add_gradient(total[:, m], m, both, float(system.slopes[m]))
         flat = layout.reduce_gradient(total.reshape(len(total), -1), system.factor)
-        reduced = flat.reshape(len(flat), len(judges), n + 4)
+        reduced = flat.reshape(len(flat), len(judges), 1 + columns.size)
         score = score + reduced[..., 0].sum(axis=1)
         crosses = list(reduced[..., 1:].transpose(1, 0, 2))
         if system.factor is not None:
@@ -342,13 +348,15 @@ class _Changes:
     @classmethod
     def of(cls, fit: _FittedRows, X: Comparisons) -> tuple[_Changes, _Changes]:
         """Changes on arrival rows, by judge and together; and curves of the scales."""
-        n, names = len(X.models) + 2, X.judges.tolist()
+        columns, names = tested_columns(len(X.models), 0), X.judges.tolist()
+        at = {name: columns[name].start for name in (*CHANGES, "curve")}
         asked: list[tuple[tuple[Any, ...], list[int], int]]
-        asked = [((judge, CHANGES[k]), [m], n + k)
-                 for k in (0, 1) for m, judge in enumerate(names)]  # fmt: skip
+        asked = [((judge, change), [m], at[change])
+                 for change in CHANGES for m, judge in enumerate(names)]  # fmt: skip
         if len(names) > 1:
-            asked.append(((TOGETHER, CHANGES[0]), list(range(len(names))), n))
-        curves = [((judge,), [m], n + 2) for m, judge in enumerate(names)]
+            every = list(range(len(names)))
+            asked.append(((TOGETHER, CHANGES[0]), every, at[CHANGES[0]]))
+        curves = [((judge,), [m], at["curve"]) for m, judge in enumerate(names)]
         found = fit.changes(X, [(judges, at) for _, judges, at in [*asked, *curves]])
         stop = len(asked)
         return (

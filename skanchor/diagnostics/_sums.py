@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
@@ -25,20 +26,36 @@ from skanchor.items import LEAST_DISPERSION, dispersions
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["CHANGES", "FitSums", "SourceSums"]
+__all__ = ["CHANGES", "FitSums", "SourceSums", "tested_columns"]
 
 
 CHANGES = ("sensitivity", "position")
-"""What may change on arrival rows: columns after items, delta and order."""
+"""What may change on arrival rows, and the blocks of columns that tell."""
+
+
+def tested_columns(n_items: int, n_span: int) -> Blocks:
+    """Blocks of the local columns of a judge: what is fitted, and what is tested.
+
+    ``items``, ``delta`` and ``order`` are fitted. ``sensitivity`` and ``position`` are
+    changes on arrival rows, and ``curve`` is the curvature of the judge's scale; these
+    are tested. ``span`` has the last stage of the bias learner.
+    """
+    return Blocks.of(
+        items=n_items,
+        delta=1,
+        order=1,
+        sensitivity=1,
+        position=1,
+        curve=1,
+        span=n_span,
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SourceSums:
     """Sums over the rows of one source.
 
-    The columns are the items; of judges also delta, the display order, a change of
-    sensitivity and one of the position effect on arrival rows, and the curvature of the
-    scale; then the last stage of the bias learner, where there is one.
+    The columns are those of :attr:`blocks`.
 
     Attributes
     ----------
@@ -59,6 +76,14 @@ class SourceSums:
     ridge: Array
     pull: Array
     rows: Array
+
+    @property
+    def blocks(self) -> Blocks:
+        """Blocks of the columns: of people, items and span; of judges all."""
+        n_items, n_span = len(self.rows), len(self.ridge)
+        if len(self.score) == n_items + n_span:
+            return Blocks.of(items=n_items, span=n_span)
+        return tested_columns(n_items, n_span)
 
     def __add__(self, other: SourceSums) -> SourceSums:
         return SourceSums(

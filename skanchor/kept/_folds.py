@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import GroupTotals, Information, ResidualSums
 from skanchor._typing import Array
@@ -261,7 +262,7 @@ def _unpack_sums(
 
         width = len(own("score"))
         if m != PEOPLE and learners[m].learner is None:
-            width = n_models + 2
+            width = fitted_columns(n_models, 0).size
         at = slice(width)
         curvature, n_rows = own("size").tolist()
         if m == PEOPLE or n_rows:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.comparisons import count_rows
-from skanchor.diagnostics import FitSums, SourceSums
+from skanchor.diagnostics import FitSums, SourceSums, tested_columns
 from skanchor.placement._fits import Fits, Rows
 from skanchor.sample import Sample
 
@@ -40,26 +41,27 @@ def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSu
     curvature, residual = weight * p * (1.0 - p), fits.residual[0]
     delta, slope = fits.delta[0], np.append(slopes, 1.0)[rows.judge]
     used = weight > 0
-    x = np.hstack([
-        rows.columns[:, : n + 2],
-        (slope * delta)[:, None],
-        _shown(sample, rows, used)[:, None],
-        (slope * bend(delta))[:, None],
-        rows.columns[:, n + 2 :],
-    ])  # fmt: skip
-    x[:, n] = delta
+    fitted = fitted_columns(n, rows.columns.shape[1] - n - 2)
+    blocks = tested_columns(n, fitted.widths[-1])
+    x = np.empty((len(rows.columns), blocks.size))
+    for name in fitted.names:
+        x[:, blocks[name]] = rows.columns[:, fitted[name]]
+    x[:, blocks["delta"]] = delta[:, None]
+    x[:, blocks["sensitivity"]] = (slope * delta)[:, None]
+    x[:, blocks["position"]] = _shown(sample, rows, used)[:, None]
+    x[:, blocks["curve"]] = (slope * bend(delta))[:, None]
     sources = {}
     for m in range(PEOPLE, len(slopes)):
         own = rows.of_source(m)
-        columns = x[own, :n] if m == PEOPLE else x[own]
-        stage = np.zeros(0 if m == PEOPLE else x.shape[1] - n - 5)
+        columns = x[own, blocks["items"]] if m == PEOPLE else x[own]
+        stage = np.zeros(0 if m == PEOPLE else fitted.widths[-1])
         sources[m] = SourceSums(
             (columns * curvature[own, None]).T @ columns,
             residual[own] @ columns,
             # Arrivals change nothing of the penalty.
             stage,
             stage,
-            used[own] @ np.abs(x[own, :n]),
+            np.abs(x[own, blocks["items"]][used[own]]).sum(axis=0),
         )
     counts = count_rows(sample.X, sample.weight)
     return FitSums(sources, *counts, np.zeros(n), 0.0, np.ones(len(slopes) + 1))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
@@ -23,6 +24,7 @@ from skanchor.diagnostics import (
     pearson,
     score_error_of,
     score_test,
+    tested_columns,
     tests_table,
 )
 from skanchor.historical import History
@@ -66,10 +68,14 @@ def check_items(point: Expansion, known: History) -> ItemCheck:
             continue
         gram = _with_difference(point, m, X.scores)
         ridge = point.weight(m) * point.ridge(m, 0, kind=0)
-        ridge = np.concatenate([np.zeros(2), ridge])
-        if X.position_effects is None:
-            gram = np.delete(np.delete(gram, n_items + 1, 0), n_items + 1, 1)
-            ridge = ridge[1:]
+        blocks = fitted_columns(n_items, len(ridge))
+        parameters = ["delta", "span"]
+        if X.position_effects is not None:
+            parameters.insert(1, "order")
+        used = blocks.at("items", *parameters)
+        gram = gram[np.ix_(used, used)]
+        # Neither delta nor the display order has a penalty.
+        ridge = np.concatenate([np.zeros(len(parameters) - 1), ridge])
         seen, n_fitted = after_fit(gram, ridge)
         slope = float(X.sensitivities[m])
         # Turned round, a judge that dislikes what people like deviates alike.
@@ -168,22 +174,23 @@ def _judge(
     rows: Array,
 ) -> SourceSums:
     """Sums of one judge: the changes on arrival rows are zero, as there are none."""
-    n = len(scores)
-    bent = point.sums[m].bent * slope
-    gram = _with_difference(point, m, scores)
-    full = np.concatenate([score[:n], [score[:n] @ scores], score[n:]])
-    across = np.concatenate([bent[:n], [bent[:n] @ scores], bent[n:-2]])
-    # Models, difference, order; the two changes and the scale; then the span.
-    old = np.r_[0 : n + 2, n + 5 : len(full) + 3]
-    wide, tall = np.zeros((len(full) + 3,) * 2), np.zeros(len(full) + 3)
-    wide[np.ix_(old, old)], tall[old] = gram, full
-    wide[n + 4, old] = wide[old, n + 4] = across
-    wide[n + 4, n + 4], tall[n + 4] = bent[-2] * slope, bent[-1]
+    n, n_local = len(scores), len(score)
+    change = with_delta(n, n_local - n, scores)
+    blocks = tested_columns(n, n_local - n - 1)
+    old, curve = blocks.at("items", "delta", "order", "span"), blocks["curve"].start
+    gram, known = np.zeros((blocks.size,) * 2), np.zeros(blocks.size)
+    gram[np.ix_(old, old)] = _with_difference(point, m, scores)
+    known[old] = score @ change
+    # The curve is ``slope`` times the column that was summed: with the other columns,
+    # with itself, and its score.
+    *across, square, pulled = point.sums[m].bent * slope
+    gram[curve, old] = gram[old, curve] = across @ change
+    gram[curve, curve], known[curve] = square * slope, pulled
     ridge = pull = np.empty(0)
     if point.layout.learners[m] is not None:
         ridge = point.weight(m) * point.ridge(m, 0, kind=0)
         pull = ridge * learner.coef_
-    return SourceSums(wide, tall, ridge, pull, rows)
+    return SourceSums(gram, known, ridge, pull, rows)
 
 
 def _features(ground: Ground) -> tuple[HistoricalFeatures | None, ...]:

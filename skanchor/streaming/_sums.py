@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._numerics.blocks import Blocks, fitted_columns
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import ResidualSums, information_weights
@@ -411,10 +412,13 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     -------
     ndarray of shape (n_items + width, n_items + 1 + width)
     """
-    change = np.zeros((n_items + width, n_items + 1 + width))
-    change[:n_items, :n_items] = np.eye(n_items)
-    change[:n_items, n_items] = scores
-    change[n_items:, n_items + 1 :] = np.eye(width)
+    before = Blocks.of(items=n_items, order=1, span=width - 1)
+    after = fitted_columns(n_items, width - 1)
+    change = np.zeros((before.size, after.size))
+    # Items, order and span stay what they are.
+    change[np.arange(before.size), after.at(*before.names)] = 1.0
+    # The difference of two items' scores is linear in the items' columns.
+    change[before["items"], after["delta"]] = scores[:, None]
     return change
 
 

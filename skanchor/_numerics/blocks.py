@@ -1,0 +1,85 @@
+"""Named blocks of the local columns of a source's rows.
+
+A row of a source enters the inference through its local columns. They come in blocks:
+one column for each item (1 at the first, -1 at the second), the score difference delta,
+the display order, the span of the bias function, and what a test adds to these. Whoever
+sums over rows says which blocks the sums have; whoever reads the sums names the blocks
+that it reads, and never counts columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Blocks", "fitted_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Blocks of columns, side by side.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the blocks, in the order of the columns.
+    widths : tuple of int
+        Number of columns of each.
+
+    Examples
+    --------
+    >>> from skanchor._numerics.blocks import Blocks
+    >>> blocks = Blocks.of(items=3, delta=1, order=1, span=2)
+    >>> blocks["order"], blocks.size
+    (slice(4, 5, None), 7)
+    >>> blocks.at("delta", "span")
+    array([3, 5, 6])
+    """
+
+    names: tuple[str, ...]
+    widths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, **widths: int) -> Self:
+        """Blocks of these names and widths, in this order."""
+        return cls(tuple(widths), tuple(widths.values()))
+
+    @property
+    def size(self) -> int:
+        """Number of columns."""
+        return sum(self.widths)
+
+    def __getitem__(self, name: str) -> slice:
+        """Columns of a block."""
+        number = self.names.index(name)
+        start = sum(self.widths[:number])
+        return slice(start, start + self.widths[number])
+
+    def run(self, first: str, last: str) -> slice:
+        """Columns of neighbouring blocks, from the first to the last of these."""
+        return slice(self[first].start, self[last].stop)
+
+    def at(self, *names: str) -> NDArray[np.intp]:
+        """Numbers of the columns of some blocks, one block after another."""
+        return np.concatenate([np.arange(self.size)[self[name]] for name in names])
+
+
+def fitted_columns(n_items: int, n_span: int) -> Blocks:
+    """Blocks of the local columns of a judge that a fit has coefficients for.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    n_span : int
+        Number of columns that the bias function spans.
+
+    Returns
+    -------
+    Blocks
+        ``items``, ``delta``, ``order`` and ``span``.
+    """
+    return Blocks.of(items=n_items, delta=1, order=1, span=n_span)
