@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -32,6 +33,7 @@ __all__ = [
     "FullFit",
     "Repeat",
     "RowInfluence",
+    "collect_folds",
     "cross_fit",
     "sum_up",
 ]
@@ -227,14 +229,39 @@ def cross_fit(
         for plan in plans
         for number, (train, test) in enumerate(plan)
     ]
-    done = stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
+    return collect_folds(
+        full, plans, stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
+    )
+
+
+def collect_folds(
+    full: FullFit,
+    plans: Sequence[FoldPlan],
+    done: Iterable[tuple[FoldFit, list[Warning]]],
+) -> CrossFit:
+    """Add up the folds of each repeat; warn of what the folds warn of.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows.
+    plans : sequence of FoldPlan
+        Folds of each repeat.
+    done : iterable of (fold, warnings)
+        Every fold, repeat by repeat, and what it warned of; read once.
+
+    Returns
+    -------
+    CrossFit
+    """
+    rest = iter(done)
     by_fold: dict[int, list[Warning]] = {}
     repeats: list[Repeat] = []
     influence: list[list[tuple[NDArray[np.intp], Array | Chain]]] = []
     for plan in plans:
         folds: list[FoldFit] = []
         for number in range(len(plan)):
-            fold, warnings_of_fold = next(done)
+            fold, warnings_of_fold = next(rest)
             by_fold.setdefault(number, []).extend(warnings_of_fold)
             folds.append(fold)
         repeats.append(sum_up(full, folds))

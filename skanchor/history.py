@@ -23,7 +23,7 @@ from skanchor.chain import Chain, Stages, add_item_effects, fit_arrivals
 from skanchor.comparisons import Comparisons
 from skanchor.comparisons.labels import argsort_labels, positions, same_labels
 from skanchor.diagnostics import FitSums
-from skanchor.engine import CrossFit, FoldFit, FullFit, RowInfluence, sum_up
+from skanchor.engine import CrossFit, FoldFit, FullFit, collect_folds
 from skanchor.exceptions import Advice, LearnerError, Remedy, located
 from skanchor.folds import FoldPlan, plan_weights, training_weights
 from skanchor.historical import History, fit_history
@@ -32,7 +32,7 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.placement import FoldStack, place
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog, warn, warn_of_folds
+from skanchor.warning_log import WarningLog
 
 __all__ = ["KeptFold", "KeptHistory", "PlacedArrivals"]
 
@@ -268,42 +268,23 @@ class KeptHistory:
             placed = place(
                 self._stack, self.whole, self.stages, arrivals, training, tests, items
             )
-        by_fold: dict[int, list[Warning]] = {}
+        done: list[tuple[FoldFit, list[Warning]]] = []
         if placed is None:
             none, weight = np.arange(0), arrivals.weight
             chain, _ = self.whole.place(self.stages, arrivals, weight, none, items)
-            folds, sums = [], None
+            sums = None
             for fold, (number, _), own, test in zip(
                 self._folds, splits, training, tests, strict=True
             ):
                 with located(f"Fold {number}"), WarningLog() as log:
-                    folds.append(self._place(fold, arrivals, own, test, items, chain))
-                by_fold.setdefault(number, []).extend(log.found)
+                    found = self._place(fold, arrivals, own, test, items, chain)
+                done.append((found, log.found))
         else:
-            chain, folds, sums = placed.chain, placed.folds, placed.sums
+            chain, sums = placed.chain, placed.sums
+            done = [(fold, []) for fold in placed.folds]
         plugged = replace(chain, debiaser=None)
         full = FullFit(self.stages, arrivals, plugged, items, chain)
-        return PlacedArrivals(full, self._sum_up(full, folds, plans, by_fold), sums)
-
-    def _sum_up(
-        self,
-        full: FullFit,
-        folds: list[FoldFit],
-        plans: Sequence[FoldPlan],
-        by_fold: dict[int, list[Warning]],
-    ) -> CrossFit:
-        """Add up the folds of each repeat; warn of what the folds warn of."""
-        rest, repeats, influence = iter(folds), [], []
-        for plan in plans:
-            own = [next(rest) for _ in plan]
-            repeats.append(sum_up(full, own))
-            pairs = zip(plan, own, strict=True)
-            influence.append([(test, fold.influence) for (_, test), fold in pairs])
-        warn_of_folds(by_fold)
-        for repeat in repeats:
-            if repeat.instability is not None:
-                warn(repeat.instability)
-        return CrossFit(repeats, RowInfluence(full.sample, influence))
+        return PlacedArrivals(full, collect_folds(full, plans, done), sums)
 
     @cached_property
     def _stack(self) -> FoldStack | None:
