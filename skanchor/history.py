@@ -150,7 +150,7 @@ class KeptFold:
         X = chain.X
         rows = RowEvidence.of(arrivals.with_battles(X), training, held_out)
         places = positions(self.X.models, X.models)
-        evidence = [self.sums.spread(places, len(X.models)), rows]
+        evidence = [self.sums.embed(places, len(X.models)), rows]
         assert stages.debiaser is not None
         debiaser = clone(stages.debiaser).fit_evidence(X, evidence, self.learners)
         chain = replace(chain, debiaser=debiaser)

@@ -97,9 +97,9 @@ def sums_of(kept):
     folds = [kept.whole, *(fold for repeat in kept.repeats for fold in repeat)]
     found = []
     for fold in folds:
-        for one in fold.sums.information_of.values():
-            found += [one.gram.ravel(), [one.curvature, one.n_rows]]
-        for one in fold.sums.residuals.values():
+        for one in fold.sums.training.values():
+            found += [one.information.ravel(), [one.curvature, one.n_rows]]
+        for one in fold.sums.held_out.values():
             found += [one.score, one.outer.ravel()]
     return np.concatenate(found)
 

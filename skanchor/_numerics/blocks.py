@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Blocks", "fitted_columns"]
+__all__ = ["Blocks", "fitted_columns", "item_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,19 @@ class Blocks:
         """Columns of neighbouring blocks, from the first to the last of these."""
         return slice(self[first].start, self[last].stop)
 
+    def with_items(self, n_items: int) -> Blocks:
+        """The same blocks where there are so many items."""
+        widths = dict(zip(self.names, self.widths, strict=True))
+        return Blocks.of(**widths | {"items": n_items})
+
     def at(self, *names: str) -> NDArray[np.intp]:
         """Numbers of the columns of some blocks, one block after another."""
         return np.concatenate([np.arange(self.size)[self[name]] for name in names])
+
+
+def item_columns(n_items: int) -> Blocks:
+    """Blocks of the local columns of people without a bias: ``items`` alone."""
+    return Blocks.of(items=n_items)
 
 
 def fitted_columns(n_items: int, n_span: int) -> Blocks:

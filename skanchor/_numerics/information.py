@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
-from skanchor._numerics.sums import Information, ItemRows
+from skanchor._numerics.sums import ItemRows, SourceSums
 from skanchor._typing import Array
 
 __all__ = [
@@ -146,7 +145,7 @@ class JudgeBlock:
 
 
 def judge_block(
-    known: Information, n_items: int, learner: Any = None, ridge: Array | None = None
+    known: SourceSums, learner: Any = None, ridge: Array | None = None
 ) -> JudgeBlock:
     """Project one judge's information on the span of its learner.
 
@@ -155,10 +154,8 @@ def judge_block(
 
     Parameters
     ----------
-    known : Information
+    known : SourceSums
         Of the judge's rows, by item, delta, order and span.
-    n_items : int
-        Number of items.
     learner : BiasLearner, optional
         Learner of the span; None where there are no features.
     ridge : ndarray of shape (n_span,), optional
@@ -168,13 +165,14 @@ def judge_block(
     -------
     JudgeBlock
     """
-    gram = known.gram
+    gram = known.information
+    assert gram is not None
     if learner is None:
         return JudgeBlock(gram, gram, None, None)
-    blocks = fitted_columns(n_items, len(gram) - fitted_columns(n_items, 0).size)
-    head, tail = blocks.run("items", "order"), blocks["span"]
+    head, tail = known.blocks.run("items", "order"), known.blocks["span"]
     inner = gram[tail, tail].copy()
     if ridge is not None:
+        assert known.curvature is not None
         inner[np.diag_indices(len(inner))] += known.curvature * ridge
     coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
     projected = gram[head, head] - gram[head, tail] @ coef

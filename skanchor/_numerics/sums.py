@@ -9,13 +9,15 @@ parameters, so that it serves any parametrisation of the scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns
 from skanchor._typing import Array
@@ -23,9 +25,8 @@ from skanchor._typing import Array
 __all__ = [
     "LEAST_VARIANCE",
     "GroupTotals",
-    "Information",
     "ItemRows",
-    "ResidualSums",
+    "SourceSums",
     "information_weights",
     "local_gram",
 ]
@@ -127,45 +128,6 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Information:
-    """Information that rows hold on the coefficients of their local columns.
-
-    Attributes
-    ----------
-    gram : ndarray of shape (n_columns, n_columns)
-        Sum of ``w V x x'``, V the variance of an outcome.
-    curvature : float
-        Sum of ``w V``.
-    n_rows : int
-        Rows with a positive ``w V``.
-    """
-
-    gram: Array
-    curvature: float
-    n_rows: int
-
-    @classmethod
-    def of(cls, cut: ItemRows, extra: Columns, curvature: Array) -> Self:
-        """Sum rows of given ``w V``; ``extra`` are the columns beside the items'."""
-        gram = local_gram(cut, extra, curvature)
-        return cls(gram, float(curvature.sum()), int(np.count_nonzero(curvature)))
-
-    def __add__(self, other: Information) -> Information:
-        return Information(
-            self.gram + other.gram,
-            self.curvature + other.curvature,
-            self.n_rows + other.n_rows,
-        )
-
-    def spread(self, places: NDArray[np.intp], n_items: int) -> Information:
-        """The same sums among more items, of which these have the ``places``."""
-        at = _spread(places, len(self.gram), n_items)
-        gram = np.zeros((n_items + len(self.gram) - len(places),) * 2)
-        gram[np.ix_(at, at)] = self.gram
-        return replace(self, gram=gram)
-
-
-@dataclass(frozen=True, slots=True)
 class GroupTotals:
     """Sums of ``w eps x`` by group of dependent rows.
 
@@ -189,40 +151,86 @@ class GroupTotals:
         return GroupTotals(groups, totals)
 
 
-@dataclass(frozen=True, slots=True)
-class ResidualSums:
-    """Sums over the residuals of rows that were held out.
+@dataclass(frozen=True, eq=False, slots=True)
+class SourceSums:
+    """Sums over the rows of one source: all that the inference needs of them.
+
+    Sums of rows that were seen apart, or of chunks, are added with ``+``. There are two
+    parts, of which one may be left out: what rows tell of the coefficients of their
+    columns (``information``, ``curvature``, ``n_rows``), and what their residuals are
+    (``score``, and ``outer`` or ``by_group``). A part that was not summed is None.
+
+    All arrays may have further axes in front, such as one of folds.
 
     Attributes
     ----------
-    score : ndarray of shape (n_columns,)
+    blocks : Blocks
+        The local columns x.
+    information : ndarray of shape (..., n_columns, n_columns) or None
+        Sum of ``w V x x'``, V the variance of an outcome.
+    curvature : ndarray of shape (...) or None
+        Sum of ``w V``.
+    n_rows : ndarray of shape (...) or None
+        Rows with a positive ``w V``.
+    score : ndarray of shape (..., n_columns) or None
         Sum of ``w eps x``.
-    outer : ndarray of shape (n_columns, n_columns) or None
-        Sum of ``(w eps)^2 x x'``; None where rows depend on each other by group.
+    outer : ndarray of shape (..., n_columns, n_columns) or None
+        Sum of ``(w eps)^2 x x'``; None, too, where rows depend on each other by group.
     by_group : GroupTotals or None
-        The score of each group, where there are groups.
+        The score of each group, where there are groups and no further axes.
     """
 
-    score: Array
-    outer: Array | None
+    blocks: Blocks
+    information: Array | None = None
+    curvature: Array | None = None
+    n_rows: NDArray[Any] | None = None
+    score: Array | None = None
+    outer: Array | None = None
     by_group: GroupTotals | None = None
 
     @classmethod
-    def of(
+    def of_information(
+        cls, blocks: Blocks, cut: ItemRows, extra: Columns, curvature: Array
+    ) -> Self:
+        """Sum the information of rows.
+
+        Parameters
+        ----------
+        blocks : Blocks
+            The local columns: those of the items, then ``extra``.
+        cut : ItemRows
+            The rows of a source.
+        extra : Columns of shape (n, n_extra)
+            Columns beside those of the items.
+        curvature : ndarray of shape (n,)
+            ``w V`` of each row.
+
+        Returns
+        -------
+        SourceSums
+        """
+        return cls(
+            blocks,
+            information=local_gram(cut, extra, curvature),
+            curvature=np.asarray(curvature.sum()),
+            n_rows=np.asarray(np.count_nonzero(curvature)),
+        )
+
+    @classmethod
+    def of_residuals(
         cls,
+        blocks: Blocks,
         cut: ItemRows,
         extra: Columns,
         residual: Array,
         groups: NDArray[np.intp] | None = None,
     ) -> Self:
-        """Sum rows.
+        """Sum the residuals of rows.
 
         Parameters
         ----------
-        cut : ItemRows
-            The rows of a source.
-        extra : Columns of shape (n, n_extra)
-            Columns beside those of the items.
+        blocks, cut, extra
+            As in :meth:`of_information`.
         residual : ndarray of shape (n,)
             Weight times outcome minus probability.
         groups : ndarray of shape (n,), optional
@@ -230,44 +238,105 @@ class ResidualSums:
 
         Returns
         -------
-        ResidualSums
+        SourceSums
         """
         score = np.concatenate([cut.net(residual), extra.sums(residual)])
         if groups is None:
-            return cls(score, local_gram(cut, extra, residual**2))
+            outer = local_gram(cut, extra, residual**2)
+            return cls(blocks, score=score, outer=outer)
         names, code = np.unique(groups, return_inverse=True)
         n = len(code)
+        # Row g of the product sums the rows of group g.
         gather = csr_array((residual, code, np.arange(n + 1)), (n, len(names))).T
         others = extra.scaled(np.ones(n))
         by_item = (gather @ cut.incidence).toarray()
         totals = np.hstack([by_item, np.asarray(gather @ others)])
         some = totals.any(axis=1)
-        return cls(score, None, GroupTotals(names[some], totals[some]))
+        return cls(blocks, score=score, by_group=GroupTotals(names[some], totals[some]))
 
-    def __add__(self, other: ResidualSums) -> ResidualSums:
-        if self.outer is None or other.outer is None:
-            assert self.by_group is not None and other.by_group is not None
-            by_group = self.by_group + other.by_group
-            return ResidualSums(self.score + other.score, None, by_group)
-        return ResidualSums(self.score + other.score, self.outer + other.outer)
+    def __add__(self, other: SourceSums) -> SourceSums:
+        """Add the same sums of other rows; a part must be there in both, or neither."""
+        assert self.blocks == other.blocks
+        pairs = {
+            one.name: (getattr(self, one.name), getattr(other, one.name))
+            for one in fields(self)
+            if one.name != "blocks"
+        }
+        assert all((a is None) == (b is None) for a, b in pairs.values())
+        return SourceSums(
+            self.blocks,
+            **{name: None if a is None else a + b for name, (a, b) in pairs.items()},
+        )
 
-    def spread(self, places: NDArray[np.intp], n_items: int) -> ResidualSums:
-        """The same sums among more items, of which these have the ``places``."""
-        size = n_items + len(self.score) - len(places)
-        at = _spread(places, len(self.score), n_items)
-        score = np.zeros(size)
-        score[at] = self.score
-        if self.outer is None:
-            assert self.by_group is not None
-            totals = np.zeros((len(self.by_group.groups), size))
-            totals[:, at] = self.by_group.totals
-            return ResidualSums(score, None, GroupTotals(self.by_group.groups, totals))
-        outer = np.zeros((size, size))
-        outer[np.ix_(at, at)] = self.outer
-        return ResidualSums(score, outer)
+    def __getitem__(self, at: Any) -> SourceSums:
+        """Sums at a place of the axes in front, such as those of one fold."""
+        assert self.by_group is None
+        return self._mapped(lambda values, axes: values[at])
+
+    def embed(self, places: NDArray[np.intp], n_items: int) -> SourceSums:
+        """The same sums among more items, of which these have the ``places``.
+
+        Parameters
+        ----------
+        places : ndarray of shape (n_own,)
+            Where the items of these sums lie among all, ascending or not.
+        n_items : int
+            Number of all items.
+
+        Returns
+        -------
+        SourceSums
+        """
+        blocks = self.blocks.with_items(n_items)
+        others = n_items + np.arange(blocks.size - n_items)
+        at = np.concatenate([places, others])
+
+        def wider(values: Array, axes: int) -> Array:
+            shape = (*values.shape[: values.ndim - axes], *(blocks.size,) * axes)
+            result = np.zeros(shape)
+            if axes == 0:
+                return values
+            where = (at,) if axes == 1 else (at[:, None], at)
+            result[(..., *where)] = values
+            return result
+
+        found = self._mapped(wider)
+        if self.by_group is None:
+            return replace(found, blocks=blocks)
+        totals = GroupTotals(self.by_group.groups, wider(self.by_group.totals, 1))
+        return replace(found, blocks=blocks, by_group=totals)
+
+    def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
+        """The same sums by other columns, each a combination of these.
+
+        Parameters
+        ----------
+        blocks : Blocks
+            The other columns.
+        change : ndarray of shape (n_columns, n_other_columns)
+            What each of them takes of these.
+
+        Returns
+        -------
+        SourceSums
+        """
+        assert self.by_group is None
+
+        def changed(values: Array, axes: int) -> Array:
+            if axes == 0:
+                return values
+            return values @ change if axes == 1 else change.T @ values @ change
+
+        return replace(self._mapped(changed), blocks=blocks)
+
+    def _mapped(self, function: Callable[[Any, int], Any]) -> SourceSums:
+        """Map each array, given with the number of its axes that are of columns."""
+        found = {}
+        for name, axes in _AXES.items():
+            values = getattr(self, name)
+            found[name] = None if values is None else function(values, axes)
+        return replace(self, **found)
 
 
-def _spread(places: NDArray[np.intp], n_columns: int, n_items: int) -> NDArray[np.intp]:
-    """Where local columns lie among more items; the others follow the items."""
-    others = n_items + np.arange(n_columns - len(places))
-    return np.concatenate([places, others])
+_AXES = {"information": 2, "curvature": 0, "n_rows": 0, "score": 1, "outer": 2}
+"""How many axes of columns, which come last, each array has."""

@@ -11,7 +11,7 @@ import numpy as np
 from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
-from skanchor._numerics.sums import Information
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
 __all__ = ["RieszProblem", "RieszSystem", "diagonal_by_model", "joint_information"]
@@ -367,7 +367,7 @@ class RieszSystem:
             return columns[: self.layout.n_items]
         return columns if projection is None else projection.extended(columns)
 
-    def gain(self, m: int, known: Information) -> Array:
+    def gain(self, m: int, known: SourceSums) -> Array:
         """What rows take off the variance of each target, per row more like each.
 
         The sum of ``w V a^2``, a the Riesz weight: to first order the variance falls by
@@ -377,15 +377,16 @@ class RieszSystem:
         ----------
         m : int
             Judge, or ``PEOPLE``.
-        known : Information
+        known : SourceSums
             Of rows of this source, which need not be among those of the system.
 
         Returns
         -------
         ndarray of shape (n_targets,)
         """
+        assert known.information is not None
         columns = self.all_columns(m)
-        return np.asarray(np.einsum("ij,ik,kj->j", columns, known.gram, columns))
+        return np.asarray(np.einsum("ij,ik,kj->j", columns, known.information, columns))
 
     def item_covariance(self) -> Array:
         """Variance that the item effects leave in the targets, W_u' R W_u.

@@ -19,7 +19,7 @@ from skanchor.diagnostics._overlap import HistoricalFeatures
 from skanchor.diagnostics._report import KINDS, Diagnostics
 from skanchor.diagnostics._scale import with_noise
 from skanchor.diagnostics._style import style_shares, style_table
-from skanchor.diagnostics._sums import FitSums, SourceSums, tested_columns
+from skanchor.diagnostics._sums import FitSums, FittedSource, tested_columns
 from skanchor.diagnostics._thin import historical_table
 
 __all__ = [
@@ -28,11 +28,11 @@ __all__ = [
     "ArrivalCheck",
     "Diagnostics",
     "FitSums",
+    "FittedSource",
     "HistoricalFeatures",
     "ItemCheck",
     "JudgeErrors",
     "ModelSums",
-    "SourceSums",
     "after_fit",
     "check_arrivals",
     "diagnose",

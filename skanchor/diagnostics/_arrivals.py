@@ -28,7 +28,7 @@ from skanchor.diagnostics._lazy import (
     made_when_read,
     with_lazy_tables,
 )
-from skanchor.diagnostics._sums import CHANGES, FitSums, SourceSums, tested_columns
+from skanchor.diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
 from skanchor.multiplicity import holm_adjust
 from skanchor.riesz import riesz_problem
 
@@ -160,12 +160,12 @@ class _JudgeSums:
     score: Array
 
     @classmethod
-    def of(cls, sums: SourceSums) -> _JudgeSums:
+    def of(cls, sums: FittedSource) -> _JudgeSums:
         """Profile out the last stage of the bias learner."""
         gram, score = sums.gram, sums.score
         if not len(sums.ridge):
             return cls(gram, score)
-        span = sums.blocks["span"]
+        span = sums.sums.blocks["span"]
         head = slice(span.start)
         solver = SymmetricSolver.factorise(gram[span, span] + np.diag(sums.ridge))
         taken = solver.solve(gram[span, head])
@@ -175,7 +175,7 @@ class _JudgeSums:
         )
 
 
-def _profiled(sources: list[SourceSums]) -> list[_JudgeSums]:
+def _profiled(sources: list[FittedSource]) -> list[_JudgeSums]:
     """Profile out the biases of all judges, at once where they are of one kind."""
     widths = {(len(one.score), len(one.ridge)) for one in sources}
     found = None

@@ -7,7 +7,7 @@ so that neither needs the other's rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import local_gram
+from skanchor._numerics.sums import SourceSums, local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage, linearity
 from skanchor.comparisons import Comparisons, count_rows
@@ -26,7 +26,7 @@ from skanchor.items import LEAST_DISPERSION, dispersions
 from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 
-__all__ = ["CHANGES", "FitSums", "SourceSums", "tested_columns"]
+__all__ = ["CHANGES", "FitSums", "FittedSource", "tested_columns"]
 
 
 CHANGES = ("sensitivity", "position")
@@ -52,17 +52,14 @@ def tested_columns(n_items: int, n_span: int) -> Blocks:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SourceSums:
-    """Sums over the rows of one source.
-
-    The columns are those of :attr:`blocks`.
+class FittedSource:
+    """Sums over the rows of one source at the fit of all rows.
 
     Attributes
     ----------
-    gram : ndarray of shape (n_columns, n_columns)
-        Information of the columns.
-    score : ndarray of shape (n_columns,)
-        Their scores, of the residuals.
+    sums : SourceSums
+        Information and score. The blocks of people are ``items`` and ``span``, those of
+        a judge :func:`tested_columns`; the span is the last stage of the bias learner.
     ridge : ndarray of shape (n_stage,)
         Ridge penalty of the last stage: that of a row, times the historical weight.
     pull : ndarray of shape (n_stage,)
@@ -71,48 +68,60 @@ class SourceSums:
         Number of rows of each model.
     """
 
-    gram: Array
-    score: Array
+    sums: SourceSums
     ridge: Array
     pull: Array
     rows: Array
 
-    @property
-    def blocks(self) -> Blocks:
-        """Blocks of the columns: of people, items and span; of judges all."""
-        n_items, n_span = len(self.rows), len(self.ridge)
-        if len(self.score) == n_items + n_span:
-            return Blocks.of(items=n_items, span=n_span)
-        return tested_columns(n_items, n_span)
+    @classmethod
+    def of_arrays(
+        cls, gram: Array, score: Array, ridge: Array, pull: Array, rows: Array
+    ) -> Self:
+        """Sums by their arrays alone: the widths tell the blocks."""
+        n_items, n_span = len(rows), len(ridge)
+        blocks = tested_columns(n_items, n_span)
+        if len(score) < blocks.size:
+            blocks = Blocks.of(items=n_items, span=n_span)
+        return cls(SourceSums(blocks, information=gram, score=score), ridge, pull, rows)
 
-    def __add__(self, other: SourceSums) -> SourceSums:
-        return SourceSums(
-            self.gram + other.gram,
-            self.score + other.score,
+    @property
+    def gram(self) -> Array:
+        """Information of the columns, of shape (n_columns, n_columns)."""
+        assert self.sums.information is not None
+        return self.sums.information
+
+    @property
+    def score(self) -> Array:
+        """Their scores, of the residuals, of shape (n_columns,)."""
+        assert self.sums.score is not None
+        return self.sums.score
+
+    def __add__(self, other: FittedSource) -> FittedSource:
+        return FittedSource(
+            self.sums + other.sums,
             self.ridge + other.ridge,
             self.pull + other.pull,
             self.rows + other.rows,
         )
 
-    def scaled(self, factor: float) -> SourceSums:
+    def scaled(self, factor: float) -> FittedSource:
         """The same sums, each row with so many times its weight."""
         return replace(
             self,
-            gram=factor * self.gram,
-            score=factor * self.score,
+            sums=replace(
+                self.sums,
+                information=factor * self.gram,
+                score=factor * self.score,
+            ),
             ridge=factor * self.ridge,
             pull=factor * self.pull,
         )
 
-    def spread(self, places: NDArray[np.intp], n_items: int) -> SourceSums:
+    def embed(self, places: NDArray[np.intp], n_items: int) -> FittedSource:
         """The same sums among more items, of which these have the ``places``."""
-        n_own = len(self.rows)
-        others = n_items + np.arange(len(self.score) - n_own)
-        at, size = np.concatenate([places, others]), n_items + len(others)
-        gram, score, rows = np.zeros((size, size)), np.zeros(size), np.zeros(n_items)
-        gram[np.ix_(at, at)] = self.gram
-        score[at], rows[places] = self.score, self.rows
-        return replace(self, gram=gram, score=score, rows=rows)
+        rows = np.zeros(n_items)
+        rows[places] = self.rows
+        return replace(self, sums=self.sums.embed(places, n_items), rows=rows)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -121,7 +130,7 @@ class FitSums:
 
     Attributes
     ----------
-    sources : dict of int to SourceSums
+    sources : dict of int to FittedSource
         By judge, and people at ``PEOPLE``.
     n_human, n_judge : ndarray of shape (n_models,)
         Rows of each model.
@@ -136,7 +145,7 @@ class FitSums:
         Of each judge, None where it has none; None where the rows are at hand.
     """
 
-    sources: dict[int, SourceSums]
+    sources: dict[int, FittedSource]
     n_human: NDArray[np.intp]
     n_judge: NDArray[np.intp]
     verdicts: Array
@@ -225,7 +234,7 @@ class FitSums:
         thin = tuple(None if one is None else one.thinned() for one in found)
         return replace(self, features=thin)
 
-    def spread(self, places: NDArray[np.intp], n_items: int) -> FitSums:
+    def embed(self, places: NDArray[np.intp], n_items: int) -> FitSums:
         """The same sums among more items, of which these have the ``places``."""
 
         def moved(values: NDArray[Any]) -> NDArray[Any]:
@@ -235,14 +244,14 @@ class FitSums:
 
         return replace(
             self,
-            sources={m: s.spread(places, n_items) for m, s in self.sources.items()},
+            sources={m: s.embed(places, n_items) for m, s in self.sources.items()},
             n_human=moved(self.n_human),
             n_judge=moved(self.n_judge),
             verdicts=moved(self.verdicts),
         )
 
 
-def _people(sample: Sample, eta: Array, bias: Any) -> SourceSums:
+def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:
     """Sum over the human rows with logits ``eta``, NaN where not used."""
     cut = sample.X.by_judge(PEOPLE)
     used, residual, curvature = _of_rows(sample, cut.rows, eta)
@@ -259,12 +268,12 @@ def _people(sample: Sample, eta: Array, bias: Any) -> SourceSums:
     gram = local_gram(cut, extra, curvature)
     score = np.concatenate([cut.net(residual), extra.sums(residual)])
     rows = _rows_of_models(sample.X, PEOPLE, used)
-    return SourceSums(gram, score, ridge, pull, rows)
+    return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 
 
 def _judge(
     sample: Sample, m: int, order: Array, eta: Array, learner: Any
-) -> SourceSums:
+) -> FittedSource:
     """Sum over the rows of judge m."""
     X, cut = sample.X, sample.X.by_judge(m)
     used, residual, curvature = _of_rows(sample, cut.rows, eta)
@@ -294,7 +303,8 @@ def _judge(
     extra = Columns(*blocks)
     gram = local_gram(cut, extra, curvature)
     score = np.concatenate([cut.net(residual), extra.sums(residual)])
-    return SourceSums(gram, score, ridge, pull, _rows_of_models(X, m, used))
+    rows = _rows_of_models(X, m, used)
+    return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 
 
 def _of_rows(

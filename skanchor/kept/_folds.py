@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._numerics.blocks import fitted_columns
+from skanchor._numerics.blocks import fitted_columns, item_columns
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import GroupTotals, Information, ResidualSums
+from skanchor._numerics.sums import GroupTotals, SourceSums
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.btl import BTLRegressor
@@ -111,22 +111,22 @@ def _check_linear(learner: Any, judge: Any, n_features: int) -> None:
 
 def _pack_source(folds: Sequence[KeptFold], m: int) -> Arrays:
     """Sums over the rows of one source, of every fold."""
-    width = max(len(fold.sums.residuals[m].score) for fold in folds)
+    width = max(fold.sums.held_out[m].blocks.size for fold in folds)
     n = len(folds)
     gram, score = np.zeros((n, width, width)), np.zeros((n, width))
     size = np.zeros((n, 2))
     found: dict[str, Any] = {"gram": gram, "size": size, "score": score}
-    grouped = folds[0].sums.residuals[m].by_group is not None
+    grouped = folds[0].sums.held_out[m].by_group is not None
     if not grouped:
         found["outer"] = np.zeros((n, width, width))
     groups, totals, stops = [], [], [0]
     for number, fold in enumerate(folds):
-        known, rest = fold.sums.information_of.get(m), fold.sums.residuals[m]
+        known, rest = fold.sums.training.get(m), fold.sums.held_out[m]
         if known is not None:
-            at = slice(len(known.gram))
-            gram[number, at, at] = known.gram
+            at = slice(known.blocks.size)
+            gram[number, at, at] = known.information
             size[number] = known.curvature, known.n_rows
-        at = slice(len(rest.score))
+        at = slice(rest.blocks.size)
         score[number, at] = rest.score
         if rest.outer is not None:
             found["outer"][number, at, at] = rest.outer
@@ -254,25 +254,35 @@ def _unpack_sums(
     k: int,
     n_models: int,
 ) -> KeptSums:
-    information, residuals = {}, {}
+    training, held_out = {}, {}
     for m in range(PEOPLE, len(learners)):
 
         def own(name: str, m: int = m) -> Any:
             return arrays[f"{_source(m)}/{name}"][k]
 
-        width = len(own("score"))
-        if m != PEOPLE and learners[m].learner is None:
-            width = fitted_columns(n_models, 0).size
-        at = slice(width)
-        curvature, n_rows = own("size").tolist()
+        blocks = item_columns(n_models)
+        if m != PEOPLE:
+            # As wide as the widest fold's; a fold may have no learner of the weights.
+            n_span = len(own("score")) - fitted_columns(n_models, 0).size
+            has_span = learners[m].learner is not None
+            blocks = fitted_columns(n_models, n_span if has_span else 0)
+        at = slice(blocks.size)
+        curvature, n_rows = own("size")
         if m == PEOPLE or n_rows:
-            information[m] = Information(own("gram")[at, at], curvature, int(n_rows))
+            training[m] = SourceSums(
+                blocks,
+                information=own("gram")[at, at],
+                curvature=curvature,
+                n_rows=n_rows.astype(np.intp),
+            )
         score = own("score")[at]
         if f"{_source(m)}/outer" in arrays:
-            residuals[m] = ResidualSums(score, own("outer")[at, at])
+            outer = own("outer")[at, at]
+            held_out[m] = SourceSums(blocks, score=score, outer=outer)
             continue
         some = slice(*arrays[f"{_source(m)}/stops"][k : k + 2])
         groups = arrays[f"{_source(m)}/groups"][some]
         totals = arrays[f"{_source(m)}/totals"][some, at]
-        residuals[m] = ResidualSums(score, None, GroupTotals(groups, totals))
-    return KeptSums(information, residuals)
+        by_group = GroupTotals(groups, totals)
+        held_out[m] = SourceSums(blocks, score=score, by_group=by_group)
+    return KeptSums(training, held_out)

@@ -20,7 +20,7 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor.chain import Stages
 from skanchor.comparisons import Comparisons, EncodedRows
-from skanchor.diagnostics import FitSums, HistoricalFeatures, ItemCheck, SourceSums
+from skanchor.diagnostics import FitSums, FittedSource, HistoricalFeatures, ItemCheck
 from skanchor.history import KeptFold, KeptHistory
 from skanchor.items import ItemCovariance
 from skanchor.kept._counts import RowCounts
@@ -32,7 +32,7 @@ __all__ = ["pack_state", "unpack_state"]
 
 
 Arrays = dict[str, NDArray[Any]]
-_OF_SOURCE = tuple(field.name for field in fields(SourceSums))
+_OF_SOURCE = ("gram", "score", "ridge", "pull", "rows")
 _OF_SUMS = ("n_human", "n_judge", "verdicts", "spread_of_scores", "noise")
 _OF_ITEMS = ("inflation", "df", "free", "converged")
 
@@ -181,7 +181,9 @@ def _pack_sums(sums: FitSums) -> Arrays:
 
 def _unpack_sums(arrays: Mapping[str, NDArray[Any]], n_judges: int) -> FitSums:
     sources = {
-        m: SourceSums(*(arrays[f"sums/{_source(m)}/{name}"] for name in _OF_SOURCE))
+        m: FittedSource.of_arrays(
+            *(arrays[f"sums/{_source(m)}/{name}"] for name in _OF_SOURCE)
+        )
         for m in range(PEOPLE, n_judges)
     }
     features = tuple(

@@ -213,7 +213,7 @@ class KeptState:
             fitted = full.sample.with_battles(X)
             order, calibrator = full.sample.X.order, full.chain.calibrator
             late = FitSums.of(fitted, order, calibrator, self.sums.noise)
-        return self.sums.spread(places, len(X.models)) + late
+        return self.sums.embed(places, len(X.models)) + late
 
 
 def _board(inference: Inference) -> Board | None:

@@ -10,7 +10,7 @@ from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.comparisons import count_rows
-from skanchor.diagnostics import FitSums, SourceSums, tested_columns
+from skanchor.diagnostics import FitSums, FittedSource, tested_columns
 from skanchor.placement._fits import Fits, Rows
 from skanchor.sample import Sample
 
@@ -55,7 +55,7 @@ def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSu
         own = rows.of_source(m)
         columns = x[own, blocks["items"]] if m == PEOPLE else x[own]
         stage = np.zeros(0 if m == PEOPLE else fitted.widths[-1])
-        sources[m] = SourceSums(
+        sources[m] = FittedSource.of_arrays(
             (columns * curvature[own, None]).T @ columns,
             residual[own] @ columns,
             # Arrivals change nothing of the penalty.

@@ -323,7 +323,7 @@ def _of_history(
         places = np.flatnonzero(~place.is_new)
         found = []
         for k, kept in enumerate(stack.sums):
-            own = {m: one.spread(places, n) for m, one in kept.residuals.items()}
+            own = {m: one.embed(places, n) for m, one in kept.held_out.items()}
             parts = [
                 InfluenceSums.of_source(
                     one, of_people[k] if m == PEOPLE else columns[k, m],

@@ -144,7 +144,7 @@ class FoldStack:
                 coef[k, m] = bias.coef_
                 if fold.learners[m].ridge is not None:
                     ridges[k, m] = fold.learners[m].ridge
-        grouped = folds[0].sums.residuals[0].outer is None
+        grouped = folds[0].sums.held_out[0].outer is None
         return cls(
             scores,
             slopes,
@@ -152,16 +152,14 @@ class FoldStack:
             deviations,
             coef,
             shows if shows.any() else np.ones_like(shows),
-            of_people("information_of", "gram"),
-            of_judges("information_of", "gram"),
-            np.array(
-                [[f.sums.information_of[m].curvature for m in judges] for f in folds]
-            ),
+            of_people("training", "information"),
+            of_judges("training", "information"),
+            np.array([[f.sums.training[m].curvature for m in judges] for f in folds]),
             ridges,
-            of_judges("residuals", "score"),
-            None if grouped else of_judges("residuals", "outer"),
-            of_people("residuals", "score"),
-            None if grouped else of_people("residuals", "outer"),
+            of_judges("held_out", "score"),
+            None if grouped else of_judges("held_out", "outer"),
+            of_people("held_out", "score"),
+            None if grouped else of_people("held_out", "outer"),
             [fold.sums for fold in folds],
         )
 
@@ -179,7 +177,7 @@ def _is_plain(fold: Fold, n_features: int) -> bool:
     names = fold.X.judges.tolist()
     if fold.btl.bias_ is not None or fold.calibrator.judges_.tolist() != names:
         return False
-    if not set(fold.sums.information_of) == {PEOPLE, *range(len(names))}:
+    if not set(fold.sums.training) == {PEOPLE, *range(len(names))}:
         return False
     learners = [own.learner for own in fold.learners]
     if not n_features:

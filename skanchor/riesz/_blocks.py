@@ -93,8 +93,9 @@ def people_block(
     found = [one.information(PEOPLE, human) for one in evidence]
     known = reduce(add, (one for one in found if one is not None))
     if human.learner is None:
-        return JudgeBlock(known.gram, known.gram, None, None)
-    return judge_block(known, n_items, human.learner, human.ridge)
+        assert known.information is not None
+        return JudgeBlock(known.information, known.information, None, None)
+    return judge_block(known, human.learner, human.ridge)
 
 
 def judge_blocks(
@@ -122,7 +123,7 @@ def judge_blocks(
             yield None
         else:
             total = reduce(add, known)
-            yield judge_block(total, n_items, learner.learner, learner.ridge)
+            yield judge_block(total, learner.learner, learner.ridge)
 
 
 def solved_with(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:

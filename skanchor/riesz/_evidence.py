@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import Blocks, fitted_columns, item_columns
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import Information, ResidualSums, information_weights
+from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._numerics.system import RieszSystem
 from skanchor._typing import Array
 from skanchor.comparisons import JudgeRows
@@ -52,13 +53,10 @@ _CELLS = 1 << 22
 """Influence values that are held at a time."""
 
 
-_Sums = TypeVar("_Sums", Information, ResidualSums)
-
-
 class Evidence(Protocol):
     """Training rows and rows held out: of history, of arrivals, or of both."""
 
-    def information(self, m: int, learner: WeightLearner) -> Information | None:
+    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
         """Information of a source's training rows; None where there are none."""
 
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
@@ -115,13 +113,14 @@ class RowEvidence:
         nothing = np.zeros(len(sample))
         return cls(sample, nothing.astype(bool), nothing, rows)
 
-    def information(self, m: int, learner: WeightLearner) -> Information | None:
+    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
         """Information of a source's training rows; None where there are none."""
         cut = self.sample.X.by_judge(m)
         curvature = self.curvature.take(cut.rows)
         if m != PEOPLE and not curvature.any():
             return None
-        return Information.of(cut, self._columns(m, cut, learner), curvature)
+        blocks, columns = self._columns(m, cut, learner)
+        return SourceSums.of_information(blocks, cut, columns, curvature)
 
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
         """Mean square of the weights of training rows by target, and their number."""
@@ -260,39 +259,44 @@ class RowEvidence:
         -------
         KeptSums
         """
-        information, residuals = {}, {}
+        training, held_out = {}, {}
         X = self.sample.X
         residual = self._residuals()
         for m in range(PEOPLE, len(X.judges)):
             learner = NO_BIAS if m == PEOPLE else learners[m]
             found = self.information(m, learner)
             if found is not None:
-                information[m] = found
-            residuals[m] = self._residual_sums(m, learner, residual)
-        return KeptSums(information, residuals)
+                training[m] = found
+            held_out[m] = self._residual_sums(m, learner, residual)
+        return KeptSums(training, held_out)
 
     def _residual_sums(
         self, m: int, learner: WeightLearner, residual: Array
-    ) -> ResidualSums:
+    ) -> SourceSums:
         """Sums over the residuals of a source by its local columns."""
         cut, groups = self.sample.X.by_judge(m), self.sample.groups
-        columns = self._columns(m, cut, learner)
+        blocks, columns = self._columns(m, cut, learner)
         # Rows that were not held out have none, and belong to no group here.
         code = None if groups is None else groups[cut.rows]
-        return ResidualSums.of(cut, columns, residual.take(cut.rows), code)
+        return SourceSums.of_residuals(
+            blocks, cut, columns, residual.take(cut.rows), code
+        )
 
-    def _columns(self, m: int, cut: JudgeRows, learner: WeightLearner) -> Columns:
-        """Columns of a source's rows beside those of the items."""
+    def _columns(
+        self, m: int, cut: JudgeRows, learner: WeightLearner
+    ) -> tuple[Blocks, Columns]:
+        """Blocks of a source's columns, and its columns beside those of the items."""
         if m == PEOPLE and learner.learner is None:
-            return Columns(np.empty((len(cut), 0)))
+            return item_columns(cut.n_models), Columns(np.empty((len(cut), 0)))
         assert self.sample.X.scores is not None
         delta = cut.differences(self.sample.X.scores)
         delta = np.where(np.isfinite(delta), delta, 0.0)
-        blocks = [delta[:, None], cut.order[:, None]]
+        span = np.empty((len(cut), 0))
         if learner.learner is not None:
             pairs = row_pairs(learner.learner, self.sample.X, cut)
-            blocks.append(learner.learner.span(pairs))
-        return Columns(*blocks)
+            span = np.asarray(learner.learner.span(pairs))
+        columns = Columns(delta[:, None], cut.order[:, None], span)
+        return fitted_columns(cut.n_models, span.shape[1]), columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,18 +305,19 @@ class KeptSums:
 
     Attributes
     ----------
-    information_of : dict of int to Information
-        By source: judge, or ``PEOPLE``.
-    residuals : dict of int to ResidualSums
-        By source.
+    training : dict of int to SourceSums
+        Information of the training rows, by source: judge, or ``PEOPLE``. Without
+        judges that have none.
+    held_out : dict of int to SourceSums
+        Residuals of the rows held out, by source.
     """
 
-    information_of: dict[int, Information]
-    residuals: dict[int, ResidualSums]
+    training: dict[int, SourceSums]
+    held_out: dict[int, SourceSums]
 
-    def information(self, m: int, learner: WeightLearner) -> Information | None:
+    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
         """Information of a source's training rows; None where there are none."""
-        return self.information_of.get(m)
+        return self.training.get(m)
 
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
         """Refuse: sums do not tell the weights of rows."""
@@ -331,21 +336,21 @@ class KeptSums:
             add,
             (
                 InfluenceSums.of_source(known, system.all_columns(m), human=m == PEOPLE)
-                for m, known in self.residuals.items()
+                for m, known in self.held_out.items()
             ),
         )
 
     def __add__(self, other: KeptSums) -> KeptSums:
         return KeptSums(
-            _added(self.information_of, other.information_of),
-            _added(self.residuals, other.residuals),
+            _added(self.training, other.training),
+            _added(self.held_out, other.held_out),
         )
 
-    def spread(self, places: NDArray[np.intp], n_items: int) -> KeptSums:
+    def embed(self, places: NDArray[np.intp], n_items: int) -> KeptSums:
         """The same sums among more items, of which these have the ``places``."""
         return KeptSums(
-            {m: s.spread(places, n_items) for m, s in self.information_of.items()},
-            {m: s.spread(places, n_items) for m, s in self.residuals.items()},
+            {m: s.embed(places, n_items) for m, s in self.training.items()},
+            {m: s.embed(places, n_items) for m, s in self.held_out.items()},
         )
 
 
@@ -359,7 +364,9 @@ def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
     return learner if is_linear else None
 
 
-def _added(one: dict[int, _Sums], other: dict[int, _Sums]) -> dict[int, _Sums]:
+def _added(
+    one: dict[int, SourceSums], other: dict[int, SourceSums]
+) -> dict[int, SourceSums]:
     total = dict(one)
     for m, sums in other.items():
         total[m] = total[m] + sums if m in total else sums

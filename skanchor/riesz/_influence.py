@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._numerics.sums import GroupTotals, ResidualSums
+from skanchor._numerics.sums import GroupTotals, SourceSums
 from skanchor._typing import Array
 
 __all__ = ["InfluenceSums"]
@@ -106,7 +106,7 @@ class InfluenceSums:
     @classmethod
     def of_source(
         cls,
-        residuals: ResidualSums,
+        residuals: SourceSums,
         columns: Array,
         largest: Array | None = None,
         *,
@@ -116,8 +116,8 @@ class InfluenceSums:
 
         Parameters
         ----------
-        residuals : ResidualSums
-            By local column.
+        residuals : SourceSums
+            Of the rows held out, by local column.
         columns : ndarray of shape (n_columns, n_models)
             What the weights of rows multiply these columns with.
         largest : ndarray of shape (n_models,), optional
@@ -131,6 +131,7 @@ class InfluenceSums:
         """
         size = columns.shape[1]
         outer, by_group = np.zeros((3, size, size)), None
+        assert residuals.score is not None
         if residuals.outer is not None:
             outer[0 if human else 1] = columns.T @ residuals.outer @ columns
         elif residuals.by_group is not None:

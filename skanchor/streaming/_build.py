@@ -270,7 +270,9 @@ class Builder:
         learners, theta = [], self.layout.theta(state)
         for m, judge in enumerate(X.judges.tolist()):
             known[m] = point.information(m, view, theta[m], X.scores)
-            residuals[m] = residual_sums(sums[m], view, point.change(m, X.scores))
+            residuals[m] = residual_sums(
+                sums[m], view, len(X.models), point.change(m, X.scores)
+            )
             if self.layout.learners[m] is None:
                 learners.append(WeightLearner())
                 continue

@@ -16,10 +16,10 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.diagnostics import (
     FitSums,
+    FittedSource,
     HistoricalFeatures,
     ItemCheck,
     ModelSums,
-    SourceSums,
     after_fit,
     pearson,
     score_error_of,
@@ -156,12 +156,13 @@ def fit_sums(point: Expansion, known: History, noise: Array) -> FitSums:
     )
 
 
-def _people(votes: VoteCells, scores: Array) -> SourceSums:
+def _people(votes: VoteCells, scores: Array) -> FittedSource:
     known, rest = vote_information(votes, scores), vote_residuals(votes, scores)
     n, none = len(scores), np.empty(0)
     rows = np.bincount(votes.left, votes.n, n) + np.bincount(votes.right, votes.n, n)
     counts = rows.astype(np.float64)
-    return SourceSums(known.gram, rest.score, none, none, counts)
+    assert known.information is not None and rest.score is not None
+    return FittedSource.of_arrays(known.information, rest.score, none, none, counts)
 
 
 def _judge(
@@ -172,7 +173,7 @@ def _judge(
     slope: float,
     learner: Any,
     rows: Array,
-) -> SourceSums:
+) -> FittedSource:
     """Sums of one judge: the changes on arrival rows are zero, as there are none."""
     n, n_local = len(scores), len(score)
     change = with_delta(n, n_local - n, scores)
@@ -190,7 +191,7 @@ def _judge(
     if point.layout.learners[m] is not None:
         ridge = point.weight(m) * point.ridge(m, 0, kind=0)
         pull = ridge * learner.coef_
-    return SourceSums(gram, known, ridge, pull, rows)
+    return FittedSource.of_arrays(gram, known, ridge, pull, rows)
 
 
 def _features(ground: Ground) -> tuple[HistoricalFeatures | None, ...]:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import item_columns
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import Information, ResidualSums, information_weights
+from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
 from skanchor.comparisons.labels import positions
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 
-def vote_information(votes: VoteCells, scores: Array) -> Information:
+def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
     """Information of votes on the items.
 
     Parameters
@@ -39,16 +40,21 @@ def vote_information(votes: VoteCells, scores: Array) -> Information:
 
     Returns
     -------
-    Information
+    SourceSums
     """
     p = sigmoid(votes.logits(scores))
     curvature = information_weights(p, votes.weight)
     pairs = pair_sums(votes.left, votes.right, curvature, len(scores))
     n_rows = int(votes.n[curvature > 0].sum())
-    return Information(laplacian(pairs), float(curvature.sum()), n_rows)
+    return SourceSums(
+        item_columns(len(scores)),
+        information=laplacian(pairs),
+        curvature=np.asarray(curvature.sum()),
+        n_rows=np.asarray(n_rows),
+    )
 
 
-def vote_residuals(votes: VoteCells, scores: Array) -> ResidualSums:
+def vote_residuals(votes: VoteCells, scores: Array) -> SourceSums:
     """Sums over the residuals of votes.
 
     Parameters
@@ -60,14 +66,14 @@ def vote_residuals(votes: VoteCells, scores: Array) -> ResidualSums:
 
     Returns
     -------
-    ResidualSums
+    SourceSums
     """
     n = len(scores)
     error = votes.y - sigmoid(votes.logits(scores))
     residual = votes.weight * error
     score = _net(votes, residual, n)
     pairs = pair_sums(votes.left, votes.right, votes.square * error**2, n)
-    return ResidualSums(score, laplacian(pairs))
+    return SourceSums(item_columns(n), score=score, outer=laplacian(pairs))
 
 
 def vote_dispersion(votes: VoteCells, scores: Array) -> float:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import Information
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.historical import History
 from skanchor.items import LEAST_DISPERSION
@@ -222,17 +223,17 @@ class Expansion:
         noise = np.array([*found, vote_dispersion(votes, scores)])
         return np.where(noise < LEAST_DISPERSION, 1.0, noise)
 
-    def information(
-        self, m: int, view: int, theta: Array, scores: Array
-    ) -> Information:
+    def information(self, m: int, view: int, theta: Array, scores: Array) -> SourceSums:
         """Information of a view's training rows, at its local coefficients."""
         own, change = self.surrogate(m, view), self.change(m, scores)
         curvature = float(self.training(m, "curvature", view))
         curvature += float(self._change(m, view, theta).sum())
-        return Information(
-            change.T @ own.near(theta)[1] @ change,
-            curvature * self.omega(m, view),
-            int(self.training(m, "n_rows", view)),
+        n_items, n_span = self.layout.n_items, len(theta) - self.layout.n_items - 1
+        return SourceSums(
+            fitted_columns(n_items, n_span),
+            information=change.T @ own.near(theta)[1] @ change,
+            curvature=np.asarray(curvature * self.omega(m, view)),
+            n_rows=np.asarray(int(self.training(m, "n_rows", view))),
         )
 
     def change(self, m: int, scores: Array) -> Array:

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from skanchor._numerics.blocks import Blocks, fitted_columns
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.sums import ResidualSums, information_weights
+from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
 
 __all__ = [
@@ -422,10 +422,12 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     return change
 
 
-def residual_sums(sums: HeldSums, view: int, change: Array) -> ResidualSums:
+def residual_sums(sums: HeldSums, view: int, n_items: int, change: Array) -> SourceSums:
     """Residuals of the rows that a view holds out; of none, zero."""
+    size = change.shape[1]
+    # Without delta, which ``change`` adds.
+    blocks = fitted_columns(n_items, size - n_items - 2)
     if view == 0:
-        size = change.shape[1]
-        return ResidualSums(np.zeros(size), np.zeros((size, size)))
+        return SourceSums(blocks, score=np.zeros(size), outer=np.zeros((size, size)))
     score, outer = sums.score[view - 1], sums.outer[view - 1]
-    return ResidualSums(score @ change, change.T @ outer @ change)
+    return SourceSums(blocks, score=score @ change, outer=change.T @ outer @ change)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.stacked import StackedSystems, fit_stacked, project_spans
-from skanchor._numerics.sums import Information
+from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszProblem, joint_information
 
 N_FOLDS, N_JUDGES, N_ITEMS, N_SPAN = 3, 2, 5, 2
@@ -81,9 +82,10 @@ def test_systems_are_solved_as_each_alone(rng, deviations, ridge):
     columns, of_items = found.columns(coef), found.of_items()
     u = rng.normal(size=(N_FOLDS, N_JUDGES, N_ITEMS))
     plan = layout(items, True, deviations)
+    columns_of = fitted_columns(N_ITEMS, N_SPAN)
     for k in range(N_FOLDS):
         blocks = [
-            judge_block(Information(gram, 1.0, 60), N_ITEMS, object(), own)
+            judge_block(SourceSums(columns_of, gram, np.asarray(1.0)), object(), own)
             for gram, own in zip(whole[k], penalty[k], strict=True)
         ]
         votes = JudgeBlock(people[k], people[k], None, None)

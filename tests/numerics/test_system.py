@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import (
@@ -16,7 +17,7 @@ from skanchor._numerics.parameters import (
     without_rounding,
 )
 from skanchor._numerics.stacked import project_spans
-from skanchor._numerics.sums import Information, ResidualSums
+from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszProblem, diagonal_by_model
 from skanchor.comparisons.judge_rows import JudgeRows
 
@@ -80,15 +81,15 @@ class Rows:
         return np.hstack([*blocks, deviations]), spans
 
     def information(self, m):
-        return Information.of(self.cuts[m], self.extra[m], self.weight[m])
+        extra = self.extra[m]
+        blocks = fitted_columns(N_ITEMS, extra.shape[1] - 2)
+        return SourceSums.of_information(blocks, self.cuts[m], extra, self.weight[m])
 
     def solve(self, identity=lambda gram: gram):
-        people = self.information(PEOPLE).gram
+        people = self.information(PEOPLE).information
         people = JudgeBlock(people, people, None, None)
         problem = RieszProblem(self.layout, self.slopes, self.factor, people)
-        found = [
-            judge_block(self.information(m), N_ITEMS, Span()) for m in range(N_JUDGES)
-        ]
+        found = [judge_block(self.information(m), Span()) for m in range(N_JUDGES)]
         return problem.solve(replace(one, identity=identity(one.gram)) for one in found)
 
     def solve_densely(self, weight=None):
@@ -177,13 +178,16 @@ def test_what_targets_ask_of_people_s_bias_is_a_part_of_their_variance(rng):
     rows = Rows(rng, position=False, deviations=False)
     span, none = rng.normal(size=(60, 2)), np.zeros((60, 1))
     asked = rng.normal(size=(2, N_ITEMS))
-    known = Information.of(
-        rows.cuts[PEOPLE], Columns(none, none, span), rows.weight[PEOPLE]
+    known = SourceSums.of_information(
+        fitted_columns(N_ITEMS, 2),
+        rows.cuts[PEOPLE],
+        Columns(none, none, span),
+        rows.weight[PEOPLE],
     )
-    people = judge_block(known, N_ITEMS, Span())
+    people = judge_block(known, Span())
     problem = RieszProblem(rows.layout, rows.slopes, None, people, asked=asked)
     system = problem.solve(
-        judge_block(rows.information(m), N_ITEMS, Span()) for m in range(N_JUDGES)
+        judge_block(rows.information(m), Span()) for m in range(N_JUDGES)
     )
     # The span of people's bias beside all other columns.
     X = np.vstack([
@@ -265,17 +269,18 @@ def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
         )
         columns = Columns(delta_order_span[at])
         code = None if groups is None else groups[at]
+        blocks = fitted_columns(N_ITEMS, 2)
         return (
-            Information.of(part, columns, rows.weight[0][at]),
-            ResidualSums.of(part, columns, residual[at], code),
+            SourceSums.of_information(blocks, part, columns, rows.weight[0][at]),
+            SourceSums.of_residuals(blocks, part, columns, residual[at], code),
         )
 
     middle = np.arange(60) < 23
     (one, first), (two, second) = (of(np.flatnonzero(at)) for at in (middle, ~middle))
     information, residuals = one + two, first + second
     w = rows.weight[0]
-    assert_allclose(information.gram, local.T @ (local * w[:, None]), atol=1e-10)
-    assert (information.n_rows, round(information.curvature, 9)) == (
+    assert_allclose(information.information, local.T @ (local * w[:, None]), atol=1e-10)
+    assert (information.n_rows, round(float(information.curvature), 9)) == (
         60, round(w.sum(), 9),
     )  # fmt: skip
     assert_allclose(residuals.score, local.T @ residual, atol=1e-10)
@@ -289,9 +294,9 @@ def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
     places = np.array([5, 0, 3, 1, 6])
     wide = np.zeros((60, 7 + 4))
     wide[:, places], wide[:, 7:] = local[:, :5], local[:, 5:]
-    spread = information.spread(places, 7)
-    assert_allclose(spread.gram, wide.T @ (wide * w[:, None]), atol=1e-10)
-    moved = residuals.spread(places, 7)
+    spread = information.embed(places, 7)
+    assert_allclose(spread.information, wide.T @ (wide * w[:, None]), atol=1e-10)
+    moved = residuals.embed(places, 7)
     assert_allclose(moved.score, wide.T @ residual, atol=1e-10)
     if groups is None:
         values = wide * residual[:, None]
@@ -317,7 +322,8 @@ def test_what_a_bias_explains_of_a_column_is_no_information(rng):
     columns[:, n_head - 1] = columns[:, n_head:] @ [1e3, -2e3, 1e-3]
     columns[:, 0] = 0.0
     gram = columns.T @ columns
-    found = judge_block(Information(gram, 1.0, 60), N_ITEMS, object()).gram
+    known = SourceSums(fitted_columns(N_ITEMS, n_span), gram, np.asarray(1.0))
+    found = judge_block(known, object()).gram
     head, span = columns[:, :n_head], columns[:, n_head:]
     rest = head - span @ np.linalg.lstsq(span, head, rcond=None)[0]
     assert_allclose(found, rest.T @ rest, atol=1e-6)

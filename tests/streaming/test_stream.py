@@ -105,16 +105,16 @@ def test_sums_are_those_of_the_rows_at_the_same_nuisances():
         known = History(kept.btl, kept.calibrator, X)
         weight = training_weights(sample, train)
         rows = KeptFold.of(stages, known, sample.with_battles(X), weight, test)
-        for m, one in rows.sums.information_of.items():
-            other = kept.sums.information_of[m]
-            assert_allclose(other.gram, one.gram, rtol=1e-9, atol=1e-9)
+        for m, one in rows.sums.training.items():
+            other = kept.sums.training[m]
+            assert_allclose(other.information, one.information, rtol=1e-9, atol=1e-9)
             assert_allclose(other.curvature, one.curvature, rtol=1e-9)
             assert other.n_rows == one.n_rows
             if m >= 0:
                 mine, theirs = kept.learners[m].ridge, rows.learners[m].ridge
                 assert_allclose(mine, theirs, rtol=1e-9)
-        for m, one in rows.sums.residuals.items():
-            other = kept.sums.residuals[m]
+        for m, one in rows.sums.held_out.items():
+            other = kept.sums.held_out[m]
             assert_allclose(other.score, one.score, rtol=1e-9, atol=1e-9)
             assert_allclose(other.outer, one.outer, rtol=1e-9, atol=1e-9)
 
