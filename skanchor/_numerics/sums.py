@@ -331,7 +331,7 @@ class SourceSums:
 
     def _mapped(self, function: Callable[[Any, int], Any]) -> SourceSums:
         """Map each array, given with the number of its axes that are of columns."""
-        found = {}
+        found: dict[str, Any] = {}
         for name, axes in _AXES.items():
             values = getattr(self, name)
             found[name] = None if values is None else function(values, axes)

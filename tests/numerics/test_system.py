@@ -227,7 +227,7 @@ def test_gradients_take_the_same_road_as_informations(rng):
     at = rng.normal(size=(layout.size, 1))
     by_item = layout.by_item(at, rows.factor)
     for m in range(N_JUDGES):
-        gram = rows.information(m).gram[: N_ITEMS + 2, : N_ITEMS + 2]
+        gram = rows.information(m).information[: N_ITEMS + 2, : N_ITEMS + 2]
         layout.add_information(matrix, m, gram, rows.slopes[m])
         local = gram @ layout.local(by_item, m, rows.slopes[m])
         layout.add_gradient(vector, m, local.ravel(), rows.slopes[m])
