@@ -268,6 +268,15 @@ class SourceSums:
             **{name: None if a is None else a + b for name, (a, b) in pairs.items()},
         )
 
+    def gain(self, other: SourceSums) -> None:
+        """Add the same sums of other rows to these, in place."""
+        assert self.blocks == other.blocks and self.by_group is None
+        for name in _AXES:
+            mine, more = getattr(self, name), getattr(other, name)
+            assert (mine is None) == (more is None)
+            if mine is not None:
+                np.add(mine, more, out=mine)
+
     def __getitem__(self, at: Any) -> SourceSums:
         """Sums at a place of the axes in front, such as those of one fold."""
         assert self.by_group is None

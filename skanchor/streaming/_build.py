@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.fitting import same_settings
@@ -37,7 +38,7 @@ from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._solve import solve
-from skanchor.streaming._sums import HeldSums, residual_sums
+from skanchor.streaming._sums import residual_sums
 from skanchor.treatments import Treatments, choose_treatments, warn_of_covariance
 from skanchor.warning_log import warn
 
@@ -189,7 +190,7 @@ class Builder:
     # ------------------------------------------------------------------- the folds
     def _fit_folds(
         self, whole: History, point: Expansion, items: ItemCovariance | None
-    ) -> tuple[list[History], list[HeldSums]]:
+    ) -> tuple[list[History], list[SourceSums]]:
         """Fit every training set from the point, and sum the rows at its nuisances."""
         joint = self.stages.fits_jointly(whole.X)
         start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X, joint)
@@ -201,7 +202,7 @@ class Builder:
             states.append(self._settle(self.stages, known, point, items, view)[0])
         local = [self.layout.theta(state) for state in states[1:]]
         theta = [np.array(own) for own in zip(*local, strict=True)]
-        held: list[HeldSums] = self.runs.run(
+        held: list[SourceSums] = self.runs.run(
             "all folds", sum_held_out, (self.settings, theta), add_sums
         )
         return states, held
@@ -247,7 +248,7 @@ class Builder:
         self,
         states: list[History],
         point: Expansion,
-        held: list[HeldSums],
+        held: list[SourceSums],
         items: ItemCovariance | None,
     ) -> KeptHistory:
         folds = self.layout.folds
@@ -259,7 +260,7 @@ class Builder:
         return KeptHistory(self.stages, items, kept[0], repeats)
 
     def _fold(
-        self, state: History, point: Expansion, sums: list[HeldSums], view: int
+        self, state: History, point: Expansion, sums: list[SourceSums], view: int
     ) -> KeptFold:
         """The history of a view, and the sums that stand for its rows."""
         X, folds, ground = state.X, self.layout.folds, self.layout.ground

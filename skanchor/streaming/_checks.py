@@ -213,6 +213,6 @@ def _appearances(pairs: Array) -> Array:
 
 def _with_difference(point: Expansion, m: int, scores: Array) -> Array:
     """Gram matrix of all rows with the score difference after the items."""
-    gram = point.training(m, "gram", 0)
+    gram = point.training(m, "information", 0)
     change = with_delta(len(scores), len(gram) - len(scores), scores)
     return np.asarray(change.T @ gram @ change)

@@ -17,19 +17,21 @@ import pandas as pd
 import pyarrow as pa
 from sklearn.utils import check_random_state
 
+from skanchor._numerics.blocks import Blocks
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.io.archive import ArchiveKind
-from skanchor.streaming._sums import HeldSums, PointSums
+from skanchor.streaming._sums import PointSums, streamed_columns
 from skanchor.streaming._survey import Survey
 
 __all__ = ["Journal", "KeptPass"]
 
-FILE = ArchiveKind("stream checkpoint", 2)
+FILE = ArchiveKind("stream checkpoint", 3)
 """The kind of file that keeps them."""
 
-SUMS: dict[str, type[PointSums] | type[HeldSums]] = {
+SUMS: dict[str, type[PointSums] | type[SourceSums]] = {
     "point": PointSums,
-    "held": HeldSums,
+    "held": SourceSums,
 }
 """Kinds of sums."""
 
@@ -43,7 +45,7 @@ class KeptPass:
 
     Attributes
     ----------
-    result : Survey, list of PointSums or HeldSums, or None
+    result : Survey, list of PointSums or SourceSums, or None
         Added up so far; None where nothing is.
     n_jobs : int
         Jobs that it holds.
@@ -215,16 +217,53 @@ def _read(path: Any) -> Journal:
 
 
 def _of_sums(sums: list[Any]) -> dict[str, Array]:
+    """Arrays of the sums of each judge."""
     return {
-        f"{m}/{f.name}": np.asarray(getattr(own, f.name))
+        f"{m}/{name}": values
         for m, own in enumerate(sums)
-        for f in fields(own)
+        for name, values in _arrays_of(own).items()
     }
 
 
+def _arrays_of(own: PointSums | SourceSums) -> dict[str, Array]:
+    """Arrays by field; those of sums within sums, and widths of blocks, among them."""
+    found: dict[str, Array] = {}
+    for one in fields(own):
+        values = getattr(own, one.name)
+        if isinstance(values, SourceSums):
+            found |= _arrays_of(values)
+        elif isinstance(values, Blocks):
+            found["widths"] = np.array(values.widths)
+        elif values is not None:
+            found[one.name] = np.asarray(values)
+    return found
+
+
 def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
-    names = [f.name for f in fields(kind)]
-    return [kind(*(arrays[f"{m}/{name}"] for name in names)) for m in range(n_judges)]
+    """The sums of each judge, from their arrays."""
+    return [
+        _from_arrays(
+            kind,
+            {
+                name.partition("/")[2]: values
+                for name, values in arrays.items()
+                if name.startswith(f"{m}/")
+            },
+        )
+        for m in range(n_judges)
+    ]
+
+
+def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
+    """What :func:`_arrays_of` was given."""
+    names = {one.name for one in fields(SourceSums)}
+    n_items, _, n_span = arrays["widths"].tolist()
+    own: dict[str, Any] = {n: values for n, values in arrays.items() if n in names}
+    sums = SourceSums(streamed_columns(n_items, n_span), **own)
+    if kind is SourceSums:
+        return sums
+    others = {one.name: arrays[one.name] for one in fields(kind) if one.name != "sums"}
+    return kind(sums, **others)
 
 
 def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:

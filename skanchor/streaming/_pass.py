@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.comparisons import FeaturePairs
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
-from skanchor.streaming._sums import HeldSums, PointSums, Rows
+from skanchor.streaming._sums import PointSums, Rows, held_out_sums
 
 __all__ = [
     "PassSettings",
@@ -24,7 +25,7 @@ __all__ = [
     "sum_held_out",
 ]
 
-Sums = list[PointSums] | list[HeldSums]
+Sums = list[PointSums] | list[SourceSums]
 """Sums by judge."""
 
 
@@ -166,7 +167,7 @@ def sum_about_point(
 
 def sum_held_out(
     parts: Sequence[Part], settings: PassSettings, theta: list[Array]
-) -> list[HeldSums]:
+) -> list[SourceSums]:
     """Sum the rows that each fold holds out, at its nuisances, in order.
 
     Parameters
@@ -178,13 +179,13 @@ def sum_held_out(
 
     Returns
     -------
-    list of HeldSums
+    list of SourceSums
         By judge.
     """
     n_splits = settings.folds.n_splits
 
-    def of(rows: Rows, at: Array) -> HeldSums:
-        return HeldSums.of(rows, at, n_splits)
+    def of(rows: Rows, at: Array) -> SourceSums:
+        return held_out_sums(rows, at, n_splits)
 
     return _summed(parts, settings, theta, of)
 

@@ -109,7 +109,7 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
 def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
     """The same of a judge's verdicts, from sums over all of its rows."""
     return _dispersion(
-        sums.training("gram", 0, n_splits)[:n_items, :n_items],
+        sums.training("information", 0, n_splits)[:n_items, :n_items],
         sums.training("score", 0, n_splits)[:n_items],
         float(sums.training("curvature", 0, n_splits)),
         float(sums.squares),

@@ -127,7 +127,9 @@ class Expansion:
             Rows with the weight of all rows of the judge.
         """
         told, omega = self.layout.told(m, len(self.theta[m])), self.omega(m, view)
-        score, gram = (self.training(m, name, view) for name in ("score", "gram"))
+        score, gram = (
+            self.training(m, name, view) for name in ("score", "information")
+        )
         return Surrogate(
             self.theta[m],
             omega * told * score,

@@ -27,10 +27,11 @@ from skanchor._typing import Array
 
 __all__ = [
     "PAIRED",
-    "HeldSums",
     "PointSums",
     "Rows",
+    "held_out_sums",
     "residual_sums",
+    "streamed_columns",
     "with_delta",
 ]
 
@@ -209,35 +210,17 @@ class FoldedRows:
         return [slice(a, b) for a, b in pairwise(stops)]
 
 
-class _Added:
-    """Sums of two sets of rows, added field by field."""
-
-    def __add__(self, other: Self) -> Self:
-        known: Any = self
-        return type(self)(
-            *(getattr(self, f.name) + getattr(other, f.name) for f in fields(known))
-        )
-
-    def gain(self, other: Self) -> None:
-        """Add the sums of other rows to these, in place."""
-        known: Any = self
-        for f in fields(known):
-            mine = getattr(self, f.name)
-            np.add(mine, getattr(other, f.name), out=mine)
-
-
 @dataclass(frozen=True, eq=False)
-class PointSums(_Added):
+class PointSums:
     """Sums over the rows of one judge about a point, by the fold that holds them out.
 
     Attributes
     ----------
-    score : ndarray of shape (n_folds, n_local)
-        Sum of ``w eps x``; the folds of all repeats, one after another.
-    gram : ndarray of shape (n_folds, n_local, n_local)
-        Sum of ``w V x x'``.
-    curvature, weight, n_rows : ndarray of shape (n_folds,)
-        Sums of ``w V`` and of ``w``, and the number of rows.
+    sums : SourceSums
+        Information and score by the columns :func:`streamed_columns`, with an axis of
+        folds: those of all repeats, one after another.
+    weight : ndarray of shape (n_folds,)
+        Sum of ``w``.
     spread : ndarray of shape (2, n_folds, 2 n_span)
         Sums of the values of the span's functions and of their squares, weighted by
         ``w`` and by ``w V``; none without a ridge.
@@ -250,11 +233,8 @@ class PointSums(_Added):
         each local column, ``w V`` times its square, and ``w eps`` times it.
     """
 
-    score: Array
-    gram: Array
-    curvature: Array
+    sums: SourceSums
     weight: Array
-    n_rows: Array
     spread: Array
     pairs: Array
     squares: Array
@@ -296,29 +276,51 @@ class PointSums(_Added):
             if rows.squares is not None:
                 squares = own.own(rows.squares)
                 spread = np.stack([own.blocks(squares, w) for w in (weight, known)])
-            sums = map(own.totals, (known, weight, used))
-            found.append((own.scores(error), own.grams(known), *sums, spread))
+            totals = map(own.totals, (known, weight, used))
+            found.append((own.scores(error), own.grams(known), *totals, spread))
         scores, grams, curvatures, weights, n_rows, spreads = (
             list(part) for part in zip(*found, strict=True)
         )
+        sums = SourceSums(
+            streamed_columns(n_items, rows.columns.shape[1] - 1),
+            information=np.concatenate(grams),
+            curvature=np.concatenate(curvatures),
+            n_rows=np.concatenate(n_rows),
+            score=np.concatenate(scores),
+        )
         return cls(
-            np.concatenate(scores),
-            np.concatenate(grams),
-            np.concatenate(curvatures),
+            sums,
             np.concatenate(weights),
-            np.concatenate(n_rows),
             np.concatenate(spreads, axis=1),
             _by_pair(rows, residual, curvature, n_items),
             np.array(residual @ residual),
             _bent(rows, residual, curvature, n_items, bends),
         )
 
+    def __add__(self, other: PointSums) -> PointSums:
+        names = [field.name for field in fields(self)]
+        return PointSums(*(getattr(self, n) + getattr(other, n) for n in names))
+
+    def gain(self, other: PointSums) -> None:
+        """Add the sums of other rows to these, in place."""
+        self.sums.gain(other.sums)
+        for name in ("weight", "spread", "pairs", "squares", "bent"):
+            mine = getattr(self, name)
+            np.add(mine, getattr(other, name), out=mine)
+
     def training(self, name: str, view: int, n_splits: int) -> Any:
         """Sum of one kind over the rows that a view trains on; view zero has all.
 
-        Of ``spread`` both kinds.
+        Parameters
+        ----------
+        name : str
+            ``weight``, ``spread`` (both kinds), or an array of :class:`SourceSums`.
+        view : int
+            The training set: zero is all rows, one less the fold that is held out.
+        n_splits : int
+            Folds of a repeat.
         """
-        values = getattr(self, name)
+        values = getattr(self if name in ("weight", "spread") else self.sums, name)
         if name == "spread":
             values = values.swapaxes(0, 1)
         if view == 0:
@@ -327,48 +329,37 @@ class PointSums(_Added):
         return values[first : first + n_splits].sum(axis=0) - values[view - 1]
 
 
-@dataclass(frozen=True, eq=False)
-class HeldSums(_Added):
-    """Sums over the rows of one judge that each fold holds out, at its nuisances.
+def held_out_sums(rows: Rows, theta: Array, n_folds: int) -> SourceSums:
+    """Sum the residuals of the rows that each fold holds out, at its nuisances.
 
-    Attributes
+    Parameters
     ----------
-    score : ndarray of shape (n_folds, n_local)
-        Sum of ``w eps x``; the folds of all repeats, one after another.
-    outer : ndarray of shape (n_folds, n_local, n_local)
-        Sum of ``(w eps)^2 x x'``.
+    rows : Rows
+        Of one judge.
+    theta : ndarray of shape (n_repeats n_folds, n_local)
+        What multiplies items, display order and span in each fold.
+    n_folds : int
+        Folds of a repeat.
+
+    Returns
+    -------
+    SourceSums
+        With an axis of folds: those of all repeats, one after another.
     """
-
-    score: Array
-    outer: Array
-
-    @classmethod
-    def of(cls, rows: Rows, theta: Array, n_folds: int) -> Self:
-        """Sum rows.
-
-        Parameters
-        ----------
-        rows : Rows
-            Of one judge.
-        theta : ndarray of shape (n_repeats n_folds, n_local)
-            What multiplies items, display order and span in each fold.
-        n_folds : int
-            Folds of a repeat.
-
-        Returns
-        -------
-        HeldSums
-        """
-        n_items = theta.shape[1] - rows.columns.shape[1]
-        scores, outers = [], []
-        for repeat in range(len(rows.fold)):
-            own = rows.by_fold(repeat, n_folds, n_items)
-            at = theta[repeat * n_folds : (repeat + 1) * n_folds]
-            residual = own.own(rows.y) - sigmoid(own.logits(at))
-            residual *= own.own(rows.weight)
-            scores.append(own.scores(residual))
-            outers.append(own.grams(residual**2))
-        return cls(np.concatenate(scores), np.concatenate(outers))
+    n_items = theta.shape[1] - rows.columns.shape[1]
+    scores, outers = [], []
+    for repeat in range(len(rows.fold)):
+        own = rows.by_fold(repeat, n_folds, n_items)
+        at = theta[repeat * n_folds : (repeat + 1) * n_folds]
+        residual = own.own(rows.y) - sigmoid(own.logits(at))
+        residual *= own.own(rows.weight)
+        scores.append(own.scores(residual))
+        outers.append(own.grams(residual**2))
+    return SourceSums(
+        streamed_columns(n_items, rows.columns.shape[1] - 1),
+        score=np.concatenate(scores),
+        outer=np.concatenate(outers),
+    )
 
 
 def _by_pair(rows: Rows, residual: Array, curvature: Array, n_items: int) -> Array:
@@ -396,6 +387,14 @@ def _bent(
     return found
 
 
+def streamed_columns(n_items: int, n_span: int) -> Blocks:
+    """Blocks of a judge's columns in a stream: ``items``, ``order`` and ``span``.
+
+    The score difference is a combination of items, which differs from fold to fold.
+    """
+    return Blocks.of(items=n_items, order=1, span=n_span)
+
+
 def with_delta(n_items: int, width: int, scores: Array) -> Array:
     """Local columns with the score difference, from those without.
 
@@ -412,7 +411,7 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     -------
     ndarray of shape (n_items + width, n_items + 1 + width)
     """
-    before = Blocks.of(items=n_items, order=1, span=width - 1)
+    before = streamed_columns(n_items, width - 1)
     after = fitted_columns(n_items, width - 1)
     change = np.zeros((before.size, after.size))
     # Items, order and span stay what they are.
@@ -422,12 +421,29 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
     return change
 
 
-def residual_sums(sums: HeldSums, view: int, n_items: int, change: Array) -> SourceSums:
-    """Residuals of the rows that a view holds out; of none, zero."""
+def residual_sums(
+    sums: SourceSums, view: int, n_items: int, change: Array
+) -> SourceSums:
+    """Residuals of the rows that a view holds out; of none, zero.
+
+    Parameters
+    ----------
+    sums : SourceSums
+        As :func:`held_out_sums` takes them.
+    view : int
+        The training set: zero, which holds nothing out, or one more than the fold.
+    n_items : int
+        Items.
+    change : ndarray of shape (n_local, n_local + 1)
+        Columns with the score difference, from those without.
+
+    Returns
+    -------
+    SourceSums
+        By the fitted columns, without an axis of folds.
+    """
     size = change.shape[1]
-    # Without delta, which ``change`` adds.
-    blocks = fitted_columns(n_items, size - n_items - 2)
+    blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)
     if view == 0:
         return SourceSums(blocks, score=np.zeros(size), outer=np.zeros((size, size)))
-    score, outer = sums.score[view - 1], sums.outer[view - 1]
-    return SourceSums(blocks, score=score @ change, outer=change.T @ outer @ change)
+    return sums[view - 1].in_columns(blocks, change)
