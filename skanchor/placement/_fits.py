@@ -45,6 +45,8 @@ class Rows:
         Where people's rows begin, those of each judge, and where the last ones end.
     size : int
         Number of rows of the sample.
+    n_items : int
+        Number of models.
     """
 
     at: NDArray[np.intp]
@@ -54,6 +56,7 @@ class Rows:
     columns: Array
     stops: list[int]
     size: int
+    n_items: int
 
     @classmethod
     def of(cls, X: Comparisons, shows: NDArray[np.bool_]) -> Self:
@@ -73,7 +76,7 @@ class Rows:
         columns[:, n + 1] = X.order[at] * np.append(shows, False)[judge]
         columns[:, n + 2 :] = X.features_left[at] - X.features_right[at]
         columns[: stops[1], n + 2 :] = 0.0
-        return cls(at, judge, left, right, columns, stops, len(X))
+        return cls(at, judge, left, right, columns, stops, len(X), n)
 
     def of_source(self, m: int) -> slice:
         """Rows of judge m, or of ``PEOPLE``."""

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import fitted_columns, item_columns
 from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import StackedSystems, project_spans
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.chain import Chain, Stages
 from skanchor.comparisons import Comparisons
@@ -51,46 +52,37 @@ class Placed:
     sums: FitSums
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """Information of history and arrivals in some folds, by local column of all items.
+def _arrival_information(rows: Rows, fits: Fits) -> tuple[SourceSums, SourceSums]:
+    """Information of arrivals in each fit: of people, and of every judge.
 
-    Attributes
-    ----------
-    people : ndarray of shape (n_folds, n_items, n_items)
-    grams : ndarray of shape (n_folds, n_judges, n_columns, n_columns)
-    curvature : ndarray of shape (n_folds, n_judges)
+    With axes (n_fits,) and (n_fits, n_judges), as the history has them.
     """
-
-    people: Array
-    grams: Array
-    curvature: Array
-
-    @classmethod
-    def of(cls, stack: FoldStack, rows: Rows, fits: Fits, place: _Places) -> Self:
-        """Add the sums of the rows to those of the history."""
-        people, grams = (
-            place.spread(stack.people, others=False),
-            place.spread(stack.grams),
-        )
-        curvature, n = stack.curvature.copy(), people.shape[1]
-        of_items = _by_items(rows, fits.curvature, n, 1 + grams.shape[1])
-        people += of_items[:, PEOPLE]
-        grams[:, :, :n, :n] += of_items[:, :PEOPLE]
-        for m in range(grams.shape[1]):
-            own = rows.of_source(m)
-            x, w, delta = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
-            # All other columns by all, by one product; delta is that of each fit.
-            others = np.empty((len(w), x.shape[1] - n, len(x)))
-            others[:, 0], others[:, 1:] = delta, x[:, n + 1 :].T
-            others *= w[:, None]
-            edge = (others.reshape(-1, len(x)) @ x).reshape(*others.shape[:2], -1)
-            edge[:, 1:, n] = edge[:, 0, n + 1 :]
-            edge[:, 0, n] = (others[:, 0] * delta).sum(axis=1)
-            grams[:, m, n:] += edge
-            grams[:, m, :n, n:] += edge[:, :, :n].transpose(0, 2, 1)
-            curvature[:, m] += w.sum(axis=1)
-        return cls(people, grams, curvature)
+    n_judges, n = len(rows.stops) - 2, rows.n_items
+    blocks = fitted_columns(n, rows.columns.shape[1] - fitted_columns(n, 0).size)
+    items, delta = blocks["items"], blocks["delta"].start
+    rest, after_delta = slice(delta, None), slice(delta + 1, None)
+    of_items = _by_items(rows, fits.curvature, n, 1 + n_judges)
+    n_fits = len(of_items)
+    information = np.empty((n_fits, n_judges, blocks.size, blocks.size))
+    curvature = np.empty((n_fits, n_judges))
+    information[:, :, items, items] = of_items[:, :PEOPLE]
+    for m in range(n_judges):
+        own = rows.of_source(m)
+        x, w, of_fit = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
+        # All columns after the items' by all, in one product; delta is that of each
+        # fit, and zero in ``x``.
+        others = np.empty((n_fits, x.shape[1] - n, len(x)))
+        others[:, 0], others[:, 1:] = of_fit, x[:, after_delta].T
+        others *= w[:, None]
+        edge = (others.reshape(-1, len(x)) @ x).reshape(*others.shape[:2], -1)
+        edge[:, 1:, delta] = edge[:, 0, after_delta]
+        edge[:, 0, delta] = (others[:, 0] * of_fit).sum(axis=1)
+        information[:, m, rest] = edge
+        information[:, m, items, rest] = edge[:, :, items].transpose(0, 2, 1)
+        curvature[:, m] = w.sum(axis=1)
+    people = SourceSums(item_columns(n), information=of_items[:, PEOPLE])
+    judges = SourceSums(blocks, information=information, curvature=curvature)
+    return people, judges
 
 
 def _by_items(rows: Rows, w: Array, n: int, n_sources: int) -> Array:
@@ -106,45 +98,6 @@ def _by_items(rows: Rows, w: Array, n: int, n_sources: int) -> Array:
     sums = -(sums + sums.swapaxes(-1, -2))
     np.einsum("...ii->...i", sums)[...] -= sums.sum(axis=-1)
     return np.asarray(sums, dtype=np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Where the columns of a history lie among those of all items."""
-
-    is_new: NDArray[np.bool_]
-    n_others: int
-
-    def spread(self, values: Array, axes: int = 2, *, others: bool = True) -> Array:
-        """Values of the history among all items, zero where these are new."""
-        runs = self._of_columns if others else self._of_items
-        size = len(self.is_new) + others * self.n_others
-        result = np.zeros((*values.shape[: values.ndim - axes], *(size,) * axes))
-        for known, place in runs:
-            if axes == 1:
-                result[..., place] = values[..., known]
-                continue
-            for other, beside in runs:
-                result[..., place, beside] = values[..., known, other]
-        return result
-
-    @cached_property
-    def _of_items(self) -> list[tuple[slice, slice]]:
-        return self._runs(0)
-
-    @cached_property
-    def _of_columns(self) -> list[tuple[slice, slice]]:
-        return self._runs(self.n_others)
-
-    def _runs(self, n_others: int) -> list[tuple[slice, slice]]:
-        """Columns that stay side by side: theirs of the history, and among all."""
-        old = np.flatnonzero(~self.is_new)
-        place = np.append(old, len(self.is_new) + np.arange(n_others))
-        cuts = [0, *(np.flatnonzero(np.diff(place) != 1) + 1).tolist(), len(place)]
-        return [
-            (slice(start, stop), slice(place[start], place[start] + stop - start))
-            for start, stop in pairwise(cuts)
-        ]
 
 
 def place(
@@ -184,10 +137,16 @@ def place(
     rows, fits = fit_at_once(stack, stages, sample, weights, items)
     if fits is None:
         return None
-    among = _Places(sample.X.is_new, rows.columns.shape[1] - len(sample.X.models))
-    sums = _Sums.of(stack, rows, fits, among)
-    ridges = stack.ridges * sums.curvature[..., None]
-    found = project_spans(sums.grams, len(sample.X.models) + 2, ridges)
+    # The items of the history among all.
+    places, n_items = np.flatnonzero(~sample.X.is_new), len(sample.X.models)
+    late_people, late_judges = _arrival_information(rows, fits)
+    people = stack.people.embed(places, n_items) + late_people
+    judges = stack.judges.embed(places, n_items) + late_judges
+    assert people.information is not None
+    assert judges.information is not None and judges.curvature is not None
+    ridges = stack.ridges * judges.curvature[..., None]
+    n_head = judges.blocks["span"].start
+    found = project_spans(judges.information, n_head, ridges)
     if found is None:
         return None
     grams, coef = found
@@ -196,7 +155,7 @@ def place(
         sample.X.rows.selectors,
         stack.slopes[1:],
         None if items is None else covariance_factor(items.covariance),
-        sums.people[1:],
+        people.information[1:],
         grams[1:],
         positions=stack.positions is not None,
         ridge=stages.debiaser.ridge,
@@ -204,19 +163,19 @@ def place(
     if systems is None:
         return None
     columns = systems.columns(coef[1:])
-    folds = _folds(stack[1:], sample, tests, rows, fits[1:], among, systems, columns)
+    folds = _folds(stack[1:], sample, tests, rows, fits[1:], systems, columns)
     blocks = [
         JudgeBlock(gram, gram, own.learner, None if own.learner is None else by)
         for gram, by, own in zip(grams[0], coef[0], whole.learners, strict=True)
     ]
-    votes = sums.people[0]
-    people = JudgeBlock(votes, votes, None, None)
+    votes = people.information[0]
+    of_votes = JudgeBlock(votes, votes, None, None)
     X = _annotated(stack, sample.X, rows, fits, items)
     # Neither has been fitted, and what they hold is not changed.
     arrival = copy(stages.arrival).with_scores(
         X.models[X.is_new], fits.scores[0, X.is_new]
     )
-    debiaser = copy(stages.debiaser).fit_blocks(X, people, blocks)
+    debiaser = copy(stages.debiaser).fit_blocks(X, of_votes, blocks)
     joint = stages.fits_jointly(X)
     chain = Chain(whole.btl, whole.calibrator, arrival, X, joint, debiaser)
     return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
@@ -250,13 +209,12 @@ def _folds(
     tests: Sequence[NDArray[np.intp]],
     rows: Rows,
     fits: Fits,
-    among: _Places,
     systems: StackedSystems,
     columns: Array,
 ) -> list[FoldFit]:
     """What the folds hand back."""
     of_people = systems.of_items()
-    known = _of_history(stack, among, columns, of_people)
+    known = _of_history(stack, sample.X.is_new, columns, of_people)
     of_effects = systems.item_covariance()
     parts = zip(
         fits.scores,
@@ -314,13 +272,12 @@ def _influence(
 
 
 def _of_history(
-    stack: FoldStack, place: _Places, columns: Array, of_people: Array
+    stack: FoldStack, is_new: NDArray[np.bool_], columns: Array, of_people: Array
 ) -> list[InfluenceSums]:
     """Sums over the influence of the historical rows held out, by fold."""
     n_folds, n = len(columns), columns.shape[-1]
-    nothing = np.full(n, np.nan)
-    if stack.outer is None or stack.people_outer is None:
-        places = np.flatnonzero(~place.is_new)
+    places = np.flatnonzero(~is_new)
+    if stack.held_people.outer is None:
         found = []
         for k, kept in enumerate(stack.sums):
             own = {m: one.embed(places, n) for m, one in kept.held_out.items()}
@@ -333,17 +290,17 @@ def _of_history(
             ]  # fmt: skip
             found.append(reduce(add, parts))
         return found
-    score, people = (
-        place.spread(stack.score, 1),
-        place.spread(stack.people_score, 1, others=False),
-    )
-    total = (score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
-    total += (people[:, None] @ of_people)[:, 0]
+    people = stack.held_people.embed(places, n)
+    judges = stack.held_judges.embed(places, n)
+    assert people.score is not None and judges.score is not None
+    assert people.outer is not None and judges.outer is not None
+    total = (judges.score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
+    total += (people.score[:, None] @ of_people)[:, 0]
     outer = np.zeros((n_folds, 3, n, n))
-    squares = place.spread(stack.people_outer, others=False)
-    outer[:, 0] = of_people.transpose(0, 2, 1) @ squares @ of_people
-    each = columns.transpose(0, 1, 3, 2) @ place.spread(stack.outer) @ columns
+    outer[:, 0] = of_people.transpose(0, 2, 1) @ people.outer @ of_people
+    each = columns.transpose(0, 1, 3, 2) @ judges.outer @ columns
     outer[:, 1] = each.sum(axis=1)
+    nothing = np.full(n, np.nan)
     return [
         InfluenceSums(own, square, nothing)
         for own, square in zip(total, outer, strict=True)

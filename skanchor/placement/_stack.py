@@ -9,7 +9,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import fitted_columns, item_columns
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.btl import BTLRegressor
@@ -65,24 +67,15 @@ class FoldStack:
         Of the biases.
     shows : ndarray of shape (n_judges,)
         Judges to whose rows the display order counts.
-    people : ndarray of shape (n_folds, n_models, n_models)
-        Information of the votes.
-    grams : ndarray of shape (n_folds, n_judges, n_columns, n_columns)
-        Information of the judges' rows.
-    curvature : ndarray of shape (n_folds, n_judges)
-        Summed curvature of these.
     ridges : ndarray of shape (n_folds, n_judges, n_features)
-        Ridge of the Riesz weights beside it.
-    score : ndarray of shape (n_folds, n_judges, n_columns)
-        Residuals of the rows held out.
-    outer : ndarray of shape (n_folds, n_judges, n_columns, n_columns) or None
-        Their squares; None where there are groups.
-    people_score : ndarray of shape (n_folds, n_models)
-        As ``score``, of the votes.
-    people_outer : ndarray of shape (n_folds, n_models, n_models) or None
-        As ``outer``, of the votes.
+        Ridge of the Riesz weights, beside the curvature of the training rows.
+    people, judges : SourceSums
+        Information of the training rows, with axes (n_folds,) and (n_folds, n_judges).
+    held_people, held_judges : SourceSums
+        Residuals of the rows held out, with the same axes; without ``outer`` where
+        there are groups.
     sums : list of KeptSums
-        Where groups have theirs.
+        The same by fold, where groups have theirs.
     """
 
     scores: Array
@@ -91,14 +84,11 @@ class FoldStack:
     deviations: Array | None
     coef: Array
     shows: NDArray[np.bool_]
-    people: Array
-    grams: Array
-    curvature: Array
     ridges: Array
-    score: Array
-    outer: Array | None
-    people_score: Array
-    people_outer: Array | None
+    people: SourceSums
+    judges: SourceSums
+    held_people: SourceSums
+    held_judges: SourceSums
     sums: list[KeptSums]
 
     @classmethod
@@ -144,6 +134,8 @@ class FoldStack:
                 coef[k, m] = bias.coef_
                 if fold.learners[m].ridge is not None:
                     ridges[k, m] = fold.learners[m].ridge
+        n_models = len(first.models)
+        blocks = fitted_columns(n_models, n_features)
         grouped = folds[0].sums.held_out[0].outer is None
         return cls(
             scores,
@@ -152,14 +144,25 @@ class FoldStack:
             deviations,
             coef,
             shows if shows.any() else np.ones_like(shows),
-            of_people("training", "information"),
-            of_judges("training", "information"),
-            np.array([[f.sums.training[m].curvature for m in judges] for f in folds]),
             ridges,
-            of_judges("held_out", "score"),
-            None if grouped else of_judges("held_out", "outer"),
-            of_people("held_out", "score"),
-            None if grouped else of_people("held_out", "outer"),
+            SourceSums(
+                item_columns(n_models), information=of_people("training", "information")
+            ),
+            SourceSums(
+                blocks,
+                information=of_judges("training", "information"),
+                curvature=of_judges("training", "curvature"),
+            ),
+            SourceSums(
+                item_columns(n_models),
+                score=of_people("held_out", "score"),
+                outer=None if grouped else of_people("held_out", "outer"),
+            ),
+            SourceSums(
+                blocks,
+                score=of_judges("held_out", "score"),
+                outer=None if grouped else of_judges("held_out", "outer"),
+            ),
             [fold.sums for fold in folds],
         )
 
