@@ -1,9 +1,103 @@
 """Sums over the rows of one source."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from skanchor._numerics import sums
+from skanchor._numerics.blocks import fitted_columns, item_columns
+from skanchor._numerics.sums import GroupTotals, SourceSums
+
+N_FOLDS, N_ITEMS, N_SPAN = 2, 3, 2
+BLOCKS = fitted_columns(N_ITEMS, N_SPAN)
+
+
+def of_rows(x, w, residual, blocks=BLOCKS):
+    """Sums over rows by hand; the first axis is the folds."""
+    return SourceSums(
+        blocks,
+        information=np.einsum("kn,kni,knj->kij", w, x, x),
+        curvature=w.sum(axis=1),
+        n_rows=np.count_nonzero(w, axis=1),
+        score=np.einsum("kn,kni->ki", residual, x),
+        outer=np.einsum("kn,kni,knj->kij", residual**2, x, x),
+    )
+
+
+def drawn(seed=0, n=20):
+    rng = np.random.default_rng(seed)
+    return (
+        rng.normal(size=(N_FOLDS, n, BLOCKS.size)),
+        rng.exponential(size=(N_FOLDS, n)),
+        rng.normal(size=(N_FOLDS, n)),
+    )
+
+
+def assert_same(one, other):
+    assert one.blocks == other.blocks
+    for name in ("information", "curvature", "n_rows", "score", "outer"):
+        assert_allclose(getattr(one, name), getattr(other, name), atol=1e-12)
+
+
+def test_sums_of_two_sets_of_rows_are_those_of_all():
+    x, w, residual = drawn()
+    first, last = slice(0, 7), slice(7, None)
+    one, other = (of_rows(x[:, at], w[:, at], residual[:, at]) for at in (first, last))
+    both = of_rows(x, w, residual)
+    assert_same(one + other, both)
+    one.gain(other)
+    assert_same(one, both)
+
+
+def test_sums_of_one_fold():
+    x, w, residual = drawn()
+    alone = of_rows(x[1:], w[1:], residual[1:])
+    assert_same(of_rows(x, w, residual)[1:], alone)
+    assert_same(of_rows(x, w, residual)[1], alone[0])
+
+
+def test_sums_among_more_items_in_any_order():
+    x, w, residual = drawn()
+    places = np.array([4, 0, 2])
+    wide = np.zeros((*x.shape[:2], 5 + 2 + N_SPAN))
+    wide[..., places], wide[..., 5:] = x[..., :N_ITEMS], x[..., N_ITEMS:]
+    expected = of_rows(wide, w, residual, fitted_columns(5, N_SPAN))
+    assert_same(of_rows(x, w, residual).embed(places, 5), expected)
+
+
+def test_sums_by_other_columns():
+    x, w, residual = drawn()
+    change = np.random.default_rng(1).normal(size=(BLOCKS.size, 4))
+    expected = of_rows(x @ change, w, residual, item_columns(4))
+    assert_same(of_rows(x, w, residual).in_columns(item_columns(4), change), expected)
+
+
+def test_only_what_is_alike_is_added():
+    x, w, residual = drawn()
+    whole = of_rows(x, w, residual)
+    for other in (
+        replace(whole, score=None),
+        replace(whole, blocks=fitted_columns(N_ITEMS + 1, N_SPAN - 1)),
+    ):
+        with pytest.raises(AssertionError):
+            whole + other
+        with pytest.raises(AssertionError):
+            whole.gain(other)
+
+
+def test_groups_of_two_sets_of_rows_are_joined():
+    def of(names, values):
+        totals = GroupTotals(np.array(names), np.array(values, dtype=float))
+        return SourceSums(item_columns(2), score=np.ones(2), by_group=totals)
+
+    both = of([1, 4], [[1, 2], [3, 4]]) + of([0, 4], [[5, 6], [7, 8]])
+    assert both.by_group.groups.tolist() == [0, 1, 4]
+    assert both.by_group.totals.tolist() == [[5, 6], [1, 2], [10, 12]]
+    assert both.score.tolist() == [2, 2]
+    wide = both.embed(np.array([2, 0]), 3)
+    assert wide.by_group.totals.tolist() == [[6, 0, 5], [2, 0, 1], [12, 0, 10]]
 
 
 def test_certain_and_unknown_outcomes_carry_no_information():
