@@ -10,15 +10,15 @@ import pytest
 
 import skanchor
 
-ROOMS = [room.name for room in pkgutil.iter_modules(skanchor.__path__)]
+PACKAGES = [package.name for package in pkgutil.iter_modules(skanchor.__path__)]
 NAMED = re.compile(r"^ {4,8}(\w+) : .*\bdefault=([^\n]+?)\.?$", re.M)
 
 
 def documented():
     """Public functions and classes, with the defaults that their docstrings name."""
     seen = {}
-    for room in ("", *(f".{name}" for name in ROOMS if not name.startswith("_"))):
-        module = importlib.import_module(f"skanchor{room}")
+    for package in ("", *(f".{name}" for name in PACKAGES if not name.startswith("_"))):
+        module = importlib.import_module(f"skanchor{package}")
         for name in getattr(module, "__all__", ()):
             found = getattr(module, name)
             named = NAMED.findall(getattr(found, "__doc__", None) or "")

@@ -1,4 +1,4 @@
-"""The map of the house in docs/development.md is that of the tree."""
+"""The map of the package in docs/development.md is that of the tree."""
 
 import ast
 import re
@@ -13,19 +13,19 @@ PAGE = PACKAGE.parent / "docs" / "development.md"
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="needs the pages")
 
 
-def rooms_of_page():
-    section = PAGE.read_text(encoding="utf-8").split("\n## Rooms\n")[1]
+def packages_of_page():
+    section = PAGE.read_text(encoding="utf-8").split("\n## Packages\n")[1]
     return re.findall(r"^\| `(\w+)` \|", section.split("\n## ")[0], re.M)
 
 
-def rooms_of_tree():
+def packages_of_tree():
     names = {path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")}
     return {name.removesuffix(".py") for name in names} - {"__init__", "__main__"}
 
 
-def imports(room):
-    """Rooms that a room imports when it runs, in functions or not."""
-    path = PACKAGE / room
+def imports(package):
+    """Packages that a package imports when it runs, in functions or not."""
+    path = PACKAGE / package
     for file in path.rglob("*.py") if path.is_dir() else [path.with_suffix(".py")]:
         waiting = [ast.parse(file.read_text(encoding="utf-8"))]
         while waiting:
@@ -36,22 +36,22 @@ def imports(room):
                 if not is_for_types:
                     waiting.append(node)
                 if isinstance(node, ast.ImportFrom) and node.module:
-                    package, *inner = node.module.split(".")
-                    if package == "skanchor":
+                    root, *inner = node.module.split(".")
+                    if root == "skanchor":
                         yield (inner or [skanchor._HOMES[node.names[0].name]])[0]
 
 
-def test_every_room_is_on_the_page_once():
-    rooms = rooms_of_page()
-    assert len(rooms) == len(set(rooms))
-    assert set(rooms) == rooms_of_tree()
+def test_every_package_is_on_the_page_once():
+    packages = packages_of_page()
+    assert len(packages) == len(set(packages))
+    assert set(packages) == packages_of_tree()
 
 
-def test_a_room_imports_only_rooms_above_it():
-    rooms = rooms_of_page()
-    for number, room in enumerate(rooms):
-        below = set(imports(room)) - set(rooms[: number + 1])
-        assert not below, f"{room} imports {below}, which stand below it"
+def test_a_package_imports_only_packages_above_it():
+    packages = packages_of_page()
+    for number, package in enumerate(packages):
+        below = set(imports(package)) - set(packages[: number + 1])
+        assert not below, f"{package} imports {below}, which stand below it"
 
 
 def test_files_names_and_links_of_the_page_exist():

@@ -182,7 +182,7 @@ class Builder:
         if treatments.given is not None:
             return ItemCovariance(treatments.given)
         nearby = point.nearby().over(noise)
-        sample = self.layout.ground.sample.with_battles(whole.X)
+        sample = self.layout.surveyed.sample.with_battles(whole.X)
         model = ExpandedLikelihood(sample, whole.calibrator, nearby)
         conservative = treatments.reported == "conservative"
         return fit_item_covariance(model, conservative=conservative)
@@ -209,10 +209,10 @@ class Builder:
 
     def _voted(self, known: History, view: int, start: Chain | None) -> History:
         """A history whose scores are those of a view's votes."""
-        ground = self.layout.ground
-        cells = ground.vote_cells(self.layout.folds, view)
-        btl = ground.vote_fit(self.stages, cells, start)
-        X = known.X.with_columns(scores=btl.scores_for(ground.models))
+        surveyed = self.layout.surveyed
+        cells = surveyed.vote_cells(self.layout.folds, view)
+        btl = surveyed.vote_fit(self.stages, cells, start)
+        X = known.X.with_columns(scores=btl.scores_for(surveyed.models))
         return replace(known, btl=btl, X=X)
 
     # ----------------------------------------------------------------------- passes
@@ -232,7 +232,7 @@ class Builder:
         view: int = 0,
     ) -> tuple[History, float]:
         """Fit a training set from the sums about a point; say how far it moved."""
-        sample = self.layout.ground.sample
+        sample = self.layout.surveyed.sample
         return solve(stages, sample, known, point.nearby(view), items)
 
     def _tell(self, what: str) -> None:
@@ -263,9 +263,9 @@ class Builder:
         self, state: History, point: Expansion, sums: list[SourceSums], view: int
     ) -> KeptFold:
         """The history of a view, and the sums that stand for its rows."""
-        X, folds, ground = state.X, self.layout.folds, self.layout.ground
+        X, folds, surveyed = state.X, self.layout.folds, self.layout.surveyed
         assert X.scores is not None
-        votes, held = ground.vote_cells(folds, view), ground.held_votes(folds, view)
+        votes, held = surveyed.vote_cells(folds, view), surveyed.held_votes(folds, view)
         known = {PEOPLE: vote_information(votes, X.scores)}
         residuals = {PEOPLE: vote_residuals(held, X.scores)}
         learners, theta = [], self.layout.theta(state)

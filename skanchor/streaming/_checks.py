@@ -29,11 +29,11 @@ from skanchor.diagnostics import (
 )
 from skanchor.historical import History
 from skanchor.items import LEAST_DISPERSION
-from skanchor.streaming._ground import Ground
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion
 from skanchor.streaming._sums import PAIRED, with_delta
+from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["bends", "check_items", "fit_sums"]
 
@@ -55,7 +55,7 @@ def check_items(point: Expansion, known: History) -> ItemCheck:
     X = known.X
     assert X.sensitivities is not None and X.scores is not None
     n_items, error = len(X.models), score_error_of(known.btl, X.models)
-    theta, ground = point.layout.theta(known), point.layout.ground
+    theta, surveyed = point.layout.theta(known), point.layout.surveyed
     rows: dict[Any, dict[str, float]] = {}
     found: list[ModelSums] = []
     for m, judge in enumerate(X.judges.tolist()):
@@ -87,7 +87,7 @@ def check_items(point: Expansion, known: History) -> ItemCheck:
             point.sums[m].pairs[PAIRED.index(name)]
             for name in ("residual", "curvature")
         )
-        n_rows = ground.verdict_counts(m, "n")
+        n_rows = surveyed.verdict_counts(m, "n")
         rows[judge] = pearson(
             residual, information, n_rows, noise, slope**2 * error, n_fitted
         )
@@ -128,14 +128,14 @@ def fit_sums(point: Expansion, known: History, noise: Array) -> FitSums:
     -------
     FitSums
     """
-    X, ground = known.X, point.layout.ground
+    X, surveyed = known.X, point.layout.surveyed
     assert X.scores is not None and X.sensitivities is not None
-    votes = ground.vote_cells(point.layout.folds, 0)
+    votes = surveyed.vote_cells(point.layout.folds, 0)
     sources = {PEOPLE: _people(votes, X.scores)}
     n_judge, verdicts, apart = (np.zeros(len(X.models)) for _ in range(3))
     square, theta = (X.scores[:, None] - X.scores) ** 2, point.layout.theta(known)
     for m, judge in enumerate(X.judges.tolist()):
-        counts, weight = (ground.verdict_counts(m, name) for name in ("n", "weight"))
+        counts, weight = (surveyed.verdict_counts(m, name) for name in ("n", "weight"))
         learner = known.calibrator.biases_.get(judge)
         score = point.near(m, theta[m])
         rows = _appearances(counts)
@@ -152,7 +152,7 @@ def fit_sums(point: Expansion, known: History, noise: Array) -> FitSums:
         verdicts,
         float(apart[0]),
         noise,
-        _features(ground),
+        _features(surveyed),
     )
 
 
@@ -194,15 +194,15 @@ def _judge(
     return FittedSource.of_arrays(gram, known, ridge, pull, rows)
 
 
-def _features(ground: Ground) -> tuple[HistoricalFeatures | None, ...]:
+def _features(surveyed: SurveyResult) -> tuple[HistoricalFeatures | None, ...]:
     """Range of the features of each judge's rows, and some that stand for all."""
     found: list[HistoricalFeatures | None] = []
-    for m, judge in enumerate(ground.judges.tolist()):
-        if not ground.features:
+    for m, judge in enumerate(surveyed.judges.tolist()):
+        if not surveyed.features:
             found.append(None)
             continue
-        contrasts = ground.sample.X.by_judge(m).pairs.contrast
-        found.append(HistoricalFeatures(*ground.ranges[judge], contrasts).thinned())
+        contrasts = surveyed.sample.X.by_judge(m).pairs.contrast
+        found.append(HistoricalFeatures(*surveyed.ranges[judge], contrasts).thinned())
     return tuple(found)
 
 

@@ -12,14 +12,17 @@ from sklearn.base import clone
 from skanchor.chain import Stages
 from skanchor.kept import Board, KeptState
 from skanchor.streaming._build import Built
-from skanchor.streaming._ground import Ground
+from skanchor.streaming._survey_result import SurveyResult
 from skanchor.warning_log import WarningLog
 
 __all__ = ["kept_state"]
 
 
 def kept_state(
-    built: Built, ground: Ground, stages: Stages, fingerprints: Mapping[Any, str]
+    built: Built,
+    surveyed: SurveyResult,
+    stages: Stages,
+    fingerprints: Mapping[Any, str],
 ) -> KeptState:
     """All that a history keeps, of a stream.
 
@@ -27,7 +30,7 @@ def kept_state(
     ----------
     built : Built
         Its folds, sums for diagnostics, and test for item effects.
-    ground : Ground
+    surveyed : SurveyResult
         What the survey has settled.
     stages : Stages
         Unfitted.
@@ -38,10 +41,10 @@ def kept_state(
     -------
     KeptState
     """
-    votes = ground.votes[ground.votes["repeat"] == 0]
+    votes = surveyed.votes[surveyed.votes["repeat"] == 0]
     n_votes = int(votes["n"].sum())
     facts = {
-        "rows": n_votes + int(ground.verdicts["n"].sum()),
+        "rows": n_votes + int(surveyed.verdicts["n"].sum()),
         "votes": n_votes,
         "streamed": True,
     }
@@ -50,18 +53,18 @@ def kept_state(
         built.sums,
         built.check,
         built.treatment,
-        _board(ground, stages),
+        _board(surveyed, stages),
         None,
         dict(fingerprints),
         facts,
     )
 
 
-def _board(ground: Ground, stages: Stages) -> Board | None:
+def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:
     """Models with votes that are not fitted, beside all others; None without any."""
-    everyone = ground.everyone
+    everyone = surveyed.everyone
     models = everyone.X.models
-    if len(models) == len(ground.models):
+    if len(models) == len(surveyed.models):
         return None
     with WarningLog():
         # What it warns of, the admission has warned of.
@@ -72,7 +75,7 @@ def _board(ground: Ground, stages: Stages) -> Board | None:
     index = pd.Index(models)
 
     def appearances(used: Any) -> pd.Series:
-        X, n = everyone.X, np.where(used, ground.rows, 0.0)
+        X, n = everyone.X, np.where(used, surveyed.rows, 0.0)
         first, second = (
             np.bincount(side, n, len(models)) for side in (X.left, X.right)
         )

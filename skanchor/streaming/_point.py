@@ -14,13 +14,13 @@ from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.historical import History
 from skanchor.items import LEAST_DISPERSION
-from skanchor.streaming._ground import Ground
 from skanchor.streaming._likelihood import Nearby, Surrogate
 from skanchor.streaming._pass import span_squares
 from skanchor.streaming._people import judge_dispersion, vote_dispersion
 from skanchor.streaming._reading import Folds
 from skanchor.streaming._solve import local_coefficients
 from skanchor.streaming._sums import PointSums, Rows, with_delta
+from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["Expansion", "LocalLayout"]
 
@@ -31,7 +31,7 @@ class LocalLayout:
 
     Attributes
     ----------
-    ground : Ground
+    surveyed : SurveyResult
         What the survey has settled.
     folds : Folds
         Which fold holds a row out.
@@ -41,7 +41,7 @@ class LocalLayout:
         Judges with a position effect; of others the display order says nothing.
     """
 
-    ground: Ground
+    surveyed: SurveyResult
     folds: Folds
     learners: list[Any]
     displayed: Array
@@ -49,14 +49,14 @@ class LocalLayout:
     @cached_property
     def samples(self) -> list[Rows]:
         """Sampled rows of each judge, which stand for all of them."""
-        X, found = self.ground.sample.X, []
+        X, found = self.surveyed.sample.X, []
         for m, (learner, fold) in enumerate(
-            zip(self.learners, self.ground.sample_folds, strict=True)
+            zip(self.learners, self.surveyed.sample_folds, strict=True)
         ):
             cut = X.by_judge(m)
             span = [] if learner is None else [learner.span(cut.pairs)]
             columns = np.column_stack([cut.order, *span])
-            y, weight = self.ground.sample.y, self.ground.sample.weight
+            y, weight = self.surveyed.sample.y, self.surveyed.sample.weight
             # As they were drawn, fold after fold.
             drawn = np.argsort(cut.rows)
             own, squares = cut.rows[drawn], None
@@ -71,7 +71,7 @@ class LocalLayout:
     @property
     def n_items(self) -> int:
         """Number of models."""
-        return len(self.ground.models)
+        return len(self.surveyed.models)
 
     @property
     def alphas(self) -> list[float]:
@@ -147,8 +147,8 @@ class Expansion:
     def nearby(self, view: int = 0) -> Nearby:
         """What stands for all rows that a view trains on."""
         judges = tuple(self.surrogate(m, view) for m in range(len(self.sums)))
-        ground, folds = self.layout.ground, self.layout.folds
-        return Nearby(ground.vote_cells(folds, view), judges)
+        surveyed, folds = self.layout.surveyed, self.layout.folds
+        return Nearby(surveyed.vote_cells(folds, view), judges)
 
     def _sampled_weight(self, m: int, view: int) -> Array:
         """Weights of sampled rows that stand for those that a view trains on."""
@@ -217,7 +217,7 @@ class Expansion:
         """Dispersion of the residuals of each source, people last."""
         scores = known.X.scores
         assert scores is not None
-        votes = self.layout.ground.vote_cells(self.layout.folds, 0)
+        votes = self.layout.surveyed.vote_cells(self.layout.folds, 0)
         found = [
             judge_dispersion(own, self.layout.n_items, self.layout.folds.n_splits)
             for own in self.sums

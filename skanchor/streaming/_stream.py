@@ -21,7 +21,6 @@ from skanchor.history import KeptHistory
 from skanchor.kept import AnchorHistory, KeptState
 from skanchor.sample import counts_rows
 from skanchor.streaming._build import Builder, span_learners
-from skanchor.streaming._ground import Ground
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._keeping import kept_state
 from skanchor.streaming._parts import open_data
@@ -30,6 +29,7 @@ from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._survey import Survey, survey_parts
+from skanchor.streaming._survey_result import SurveyResult
 from skanchor.ties import drops_ties
 from skanchor.warning_log import WarningLog
 
@@ -248,34 +248,34 @@ def stream_history(
             (reading, folds, columns, options.batch_rows, options.pilot_rows),
             partial(Survey.add, size=options.pilot_rows),
         )
-        ground = Ground.of(survey, stages, reading)
-        pilot = ground.pilot(stages)
+        surveyed = SurveyResult.of(survey, stages, reading)
+        pilot = surveyed.pilot(stages)
         learners = span_learners(stages, pilot)
-        displayed = pilot.calibrator.has_position_effect_.reindex(ground.judges)
-        layout = LocalLayout(ground, folds, learners, displayed.to_numpy(bool))
+        displayed = pilot.calibrator.has_position_effect_.reindex(surveyed.judges)
+        layout = LocalLayout(surveyed, folds, learners, displayed.to_numpy(bool))
         same = PassSettings(
             reading,
             folds,
             columns,
             options.batch_rows,
-            ground.models,
-            ground.judges,
-            ground.features,
+            surveyed.models,
+            surveyed.judges,
+            surveyed.features,
             learners,
             any(layout.alphas),
         )
         builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
         built = builder.build(pilot, item_effects)
-        state = kept_state(built, ground, stages, fingerprints or {})
+        state = kept_state(built, surveyed, stages, fingerprints or {})
     log.issue()
     return StreamedHistory(
         state,
         settings.anchor,
         folds,
         survey.n_rows,
-        ground.models,
-        ground.judges,
-        ground.features,
+        surveyed.models,
+        surveyed.judges,
+        surveyed.features,
         runs.passes,
     )
 

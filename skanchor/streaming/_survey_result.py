@@ -37,11 +37,11 @@ from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._survey import Drawn, Ranges, Survey
 from skanchor.warning_log import warn
 
-__all__ = ["Ground"]
+__all__ = ["SurveyResult"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class SurveyResult:
     """Models and judges, the votes, and a sample of the verdicts.
 
     Attributes
@@ -78,7 +78,7 @@ class Ground:
     rows: Array
 
     @classmethod
-    def of(cls, survey: Survey, stages: Stages, reading: Reading) -> Ground:
+    def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
         """Admit the rows that were surveyed, as a fit in memory admits its table."""
         everyone, counts = _roles(survey)
         is_joint = stages.historical_fit == "joint"
