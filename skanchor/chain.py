@@ -60,7 +60,7 @@ class Stages:
 class Chain:
     """Fitted stages, and the rows with all that they learned.
 
-    ``is_joint``, ``two_step`` and ``aside`` are those of the :class:`History`.
+    ``is_joint``, ``two_step`` and ``excluded_judges`` are as in :class:`History`.
     """
 
     btl: BTLRegressor
@@ -70,7 +70,7 @@ class Chain:
     is_joint: bool
     debiaser: RieszDebiaser | None = None
     two_step: History | None = None
-    aside: frozenset[Any] = frozenset()
+    excluded_judges: frozenset[Any] = frozenset()
 
     @property
     def scores(self) -> Array:
@@ -197,7 +197,7 @@ def fit_arrivals(
             X=_with_new_scores(history.X, deviating.X),
             debiaser=None,
             two_step=history.two_step,
-            aside=history.aside,
+            excluded_judges=history.excluded_judges,
         )
     arrival = clone(stages.arrival)
     near = None if start is None else start.arrival
@@ -209,7 +209,7 @@ def fit_arrivals(
         arrival.transform(history.X),
         stages.fits_jointly(history.X),
         two_step=history.two_step,
-        aside=history.aside,
+        excluded_judges=history.excluded_judges,
     )
 
 
@@ -260,7 +260,7 @@ def add_item_effects(
         near,
         joint=stages.fits_jointly(known.X),
         human_bias=known.btl.bias_,
-        aside=known.aside,
+        excluded_judges=known.excluded_judges,
         bounds=stages.arrival.score_bounds,
     )
     btl = copy(known.btl)

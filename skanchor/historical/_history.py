@@ -41,14 +41,14 @@ class History:
 
     Where the history is fitted jointly, in the fit of all rows ``two_step`` is the fit
     that it started from, if votes alone gave every score a finite value. Judges put
-    ``aside`` have no say in the scores.
+    ``excluded_judges`` have no say in the scores.
     """
 
     btl: BTLRegressor
     calibrator: JudgeCalibrator
     X: Comparisons
     two_step: History | None = None
-    aside: frozenset[Any] = frozenset()
+    excluded_judges: frozenset[Any] = frozenset()
 
     def with_scores(self, X: Comparisons) -> History:
         """The same history, its rows and the scores of its votes those of other rows.
@@ -122,7 +122,7 @@ def _is_decided_later(stages: Stages, sample: Sample, deviating: Chain) -> bool:
     X, btl = sample.X, deviating.btl
     learners = [*deviating.calibrator.biases_.values(), btl.bias_]
     fixed = all(one is None or _has_fixed_span(one) for one in learners)
-    if not fixed or deviating.aside:
+    if not fixed or deviating.excluded_judges:
         return False
     if not stages.fits_jointly(X):
         return True
@@ -200,22 +200,22 @@ def _fit_in_turns(stages: Stages, sample: Sample, start: History) -> History:
     A learner without a span sees only the scores that it is given: it is fitted again
     on those of the joint fit, in turn with it.
     """
-    aside = separated_judges(sample.with_battles(start.X), start.calibrator)
-    found = _step_jointly(stages, sample, start, aside)
+    excluded_judges = separated_judges(sample.with_battles(start.X), start.calibrator)
+    found = _step_jointly(stages, sample, start, excluded_judges)
     drifted = separated_judges(sample.with_battles(found.X), found.calibrator)
     drifted |= runaway_judges(start.calibrator, found.calibrator)
-    drifted -= aside
+    drifted -= excluded_judges
     if drifted:
         warn(_of_drift(drifted))
-        aside |= drifted
-        found = _step_jointly(stages, sample, start, aside)
+        excluded_judges |= drifted
+        found = _step_jointly(stages, sample, start, excluded_judges)
     if all(linearity(learner) == "fixed" for learner in _learners(start)):
         return found
     for _ in range(ROUNDS):
         with WarningLog():
             btl, X = _refit_bias(sample, found.btl, found.X)
             again = _calibrate(stages, sample, btl, X, found.calibrator)
-        found = _step_jointly(stages, sample, again, aside)
+        found = _step_jointly(stages, sample, again, excluded_judges)
     return found
 
 
@@ -242,7 +242,7 @@ def _fit_near(
     if not all(map(_has_fixed_span, _learners(known))):
         btl, X = _refit_bias(sample, btl, X, seed_offset)
         known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
-    return _step_jointly(stages, sample, known, start.aside, NEAR)
+    return _step_jointly(stages, sample, known, start.excluded_judges, NEAR)
 
 
 def _learners(known: History) -> list[Any]:
@@ -273,7 +273,7 @@ def _step_jointly(
     stages: Stages,
     sample: Sample,
     start: History,
-    aside: frozenset[Any],
+    excluded_judges: frozenset[Any],
     tol: float = EXACT,
 ) -> History:
     """Minimise the joint loss from where a history stands.
@@ -285,17 +285,17 @@ def _step_jointly(
         start.calibrator,
         stages.btl.alpha,
         tol=tol,
-        aside=aside,
+        excluded_judges=excluded_judges,
         human_bias=start.btl.bias_,
     )
     found = History(start.btl, calibrator, X).with_scores(X)
     found.btl.bias_ = human_bias
-    if not aside:
+    if not excluded_judges:
         return found
     with WarningLog():
         # The others are where their own likelihood has its maximum, and stay there.
         again = _calibrate(stages, sample, found.btl, X, calibrator)
-    return replace(again, aside=aside)
+    return replace(again, excluded_judges=excluded_judges)
 
 
 def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:

@@ -34,7 +34,7 @@ def fit_jointly(
     alpha: float = 0.0,
     *,
     tol: float = EXACT,
-    aside: Collection[Any] = (),
+    excluded_judges: Collection[Any] = (),
     human_bias: Any = None,
 ) -> tuple[Comparisons, JudgeCalibrator, Any]:
     """Fit historical scores and judges together.
@@ -54,7 +54,7 @@ def fit_jointly(
         Ridge of the scores, as in :class:`skanchor.BTLRegressor`.
     tol : float
         Squared Newton decrement of the last step, in squared standard errors.
-    aside : collection of labels
+    excluded_judges : collection of labels
         Judges that have no say in the scores, and stay as they are: without a finite
         sensitivity they would measure scores without error.
     human_bias : learner, optional
@@ -85,7 +85,7 @@ def fit_jointly(
     rows = ~model.X.involves_new & model.X.is_usable
     free, _ = model.masks(joint=True)
     start = model.start(factor)
-    for m in np.flatnonzero(np.isin(X.judges, list(aside))).tolist():
+    for m in np.flatnonzero(np.isin(X.judges, list(excluded_judges))).tolist():
         rows[model.X.by_judge(m).rows] = False
         free[model.layout.of_judge(m)] = False
     votes = rows & model.X.is_human

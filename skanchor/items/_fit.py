@@ -40,7 +40,7 @@ def fit_deviations(
     *,
     joint: bool = False,
     human_bias: Any = None,
-    aside: Collection[Any] = (),
+    excluded_judges: Collection[Any] = (),
     bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> tuple[Comparisons, JudgeCalibrator, Any]:
     """Fit the deviations, and with them the judges and the new scores.
@@ -65,7 +65,7 @@ def fit_deviations(
         Whether votes and verdicts decide the scores of historical models together.
     human_bias : learner, optional
         Fitted bias of people; decided with the scores, where rows decide these.
-    aside : collection of labels
+    excluded_judges : collection of labels
         Judges that have no say in these scores, and whose sensitivity, position effect
         and bias stay as they are: the rows bound none of them.
     bounds : tuple of (low, high)
@@ -87,7 +87,7 @@ def fit_deviations(
     old = ~cells.involves_new & cells.is_usable
     parameters, settled = model.start(factor, near), True
     heard = np.ones(len(cells), dtype=bool)
-    unheard = np.flatnonzero(np.isin(cells.judges, list(aside))).tolist()
+    unheard = np.flatnonzero(np.isin(cells.judges, list(excluded_judges))).tolist()
     own = model.start(factor) if unheard else parameters
     for m in unheard:
         heard[cells.by_judge(m).rows] = False

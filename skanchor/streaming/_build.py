@@ -181,9 +181,9 @@ class Builder:
     ) -> ItemCovariance:
         if treatments.given is not None:
             return ItemCovariance(treatments.given)
-        nearby = point.nearby().over(noise)
+        surrogates = point.surrogates().over(noise)
         sample = self.layout.surveyed.sample.with_battles(whole.X)
-        model = ExpandedLikelihood(sample, whole.calibrator, nearby)
+        model = ExpandedLikelihood(sample, whole.calibrator, surrogates)
         conservative = treatments.reported == "conservative"
         return fit_item_covariance(model, conservative=conservative)
 
@@ -233,7 +233,7 @@ class Builder:
     ) -> tuple[History, float]:
         """Fit a training set from the sums about a point; say how far it moved."""
         sample = self.layout.surveyed.sample
-        return solve(stages, sample, known, point.nearby(view), items)
+        return solve(stages, sample, known, point.surrogates(view), items)
 
     def _tell(self, what: str) -> None:
         warn(

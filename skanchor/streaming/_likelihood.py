@@ -24,7 +24,7 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.streaming._sums import Rows, with_delta
 
-__all__ = ["ExpandedLikelihood", "Nearby", "Surrogate", "VoteCells"]
+__all__ = ["ExpandedLikelihood", "Surrogate", "Surrogates", "VoteCells"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Surrogate:
         Sampled.
     weight : ndarray of shape (n_rows,)
         Their weights, which add up to that of all training rows.
-    told : ndarray of shape (n_local,)
+    informative : ndarray of shape (n_local,)
         Zero for a column that says nothing, else one.
     """
 
@@ -84,7 +84,7 @@ class Surrogate:
     ridge: Array
     rows: Rows
     weight: Array
-    told: Array
+    informative: Array
 
     def over(self, noise: float) -> Surrogate:
         """The same rows with weights divided by a number."""
@@ -101,8 +101,8 @@ class Surrogate:
         some = self.rows.together(self._n_items)
         now = some.grams(self.weight * after * (1.0 - after))[0]
         rest = some.scores(self.weight * (before - after))[0] + known @ move
-        both = np.outer(self.told, self.told)
-        score = self.score - self.gram @ move + self.told * rest
+        both = np.outer(self.informative, self.informative)
+        score = self.score - self.gram @ move + self.informative * rest
         return score, self.gram + both * (now - known)
 
     def loss(self, theta: Array) -> float:
@@ -131,17 +131,17 @@ class Surrogate:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearby:
+class Surrogates:
     """All training rows of a view: votes as they are, verdicts by sums near a point."""
 
     votes: VoteCells
     judges: tuple[Surrogate, ...]
 
-    def over(self, noise: Array) -> Nearby:
+    def over(self, noise: Array) -> Surrogates:
         """The same rows with weights divided by a number for each source."""
         votes = replace(self.votes, weight=self.votes.weight / noise[PEOPLE])
         judges = zip(self.judges, noise[:-1].tolist(), strict=True)
-        return Nearby(votes, tuple(own.over(by) for own, by in judges))
+        return Surrogates(votes, tuple(own.over(by) for own, by in judges))
 
 
 class ExpandedLikelihood(ItemLikelihood):
@@ -153,7 +153,7 @@ class ExpandedLikelihood(ItemLikelihood):
         A few rows, which carry the parameters to start from.
     calibrator : JudgeCalibrator
         Fitted.
-    nearby : Nearby
+    surrogates : Nearby
         What stands for the rows.
     deviating : bool
         As in :class:`skanchor.items.ItemLikelihood`.
@@ -163,13 +163,13 @@ class ExpandedLikelihood(ItemLikelihood):
         self,
         sample: Sample,
         calibrator: JudgeCalibrator,
-        nearby: Nearby,
+        surrogates: Surrogates,
         *,
         deviating: bool = True,
     ):
         super().__init__(sample, calibrator, deviating=deviating)
-        self.nearby = nearby
-        for m, own in enumerate(nearby.judges):
+        self.surrogates = surrogates
+        for m, own in enumerate(surrogates.judges):
             self.ridge[self.layout.bias[m]] = own.ridge
 
     def local(self, parameters: Array, factor: Array) -> list[Array]:
@@ -190,11 +190,14 @@ class ExpandedLikelihood(ItemLikelihood):
         """Logits of the votes, then the local coefficients of the judges."""
         scores = self.items @ parameters[self.at["scores"]]
         local = self.local(parameters, factor)
-        return np.concatenate([self.nearby.votes.logits(scores), *local])
+        return np.concatenate([self.surrogates.votes.logits(scores), *local])
 
     def _parts(self, eta: Array) -> tuple[Array, list[Array]]:
         """Logits of the votes, and the local coefficients of each judge."""
-        sizes = [len(self.nearby.votes.y), *(len(m.theta) for m in self.nearby.judges)]
+        sizes = [
+            len(self.surrogates.votes.y),
+            *(len(m.theta) for m in self.surrogates.judges),
+        ]
         votes, *local = np.split(eta, np.cumsum(sizes)[:-1])
         return votes, local
 
@@ -208,7 +211,7 @@ class ExpandedLikelihood(ItemLikelihood):
         curved: bool = True,
     ) -> tuple[Array, Array | None]:
         """As those of rows; the weights are those of the expansion."""
-        layout, n, votes = self.layout, self.n_items, self.nearby.votes
+        layout, n, votes = self.layout, self.n_items, self.surrogates.votes
         gradient = layout.no_gradient()
         hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
@@ -222,7 +225,9 @@ class ExpandedLikelihood(ItemLikelihood):
             curvature = votes.weight * p * (1.0 - p)
             pairs = pair_sums(votes.left, votes.right, curvature, n)
             hessian[:n, :n] += laplacian(pairs)
-        for m, (own, theta) in enumerate(zip(self.nearby.judges, local, strict=True)):
+        for m, (own, theta) in enumerate(
+            zip(self.surrogates.judges, local, strict=True)
+        ):
             change = with_delta(n, len(theta) - n, scores)
             score, seen = own.near(theta)
             slope = -(change.T @ score)
@@ -238,9 +243,9 @@ class ExpandedLikelihood(ItemLikelihood):
 
     def loss(self, eta: Array, weight: Array) -> float:
         """Loss, from the logits of votes and the local coefficients."""
-        votes = self.nearby.votes
+        votes = self.surrogates.votes
         of_votes, local = self._parts(eta)
         total = float(votes.weight @ log_loss_terms(votes.y, of_votes))
-        for own, theta in zip(self.nearby.judges, local, strict=True):
+        for own, theta in zip(self.surrogates.judges, local, strict=True):
             total += own.loss(theta)
         return total

@@ -14,7 +14,7 @@ from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.historical import History
 from skanchor.items import LEAST_DISPERSION
-from skanchor.streaming._likelihood import Nearby, Surrogate
+from skanchor.streaming._likelihood import Surrogate, Surrogates
 from skanchor.streaming._pass import span_squares
 from skanchor.streaming._people import judge_dispersion, vote_dispersion
 from skanchor.streaming._reading import Folds
@@ -82,7 +82,7 @@ class LocalLayout:
         """Local coefficients of a history, by judge."""
         return local_coefficients(known, self.learners)
 
-    def told(self, m: int, n_local: int) -> Array:
+    def informative(self, m: int, n_local: int) -> Array:
         """One for each local column, zero for an order of display that says nothing."""
         found = np.ones(n_local)
         found[self.n_items] = self.displayed[m]
@@ -126,29 +126,32 @@ class Expansion:
         Surrogate
             Rows with the weight of all rows of the judge.
         """
-        told, omega = self.layout.told(m, len(self.theta[m])), self.omega(m, view)
+        informative, omega = (
+            self.layout.informative(m, len(self.theta[m])),
+            self.omega(m, view),
+        )
         score, gram = (
             self.training(m, name, view) for name in ("score", "information")
         )
         return Surrogate(
             self.theta[m],
-            omega * told * score,
-            omega * gram * np.outer(told, told),
+            omega * informative * score,
+            omega * gram * np.outer(informative, informative),
             self.weight(m) * self.ridge(m, view, kind=0),
             self.layout.samples[m],
             omega * self._sampled_weight(m, view),
-            told,
+            informative,
         )
 
     def near(self, m: int, theta: Array) -> Array:
         """Score of all rows of a judge at other local coefficients."""
         return self.surrogate(m).near(theta)[0]
 
-    def nearby(self, view: int = 0) -> Nearby:
+    def surrogates(self, view: int = 0) -> Surrogates:
         """What stands for all rows that a view trains on."""
         judges = tuple(self.surrogate(m, view) for m in range(len(self.sums)))
         surveyed, folds = self.layout.surveyed, self.layout.folds
-        return Nearby(surveyed.vote_cells(folds, view), judges)
+        return Surrogates(surveyed.vote_cells(folds, view), judges)
 
     def _sampled_weight(self, m: int, view: int) -> Array:
         """Weights of sampled rows that stand for those that a view trains on."""
@@ -204,13 +207,13 @@ class Expansion:
         if not alpha:
             return np.zeros(len(self.theta[m]) - self.layout.n_items - 1)
         total = self.training(m, ("weight", "curvature")[kind], view)
-        spread = self.training(m, "spread", view)[kind]
+        span_moments = self.training(m, "span_moments", view)[kind]
         if kind and theta is not None:
             change = self._change(m, view, theta)
             squares = self.layout.samples[m].squares
             assert squares is not None
-            total, spread = total + change.sum(), spread + change @ squares
-        first, second = np.split(spread / (2.0 * total), 2)
+            total, span_moments = total + change.sum(), span_moments + change @ squares
+        first, second = np.split(span_moments / (2.0 * total), 2)
         return np.asarray(alpha * (second - first**2))
 
     def noise(self, known: History) -> Array:
@@ -243,4 +246,4 @@ class Expansion:
         n_local = len(self.theta[m])
         n_items = self.layout.n_items
         found = with_delta(n_items, n_local - n_items, scores)
-        return found * self.layout.told(m, n_local)[:, None]
+        return found * self.layout.informative(m, n_local)[:, None]

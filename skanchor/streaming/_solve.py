@@ -14,7 +14,7 @@ from skanchor.exceptions import ConvergenceWarning
 from skanchor.historical import History, Placement
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
-from skanchor.streaming._likelihood import ExpandedLikelihood, Nearby
+from skanchor.streaming._likelihood import ExpandedLikelihood, Surrogates
 from skanchor.warning_log import warn
 
 __all__ = ["local_coefficients", "solve"]
@@ -57,7 +57,7 @@ def solve(
     stages: Stages,
     sample: Sample,
     known: History,
-    nearby: Nearby,
+    surrogates: Surrogates,
     items: ItemCovariance | None,
 ) -> tuple[History, float]:
     """Minimise the loss of a training set, from where a history stands.
@@ -70,7 +70,7 @@ def solve(
         A few rows, that carry what is learned.
     known : History
         Where to start: scores, judges and item effects.
-    nearby : Nearby
+    surrogates : Nearby
         What stands for the rows of the training set.
     items : ItemCovariance or None
         Covariance of the item effects; None leaves them out.
@@ -86,7 +86,7 @@ def solve(
     model = ExpandedLikelihood(
         sample.with_battles(known.X),
         known.calibrator,
-        nearby,
+        surrogates,
         deviating=items is not None,
     )
     free, _ = model.masks(joint=is_joint)
@@ -94,7 +94,7 @@ def solve(
     if items is not None:
         factor = covariance_factor(items.covariance)
     elif is_joint:
-        total = nearby.votes.weight.sum()
+        total = surrogates.votes.weight.sum()
         model.ridge[model.at["scores"]] = stages.btl.alpha * total
     start, every = model.start(factor), np.ones(len(model.X), dtype=bool)
     found = model.minimum(start, factor, every, free, tol=EXACT)

@@ -221,7 +221,7 @@ class PointSums:
         folds: those of all repeats, one after another.
     weight : ndarray of shape (n_folds,)
         Sum of ``w``.
-    spread : ndarray of shape (2, n_folds, 2 n_span)
+    span_moments : ndarray of shape (2, n_folds, 2 n_span)
         Sums of the values of the span's functions and of their squares, weighted by
         ``w`` and by ``w V``; none without a ridge.
     pairs : ndarray of shape (4, n_items, n_items)
@@ -235,7 +235,7 @@ class PointSums:
 
     sums: SourceSums
     weight: Array
-    spread: Array
+    span_moments: Array
     pairs: Array
     squares: Array
     bent: Array
@@ -272,12 +272,14 @@ class PointSums:
             own = rows.by_fold(repeat, n_folds, n_items)
             values = (residual, curvature, rows.weight, seen)
             error, known, weight, used = map(own.own, values)
-            spread = np.zeros((2, n_folds, 0))
+            span_moments = np.zeros((2, n_folds, 0))
             if rows.squares is not None:
                 squares = own.own(rows.squares)
-                spread = np.stack([own.blocks(squares, w) for w in (weight, known)])
+                span_moments = np.stack(
+                    [own.blocks(squares, w) for w in (weight, known)]
+                )
             totals = map(own.totals, (known, weight, used))
-            found.append((own.scores(error), own.grams(known), *totals, spread))
+            found.append((own.scores(error), own.grams(known), *totals, span_moments))
         scores, grams, curvatures, weights, n_rows, spreads = (
             list(part) for part in zip(*found, strict=True)
         )
@@ -304,7 +306,7 @@ class PointSums:
     def gain(self, other: PointSums) -> None:
         """Add the sums of other rows to these, in place."""
         self.sums.gain(other.sums)
-        for name in ("weight", "spread", "pairs", "squares", "bent"):
+        for name in ("weight", "span_moments", "pairs", "squares", "bent"):
             mine = getattr(self, name)
             np.add(mine, getattr(other, name), out=mine)
 
@@ -314,14 +316,17 @@ class PointSums:
         Parameters
         ----------
         name : str
-            ``weight``, ``spread`` (both kinds), or an array of :class:`SourceSums`.
+            ``weight``, ``span_moments`` (of both weights), or an array of
+            :class:`SourceSums`.
         view : int
             The training set: zero is all rows, one less the fold that is held out.
         n_splits : int
             Folds of a repeat.
         """
-        values = getattr(self if name in ("weight", "spread") else self.sums, name)
-        if name == "spread":
+        values = getattr(
+            self if name in ("weight", "span_moments") else self.sums, name
+        )
+        if name == "span_moments":
             values = values.swapaxes(0, 1)
         if view == 0:
             return values[:n_splits].sum(axis=0)

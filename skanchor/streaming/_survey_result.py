@@ -202,9 +202,9 @@ class SurveyResult:
         else:
             counted = with_covariance(first, self.models, votes)
             known.btl.covariance_ = counted.covariance_
-        if known.aside:
+        if known.excluded_judges:
             raise BattlesError(
-                f"The scores separate the verdicts of judges {sorted(known.aside)[:5]} "
+                f"The scores separate the verdicts of judges {sorted(known.excluded_judges)[:5]} "
                 "in the sample of the stream: no finite sensitivity fits them. Leave "
                 "them out of the stream."
             )

@@ -291,7 +291,7 @@ def test_a_judge_that_runs_away_with_the_scores_is_put_aside(monkeypatch):
     monkeypatch.setattr(_history, "runaway_judges", lambda *args: frozenset([judge]))
     with WarningLog() as log:
         found = fit_history(STAGES, sample)
-    assert found.aside == frozenset([judge])
+    assert found.excluded_judges == frozenset([judge])
     assert f"Where judges [{judge!r}] help to place" in str(log.found[-1])
     crowd = str(_history._of_drift([f"j{k}" for k in range(7)]))
     assert "'j4'" in crowd and "'j5'" not in crowd

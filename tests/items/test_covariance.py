@@ -267,7 +267,11 @@ def test_item_effects_of_judges_of_few_rows_settle(joint):
     covariance = PRIOR_VARIANCE * np.eye(len(sample.X.judges))
     with WarningLog() as log:
         X, calibrator, _ = fit_deviations(
-            sample, known.calibrator, covariance, joint=joint, aside=known.aside
+            sample,
+            known.calibrator,
+            covariance,
+            joint=joint,
+            excluded_judges=known.excluded_judges,
         )
     assert not [w for w in log.found if isinstance(w, ConvergenceWarning)]
     assert np.isfinite(X.scores).all() and np.isfinite(X.deviations).all()
@@ -311,7 +315,12 @@ def test_judges_put_aside_keep_what_their_own_rows_say():
     found = {}
     for name, near in (("alone", None), ("near", (moved, other))):
         _, calibrator, _ = fit_deviations(
-            sample, known.calibrator, covariance, near, joint=True, aside={"judge-3"}
+            sample,
+            known.calibrator,
+            covariance,
+            near,
+            joint=True,
+            excluded_judges={"judge-3"},
         )
         found[name] = calibrator.sensitivities_
         assert calibrator.sensitivities_["judge-3"] == pytest.approx(
