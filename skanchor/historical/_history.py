@@ -40,8 +40,8 @@ class History:
     """Stages fitted on the historical rows, and rows with what they learned.
 
     Where the history is fitted jointly, in the fit of all rows ``two_step`` is the fit
-    that it started from, if votes alone gave every score a finite value. Judges put
-    ``excluded_judges`` have no say in the scores.
+    that it started from, if votes alone gave every score a finite value. Scores are
+    fitted without the verdicts of ``excluded_judges``, which the scores separate.
     """
 
     btl: BTLRegressor

@@ -203,10 +203,11 @@ class SurveyResult:
             counted = with_covariance(first, self.models, votes)
             known.btl.covariance_ = counted.covariance_
         if known.excluded_judges:
+            judges = sorted(known.excluded_judges)[:5]
             raise BattlesError(
-                f"The scores separate the verdicts of judges {sorted(known.excluded_judges)[:5]} "
-                "in the sample of the stream: no finite sensitivity fits them. Leave "
-                "them out of the stream."
+                f"The scores separate the verdicts of judges {judges} in the sample of "
+                "the stream: no finite sensitivity fits them. Leave them out of the "
+                "stream."
             )
         return known
 
