@@ -21,7 +21,7 @@ from skanchor.assembly import Inference
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.btl import BTLRegressor
-from skanchor.chain import Chain, Stages, fit_stages
+from skanchor.chain import Chain, fit_stages
 from skanchor.comparisons import Comparisons, has_contexts, read_contexts
 from skanchor.contexts import context_mix
 from skanchor.diagnostics import ItemCheck, item_effects_check, judge_table
@@ -33,6 +33,7 @@ from skanchor.readouts import AnchorReadouts
 from skanchor.results import AnchorResult
 from skanchor.riesz import TARGETS, RieszDebiaser
 from skanchor.sample import WEIGHTS, Battles, Sample
+from skanchor.stages import Stages
 from skanchor.ties import TIES
 from skanchor.treatments import choose_treatments, leaves_items_out
 from skanchor.weight_checks import check_weights_and_groups

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor.chain import Chain, Stages
+from skanchor.chain import Chain
 from skanchor.comparisons import Inputs, count_rows
 from skanchor.diagnostics import (
     FitSums,
@@ -28,6 +28,7 @@ from skanchor.folds import FoldPlan
 from skanchor.inference import relative_spread
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.treatments import Treatments
 from skanchor.warning_log import WarningLog, warn
 
@@ -213,7 +214,7 @@ def assemble(
         fitted,
         sums,
         system,
-        result,
+        result.moments,
         np.median(plug_in, axis=0),
         stacked("largest").max(axis=0),
         check,

@@ -24,36 +24,16 @@ from skanchor.items import ItemCovariance, fit_deviations
 from skanchor.judges import JudgeCalibrator
 from skanchor.riesz import RieszDebiaser
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import warn
 
 __all__ = [
     "Chain",
-    "Stages",
     "add_item_effects",
     "complete",
     "fit_arrivals",
     "fit_stages",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """Unfitted stages; without a debiaser the chain ends in the plug-in.
-
-    ``historical_fit`` is ``"two-step"``, or ``"joint"`` where votes and verdicts decide
-    the historical scores together; ``target`` says whether scores include style.
-    """
-
-    btl: BTLRegressor
-    calibrator: JudgeCalibrator
-    arrival: ArrivalScorer
-    debiaser: RieszDebiaser | None
-    historical_fit: str = "two-step"
-    target: str = "style_controlled"
-
-    def fits_jointly(self, X: Comparisons) -> bool:
-        """Whether there are judges to fit jointly with people."""
-        return self.historical_fit == "joint" and len(X.judges) > 0
 
 
 @dataclass(frozen=True, slots=True)

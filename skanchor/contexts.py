@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
 from skanchor._typing import Array
-from skanchor.chain import Stages
 from skanchor.comparisons import decide_roles, has_contexts, read_contexts
 from skanchor.comparisons.labels import positions
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.results import Mixture, RankingResult, check_mix
 from skanchor.sample import Battles, Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ContextResults", "context_mix", "rank_contexts", "refuse_contexts"]

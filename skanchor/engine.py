@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._typing import Array
-from skanchor.chain import Chain, Stages, complete, fit_stages
+from skanchor.chain import Chain, complete, fit_stages
 from skanchor.comparisons import Comparisons
 from skanchor.exceptions import (
     Advice,
@@ -24,6 +24,7 @@ from skanchor.items import ItemCovariance
 from skanchor.judges import WEAK_SENSITIVITY
 from skanchor.riesz import InfluenceSums, RowEvidence
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog, warn, warn_of_folds
 
 __all__ = [

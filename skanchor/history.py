@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from skanchor._typing import Array
 from skanchor.btl import BTLRegressor
-from skanchor.chain import Chain, Stages, add_item_effects, fit_arrivals
+from skanchor.chain import Chain, add_item_effects, fit_arrivals
 from skanchor.comparisons import Comparisons
 from skanchor.comparisons.labels import argsort_labels, positions, same_labels
 from skanchor.diagnostics import FitSums
@@ -32,6 +32,7 @@ from skanchor.judges import JudgeCalibrator
 from skanchor.placement import FoldStack, place
 from skanchor.riesz import KeptSums, RowEvidence, WeightLearner
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 __all__ = ["KeptFold", "KeptHistory", "PlacedArrivals"]

@@ -6,12 +6,13 @@ import numpy as np
 import pandas as pd
 
 from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
-from skanchor.chain import Stages, fit_stages
+from skanchor.chain import fit_stages
 from skanchor.engine import FullFit
 from skanchor.history import KeptHistory
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 
 COVARIANCE = 0.02 * np.eye(3) + 0.05
 

@@ -15,12 +15,13 @@ from skanchor import (
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import LinearBias
-from skanchor.chain import Stages, complete, fit_stages
+from skanchor.chain import complete, fit_stages
 from skanchor.exceptions import BattlesError
 from skanchor.items import ItemCovariance
 from skanchor.judges import NoJudges
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 
 
 def small(**settings):

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,13 @@ import skanchor
 
 PACKAGE = Path(skanchor.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "development.md"
+MODULES = {
+    ".".join(
+        ("skanchor", *path.relative_to(PACKAGE).with_suffix("").parts)
+    ).removesuffix(".__init__"): path
+    for path in PACKAGE.rglob("*.py")
+    if path != PACKAGE / "__init__.py"
+}
 pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="needs the pages")
 
 
@@ -52,6 +60,23 @@ def test_a_package_imports_only_packages_above_it():
     for number, package in enumerate(packages):
         below = set(imports(package)) - set(packages[: number + 1])
         assert not below, f"{package} imports {below}, which stand below it"
+
+
+def modules_that(file):
+    """Modules of the package that a file imports, for its types or when it runs."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            "skanchor."
+        ):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def test_no_circle_of_imports():
+    graph = {name: set(modules_that(file)) for name, file in MODULES.items()}
+    assert sum(map(len, graph.values())) > 1000
+    TopologicalSorter(graph).prepare()
 
 
 def test_files_names_and_links_of_the_page_exist():

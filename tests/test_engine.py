@@ -20,7 +20,7 @@ from skanchor import (
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias
-from skanchor.chain import Chain, Stages, complete, fit_stages
+from skanchor.chain import Chain, complete, fit_stages
 from skanchor.engine import FullFit, _instability, _unstable, cross_fit, sum_up
 from skanchor.exceptions import DataWarning, InstabilityWarning
 from skanchor.folds import training_weights
@@ -29,6 +29,7 @@ from skanchor.judges import WEAK_SENSITIVITY
 from skanchor.riesz import InfluenceSums, _evidence
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog, warn
 
 ITEMS = ItemCovariance(np.array([[0.09, 0.03], [0.03, 0.16]]), inflation=1.5)

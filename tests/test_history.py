@@ -16,7 +16,7 @@ from skanchor import (
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import Stages, fit_stages
+from skanchor.chain import fit_stages
 from skanchor.engine import FullFit, cross_fit
 from skanchor.exceptions import LearnerError
 from skanchor.history import KeptHistory
@@ -25,6 +25,7 @@ from skanchor.results import RankingResult
 from skanchor.riesz import RowEvidence, weight_learners
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 
 KNOTS = SplineTransformer(4, degree=2, knots="quantile", extrapolation="linear")
 SETTINGS = {

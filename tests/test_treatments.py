@@ -15,11 +15,12 @@ from skanchor import (
 )
 from skanchor.admission import admit_to_ranking
 from skanchor.assembly import Inference
-from skanchor.chain import Stages, fit_stages
+from skanchor.chain import fit_stages
 from skanchor.diagnostics import ItemCheck
 from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 from skanchor.treatments import choose_treatments, leaves_items_out
 from skanchor.warning_log import warn
 

@@ -7,13 +7,13 @@ nothing that is not there.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from skanchor.cli.command import Command
 from skanchor.cli.streams import print_result
 
-__all__ = ["COMPLETION"]
+__all__ = ["completion_command"]
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -32,10 +32,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
-def _completion(options: argparse.Namespace) -> None:
-    from skanchor.cli.program import COMMANDS
-
-    known = {command: list(_flags_of(command)) for command in COMMANDS}
+def _complete(options: argparse.Namespace, commands: Sequence[Command]) -> None:
+    known = {command: list(_flags_of(command)) for command in commands}
     write = {"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell]
     print_result(write(known))
 
@@ -128,22 +126,34 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-COMPLETION = Command(
-    name="completion",
-    help="print what your shell needs to complete commands and flags",
-    description="Print a script by which a shell completes commands, flags, and the "
-    "words that a flag takes.",
-    examples=(
-        (
-            "bash, for this session; in ~/.bashrc for all",
-            'eval "$(skanchor completion bash)"',
+def completion_command(commands: Callable[[], Sequence[Command]]) -> Command:
+    """The command that completes others, and itself.
+
+    Parameters
+    ----------
+    commands : function
+        Gives all commands of the program once they are known.
+
+    Returns
+    -------
+    Command
+    """
+    return Command(
+        name="completion",
+        help="print what your shell needs to complete commands and flags",
+        description="Print a script by which a shell completes commands, flags, and "
+        "the words that a flag takes.",
+        examples=(
+            (
+                "bash, for this session; in ~/.bashrc for all",
+                'eval "$(skanchor completion bash)"',
+            ),
+            ("zsh, likewise", 'eval "$(skanchor completion zsh)"'),
+            (
+                "fish, once",
+                "skanchor completion fish > ~/.config/fish/completions/skanchor.fish",
+            ),
         ),
-        ("zsh, likewise", 'eval "$(skanchor completion zsh)"'),
-        (
-            "fish, once",
-            "skanchor completion fish > ~/.config/fish/completions/skanchor.fish",
-        ),
-    ),
-    add_arguments=_add_arguments,
-    run=_completion,
-)
+        add_arguments=_add_arguments,
+        run=lambda options: _complete(options, commands()),
+    )

@@ -10,9 +10,9 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn
 
 from skanchor.cli.check import CHECK
-from skanchor.cli.command import BadInputError, Parser, examples_text, wrapped
+from skanchor.cli.command import BadInputError, Command, Parser, examples_text, wrapped
 from skanchor.cli.compare import COMPARE
-from skanchor.cli.completion import COMPLETION
+from skanchor.cli.completion import completion_command
 from skanchor.cli.evaluate import EVALUATE
 from skanchor.cli.fetch import FETCH
 from skanchor.cli.history import HISTORY
@@ -30,7 +30,7 @@ from skanchor.cli.streams import (
 
 __all__ = ["COMMANDS", "main", "make_parser"]
 
-COMMANDS = (
+COMMANDS: tuple[Command, ...] = (
     RANK,
     REPORT,
     PLOT,
@@ -39,7 +39,7 @@ COMMANDS = (
     COMPARE,
     HISTORY,
     FETCH,
-    COMPLETION,
+    completion_command(lambda: COMMANDS),
 )
 """Every command."""
 

@@ -22,7 +22,6 @@ from skanchor.diagnostics._report import Diagnostics
 from skanchor.diagnostics._scale import scale_z
 from skanchor.diagnostics._sums import FitSums
 from skanchor.diagnostics._ties import tie_table
-from skanchor.results import RankingResult
 from skanchor.sample import Sample
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def diagnose(
     sample: Sample,
     sums: FitSums,
     system: RieszSystem,
-    result: RankingResult,
+    moments: tuple[Array, Array, Array],
     plug_in: Array,
     largest: Array,
     check: ItemCheck,
@@ -76,8 +75,8 @@ def diagnose(
         Over all rows.
     system : RieszSystem
         Of all rows.
-    result : RankingResult
-        Final scores and their covariance.
+    moments : tuple of ndarray of shape (n_models,)
+        Final scores, their standard errors, and degrees of freedom.
     plug_in : ndarray of shape (n_models,)
         Scores before the correction.
     largest : ndarray of shape (n_models,)
@@ -101,7 +100,7 @@ def diagnose(
         tested.index,
         tested.columns.append(_OF_JUDGES),
     )
-    scores, errors, df = result.moments
+    scores, errors, df = moments
     low, high = _historical_range(X, scores)
     outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from skanchor._numerics.graph import strong_components
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.protocol import linearity
 from skanchor.btl import BTLRegressor
@@ -23,16 +24,34 @@ from skanchor.historical._separation import runaway_judges, separated_judges
 from skanchor.human_bias import Votes, fit_bias
 from skanchor.judges import JudgeCalibrator, NoJudges
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog, warn
-
-if TYPE_CHECKING:
-    from skanchor.chain import Chain, Stages
 
 __all__ = ["History", "fit_history"]
 
 
 ROUNDS = 2
 """Times that a learner without a span is fitted again on jointly fitted scores."""
+
+
+class NearbyFit(Protocol):
+    """A fit of nearly the same rows, arrivals among them or not, to start from."""
+
+    @property
+    def btl(self) -> BTLRegressor:
+        """Fitted."""
+
+    @property
+    def calibrator(self) -> JudgeCalibrator:
+        """Fitted."""
+
+    @property
+    def scores(self) -> Array:
+        """Scores of all models, in logits."""
+
+    @property
+    def excluded_judges(self) -> frozenset[Any]:
+        """Judges without whose verdicts scores are fitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +92,9 @@ class History:
 def fit_history(
     stages: Stages,
     sample: Sample,
-    start: Chain | None = None,
+    start: NearbyFit | None = None,
     seed_offset: int = 0,
-    deviating: Chain | None = None,
+    deviating: NearbyFit | None = None,
 ) -> History:
     """Fit what the historical rows alone decide.
 
@@ -101,7 +120,7 @@ def fit_history(
 
 
 def _fit_in_two_steps(
-    stages: Stages, sample: Sample, start: Chain | None, seed_offset: int
+    stages: Stages, sample: Sample, start: NearbyFit | None, seed_offset: int
 ) -> History:
     """Scores by people's votes alone, then judges calibrated against them."""
     near = None if start is None else start.btl
@@ -112,7 +131,7 @@ def _fit_in_two_steps(
     return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
 
 
-def _is_decided_later(stages: Stages, sample: Sample, deviating: Chain) -> bool:
+def _is_decided_later(stages: Stages, sample: Sample, deviating: NearbyFit) -> bool:
     """Whether the fit of item effects decides all that a fit without them would.
 
     It does where learners are linear in the features themselves, so that their fit
@@ -134,7 +153,7 @@ def _is_decided_later(stages: Stages, sample: Sample, deviating: Chain) -> bool:
 
 
 def _await_items(
-    stages: Stages, sample: Sample, deviating: Chain, seed_offset: int
+    stages: Stages, sample: Sample, deviating: NearbyFit, seed_offset: int
 ) -> History:
     """Scores of votes where these alone decide them; all else as in a nearby fit."""
     btl = deviating.btl
@@ -231,7 +250,7 @@ def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
 
 
 def _fit_near(
-    stages: Stages, sample: Sample, start: Chain, seed_offset: int
+    stages: Stages, sample: Sample, start: NearbyFit, seed_offset: int
 ) -> History:
     """Fit scores and judges together, from the fit of nearly the same rows."""
     btl, calibrator = start.btl, start.calibrator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,32 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.newton import Curvature
 from skanchor._typing import Array
 
-if TYPE_CHECKING:
-    from skanchor.items._likelihood import ItemLikelihood
-
 __all__ = ["FreeParameters"]
 
 
 _FAR_OFF = 1e12
 """Parameters beyond it have no likely value: rows and prior leave them open."""
+
+
+class Likelihood(Protocol):
+    """A likelihood of all parameters, without prior."""
+
+    def logits(self, parameters: Array, factor: Array, weight: Array) -> Array:
+        """Logits of weighted rows."""
+
+    def loss(self, eta: Array, weight: Array) -> float:
+        """Loss at these logits."""
+
+    def derivatives(
+        self,
+        parameters: Array,
+        factor: Array,
+        weight: Array,
+        eta: Array,
+        *,
+        curved: bool = True,
+    ) -> tuple[Array, Array | None]:
+        """Gradient and, where ``curved``, the expected Hessian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +54,7 @@ class FreeParameters:
         Bounds of the free ones.
     """
 
-    model: ItemLikelihood
+    model: Likelihood
     fixed: Array
     factor: Array
     weight: Array

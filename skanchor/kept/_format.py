@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.shrinkage import Shrinkage
-from skanchor.chain import Stages
 from skanchor.comparisons import Comparisons, EncodedRows
 from skanchor.diagnostics import FitSums, FittedSource, HistoricalFeatures, ItemCheck
 from skanchor.history import KeptFold, KeptHistory
@@ -27,6 +26,7 @@ from skanchor.kept._counts import RowCounts
 from skanchor.kept._folds import pack_folds, unpack_folds
 from skanchor.kept._labels import pack_labels, unpack_labels
 from skanchor.kept._state import Board, GroupFolds, KeptState
+from skanchor.stages import Stages
 
 __all__ = ["pack_state", "unpack_state"]
 

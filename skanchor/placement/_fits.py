@@ -15,11 +15,11 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import fit_stacked
 from skanchor._numerics.sums import information_weights
 from skanchor._typing import Array
-from skanchor.chain import Stages
 from skanchor.comparisons import Comparisons
 from skanchor.items import ItemCovariance
 from skanchor.placement._stack import FoldStack
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 
 __all__ = ["Fits", "Rows", "fit_at_once"]
 

@@ -19,7 +19,7 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.stacked import StackedSystems, project_spans
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
-from skanchor.chain import Chain, Stages
+from skanchor.chain import Chain
 from skanchor.comparisons import Comparisons
 from skanchor.diagnostics import FitSums
 from skanchor.engine import FoldFit
@@ -29,6 +29,7 @@ from skanchor.placement._fits import Fits, Rows, fit_at_once
 from skanchor.placement._stack import Fold, FoldStack
 from skanchor.riesz import InfluenceSums
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 
 __all__ = ["Placed", "place"]
 

@@ -19,13 +19,14 @@ from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
-from skanchor.chain import Chain, Stages
+from skanchor.chain import Chain
 from skanchor.diagnostics import FitSums, ItemCheck
 from skanchor.exceptions import ConvergenceWarning, LearnerError
 from skanchor.historical import History
 from skanchor.history import KeptFold, KeptHistory
 from skanchor.items import ItemCovariance, fit_item_covariance
 from skanchor.riesz import KeptSums, WeightLearner
+from skanchor.stages import Stages
 from skanchor.streaming._checks import bends, check_items, fit_sums
 from skanchor.streaming._likelihood import ExpandedLikelihood
 from skanchor.streaming._pass import (

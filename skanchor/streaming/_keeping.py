@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from skanchor.chain import Stages
 from skanchor.kept import Board, KeptState
+from skanchor.stages import Stages
 from skanchor.streaming._build import Built
 from skanchor.streaming._survey_result import SurveyResult
 from skanchor.warning_log import WarningLog

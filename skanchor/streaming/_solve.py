@@ -9,11 +9,11 @@ import numpy as np
 
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._typing import Array
-from skanchor.chain import Stages
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.historical import History, Placement
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.streaming._likelihood import ExpandedLikelihood, Surrogates
 from skanchor.warning_log import warn
 

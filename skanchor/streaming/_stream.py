@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from skanchor.anchor import AnchorPipeline
-from skanchor.chain import Stages
 from skanchor.comparisons import HUMAN
 from skanchor.exceptions import BattlesError
 from skanchor.history import KeptHistory
 from skanchor.kept import AnchorHistory, KeptState
 from skanchor.sample import counts_rows
+from skanchor.stages import Stages
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._keeping import kept_state

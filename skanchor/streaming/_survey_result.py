@@ -20,7 +20,7 @@ from skanchor.admission import (
     leave_out_settled,
 )
 from skanchor.btl import BTLRegressor
-from skanchor.chain import Chain, Stages
+from skanchor.chain import Chain
 from skanchor.comparisons import (
     Comparisons,
     EncodedRows,
@@ -31,6 +31,7 @@ from skanchor.comparisons.labels import positions
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.historical import History, fit_history
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading

@@ -22,13 +22,14 @@ from skanchor import (
 from skanchor.admission import admit_to_ranking
 from skanchor.baselines import JointMLE
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import Stages, complete, fit_stages
+from skanchor.chain import complete, fit_stages
 from skanchor.comparisons import decide_roles
 from skanchor.exceptions import BattlesError
 from skanchor.historical import _history, fit_history
 from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 # Small tables cross thresholds that are not at issue here.

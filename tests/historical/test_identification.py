@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
 from skanchor._numerics.linalg import zero_sum_basis
-from skanchor.chain import Stages, fit_stages
+from skanchor.chain import fit_stages
 from skanchor.comparisons import decide_roles
 from skanchor.exceptions import (
     BattlesError,
@@ -21,6 +21,7 @@ from skanchor.exceptions import (
 )
 from skanchor.historical import Placement, _history
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog, warn
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")

@@ -25,7 +25,7 @@ from skanchor._numerics.shrinkage import Shrinkage
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.protocol import LastStage
-from skanchor.chain import Stages, fit_stages
+from skanchor.chain import fit_stages
 from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
 from skanchor.inference import satterthwaite, t_quantile
 from skanchor.items import (
@@ -40,6 +40,7 @@ from skanchor.items import (
 )
 from skanchor.items._covariance import MATRICES, _HistoricalRows
 from skanchor.sample import Sample
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 

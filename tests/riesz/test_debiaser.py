@@ -23,7 +23,7 @@ from skanchor import (
 from skanchor._numerics.sums import GroupTotals
 from skanchor.admission import admit_to_ranking
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import Stages, complete, fit_stages
+from skanchor.chain import complete, fit_stages
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.riesz import _evidence
 from skanchor.riesz._evidence import RowEvidence
@@ -31,6 +31,7 @@ from skanchor.riesz._influence import InfluenceSums
 from skanchor.riesz._rows import check_finite
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
+from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 
