@@ -32,7 +32,7 @@ from skanchor.stages import Stages
 from skanchor.treatments import Treatments
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["Inference", "TreatmentResults", "assemble"]
+__all__ = ["Inference", "TreatmentResults", "assemble", "scores_of_everyone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,8 @@ class Inference:
         everyone = self.everyone
         if len(everyone.X.models) == len(self.admitted.X.models):
             return None
-        with WarningLog():
-            # What it warns of, the admission has warned of.
-            btl = clone(self.stages.btl)
-            if self.stages.fits_jointly(everyone.X):
-                btl.set_params(disconnected="warn")
-            human_fit = btl.fit_sample(everyone)
-        return human_fit.scores_, *count_rows(everyone.X, everyone.weight)
+        scores = scores_of_everyone(self.stages, everyone)
+        return scores, *count_rows(everyone.X, everyone.weight)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
         found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
@@ -141,6 +136,29 @@ class Inference:
             fold_plan=self.fold_plan,
             inputs=_inputs(full),
         )
+
+
+def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:
+    """Scores of all models by votes alone, for those that take no part in the fit.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    everyone : Sample
+        Rows of all models, before any was left out.
+
+    Returns
+    -------
+    Series
+        By model, in logits.
+    """
+    btl = clone(stages.btl)
+    if stages.fits_jointly(everyone.X):
+        btl.set_params(disconnected="warn")
+    with WarningLog():
+        # The admission has issued these warnings already.
+        return btl.fit_sample(everyone).scores_
 
 
 def assemble(

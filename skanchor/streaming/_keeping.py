@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
+from skanchor.assembly import scores_of_everyone
 from skanchor.kept import Board, KeptState
 from skanchor.stages import Stages
 from skanchor.streaming._build import Built
 from skanchor.streaming._survey_result import SurveyResult
-from skanchor.warning_log import WarningLog
 
 __all__ = ["kept_state"]
 
@@ -66,12 +65,7 @@ def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:
     models = everyone.X.models
     if len(models) == len(surveyed.models):
         return None
-    with WarningLog():
-        # What it warns of, the admission has warned of.
-        btl = clone(stages.btl)
-        if stages.fits_jointly(everyone.X):
-            btl.set_params(disconnected="warn")
-        scores = btl.fit_sample(everyone).scores_
+    scores = scores_of_everyone(stages, everyone)
     index = pd.Index(models)
 
     def appearances(used: Any) -> pd.Series:
