@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import chdtrc, expit
 
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
-from skanchor._numerics.sums import local_gram
+from skanchor._numerics.sums import SourceSums, local_gram
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.btl import BTLRegressor
@@ -26,13 +27,10 @@ from skanchor.sample import Sample
 __all__ = [
     "DETECTED",
     "ItemCheck",
-    "ModelSums",
-    "after_fit",
+    "ItemTestSums",
     "item_effects_check",
-    "pearson",
     "score_error_of",
-    "score_test",
-    "tests_table",
+    "tested_items",
 ]
 
 
@@ -97,25 +95,83 @@ def item_effects_check(
     error = score_error_of(btl, X.models)
     eta = X.logits()
     noise = dispersions(sample, deviating=False)
-    rows: dict[Any, dict[str, float]] = {}
-    found: list[ModelSums] = []
+    judges: list[ItemTestSums | None] = []
     for m, judge in enumerate(X.judges.tolist()):
-        rows[judge] = {}
         residuals = _HistoricalResiduals.of(sample, m, eta)
         # A judge that only ties, say: its verdicts have no error to test against.
         if not residuals.curvature.any() or noise[m] < LEAST_DISPERSION:
+            judges.append(None)
             continue
-        seen, n_fitted = residuals.information(X, calibrator.biases_[judge])
-        assert X.sensitivities is not None
-        slope = X.sensitivities[m]
+        judges.append(residuals.tested(X, calibrator.biases_[judge], float(noise[m])))
+    return tested_items(X, judges, error)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ItemTestSums:
+    """What the test reads of the historical rows of one judge.
+
+    Attributes
+    ----------
+    sums : SourceSums
+        Information and score, by the blocks of :func:`fitted_columns`.
+    ridge : ndarray of shape (n_span,)
+        Penalty of the span, beside the summed loss.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    by_pair : tuple of ndarray of shape (n_models, n_models)
+        Residuals, information and number of rows of each ordered pair of models.
+    """
+
+    sums: SourceSums
+    ridge: Array
+    dispersion: float
+    by_pair: tuple[Array, Array, Array]
+
+    def after_fit(self, *, positions: bool) -> tuple[Array, float]:
+        """Fit what was fitted, the display order if ``positions``: :func:`after_fit`."""
+        assert self.sums.information is not None
+        parametric = ["delta", "order"] if positions else ["delta"]
+        used = self.sums.blocks.at("items", *parametric, "span")
+        # Neither delta nor the display order has a penalty.
+        ridge = np.concatenate([np.zeros(len(parametric)), self.ridge])
+        return after_fit(self.sums.information[np.ix_(used, used)], ridge)
+
+
+def tested_items(
+    X: Comparisons, judges: Sequence[ItemTestSums | None], error: Array
+) -> ItemCheck:
+    """Test the sums of all judges, whether their rows are at hand or streamed.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, that carry sensitivities and position effects.
+    judges : sequence of ItemTestSums or None
+        By judge; None where there is nothing to test.
+    error : ndarray of shape (n_models, n_models)
+        Covariance of the human scores, in squared logits.
+
+    Returns
+    -------
+    ItemCheck
+    """
+    assert X.sensitivities is not None
+    rows: dict[Any, dict[str, float]] = {}
+    found: list[ModelSums] = []
+    for judge, slope, own in zip(
+        X.judges.tolist(), X.sensitivities.tolist(), judges, strict=True
+    ):
+        rows[judge] = {}
+        if own is None:
+            continue
+        seen, n_fitted = own.after_fit(positions=X.position_effects is not None)
         # Turned round, a judge that dislikes what people like deviates alike.
         sign = -1.0 if slope < 0 else 1.0
-        sums = sign * residuals.cut.net(residuals.values)
-        by_model = ModelSums(sums, seen, float(noise[m]), abs(slope))
+        assert own.sums.score is not None
+        sums = sign * own.sums.score[own.sums.blocks["items"]]
+        by_model = ModelSums(sums, seen, own.dispersion, abs(slope))
         found.append(by_model)
-        rows[judge] = pearson(
-            *residuals.by_pair(), by_model.dispersion, slope**2 * error, n_fitted
-        )
+        rows[judge] = pearson(*own.by_pair, own.dispersion, slope**2 * error, n_fitted)
         rows[judge] |= by_model.chi_square(error)
     return ItemCheck(tests_table(rows), score_test(found, error) if found else 1.0)
 
@@ -171,22 +227,21 @@ class _HistoricalResiduals:
         residual = weight * (sample.y.take(cut.rows) - p)
         return cls(cut, judge, used, weight, residual, weight * p * (1.0 - p))
 
-    def information(self, X: Comparisons, learner: Any) -> tuple[Array, float]:
-        """Information on deviations by model after the fit, and what the fit took.
-
-        The latter are degrees of freedom, fewer than its coefficients where it was
-        shrunk.
-        """
+    def tested(self, X: Comparisons, learner: Any, dispersion: float) -> ItemTestSums:
+        """Sum the rows, by the columns that were fitted."""
         cut = self.cut
-        blocks = [np.where(self.used, X.score_differences.take(cut.rows), 0.0)[:, None]]
-        if X.position_effects is not None:
-            blocks.append(cut.order[:, None])
-        ridge = np.zeros(len(blocks))
+        delta = np.where(self.used, X.score_differences.take(cut.rows), 0.0)
+        span, ridge = np.empty((len(cut), 0)), np.empty(0)
         stage = last_stage(learner, cut.pairs, self.weight)
         if stage is not None:
-            blocks.append(stage.columns)
-            ridge = np.append(ridge, self.weight.sum() * stage.ridge)
-        return after_fit(local_gram(cut, Columns(*blocks), self.curvature), ridge)
+            span, ridge = stage.columns, self.weight.sum() * stage.ridge
+        columns = Columns(delta[:, None], cut.order[:, None], span)
+        sums = SourceSums(
+            fitted_columns(cut.n_models, len(ridge)),
+            information=local_gram(cut, columns, self.curvature),
+            score=np.concatenate([cut.net(self.values), columns.sums(self.values)]),
+        )
+        return ItemTestSums(sums, ridge, dispersion, self.by_pair())
 
     def by_pair(self) -> tuple[Array, Array, Array]:
         """Residuals, information and number of rows of each ordered pair of models."""

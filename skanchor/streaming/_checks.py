@@ -13,19 +13,17 @@ import numpy as np
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.diagnostics import (
     FitSums,
     FittedSource,
     HistoricalFeatures,
     ItemCheck,
-    ModelSums,
-    after_fit,
-    pearson,
+    ItemTestSums,
     score_error_of,
-    score_test,
     tested_columns,
-    tests_table,
+    tested_items,
 )
 from skanchor.historical import History
 from skanchor.items import LEAST_DISPERSION
@@ -54,45 +52,27 @@ def check_items(point: Expansion, known: History) -> ItemCheck:
     """
     X = known.X
     assert X.sensitivities is not None and X.scores is not None
-    n_items, error = len(X.models), score_error_of(known.btl, X.models)
     theta, surveyed = point.layout.theta(known), point.layout.surveyed
-    rows: dict[Any, dict[str, float]] = {}
-    found: list[ModelSums] = []
-    for m, judge in enumerate(X.judges.tolist()):
-        rows[judge] = {}
+    judges: list[ItemTestSums | None] = []
+    for m in range(len(X.judges)):
         curvature = float(point.training(m, "curvature", 0))
-        if not curvature > 0.0:
-            continue
-        noise = float(point.sums[m].squares) / curvature
+        noise = float(point.sums[m].squares) / curvature if curvature > 0.0 else 0.0
         if noise < LEAST_DISPERSION:
+            judges.append(None)
             continue
-        gram = _with_difference(point, m, X.scores)
         ridge = point.weight(m) * point.ridge(m, 0, kind=0)
-        blocks = fitted_columns(n_items, len(ridge))
-        parameters = ["delta", "span"]
-        if X.position_effects is not None:
-            parameters.insert(1, "order")
-        used = blocks.at("items", *parameters)
-        gram = gram[np.ix_(used, used)]
-        # Neither delta nor the display order has a penalty.
-        ridge = np.concatenate([np.zeros(len(parameters) - 1), ridge])
-        seen, n_fitted = after_fit(gram, ridge)
-        slope = float(X.sensitivities[m])
-        # Turned round, a judge that dislikes what people like deviates alike.
-        sign = -1.0 if slope < 0 else 1.0
-        sums = sign * point.near(m, theta[m])[:n_items]
-        by_model = ModelSums(sums, seen, noise, abs(slope))
-        found.append(by_model)
+        sums = SourceSums(
+            fitted_columns(len(X.models), len(ridge)),
+            information=_with_difference(point, m, X.scores),
+            score=point.near(m, theta[m]) @ point.change(m, X.scores),
+        )
         residual, information = (
             point.sums[m].pairs[PAIRED.index(name)]
             for name in ("residual", "curvature")
         )
-        n_rows = surveyed.verdict_counts(m, "n")
-        rows[judge] = pearson(
-            residual, information, n_rows, noise, slope**2 * error, n_fitted
-        )
-        rows[judge] |= by_model.chi_square(error)
-    return ItemCheck(tests_table(rows), score_test(found, error) if found else 1.0)
+        by_pair = residual, information, surveyed.verdict_counts(m, "n")
+        judges.append(ItemTestSums(sums, ridge, noise, by_pair))
+    return tested_items(X, judges, score_error_of(known.btl, X.models))
 
 
 def bends(known: History) -> Array:

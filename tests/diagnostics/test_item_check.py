@@ -12,7 +12,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
-from skanchor.diagnostics import ModelSums, item_effects_check, pearson, score_test
+from skanchor.diagnostics import item_effects_check
+from skanchor.diagnostics._item_check import ModelSums, pearson, score_test
 from skanchor.sample import Sample
 
 
