@@ -128,7 +128,7 @@ class ItemTestSums:
     by_pair: tuple[Array, Array, Array]
 
     def after_fit(self, *, positions: bool) -> tuple[Array, float]:
-        """Fit what was fitted, the display order if ``positions``: :func:`after_fit`."""
+        """Take out what was fitted, as :func:`after_fit`: order if ``positions``."""
         assert self.sums.information is not None
         parametric = ["delta", "order"] if positions else ["delta"]
         used = self.sums.blocks.at("items", *parametric, "span")
