@@ -128,8 +128,6 @@ class AnchorPipeline(AnchorReadouts):
         Column that tells the kind of each row's prompt. Every model then has a score in
         every context, while judges are calibrated once for all of them. None: a model
         has one score, right for the mix of prompts that its rows have.
-    context_effects : {"free"}, default="free"
-        How scores of a model in several contexts are related: not at all.
     context_mix : dict of label to float, optional
         Share of each context in the scores that are reported, one in sum; None gives
         all contexts the same share. ``result_.under(mix)`` has those of any other mix.
@@ -249,7 +247,6 @@ class AnchorPipeline(AnchorReadouts):
         "weights": [StrOptions(set(WEIGHTS))],
         "ties": [StrOptions(set(TIES))],
         "context": [str, None],
-        "context_effects": [StrOptions({"free"})],
         "context_mix": [dict, None],
     }
 
@@ -273,7 +270,6 @@ class AnchorPipeline(AnchorReadouts):
         weights: Literal["importance", "frequency"] = "importance",
         ties: Literal["half", "drop"] = "half",
         context: str | None = None,
-        context_effects: Literal["free"] = "free",
         context_mix: Mapping[Any, float] | None = None,
     ):
         self.btl = btl
@@ -294,7 +290,6 @@ class AnchorPipeline(AnchorReadouts):
         self.weights = weights
         self.ties = ties
         self.context = context
-        self.context_effects = context_effects
         self.context_mix = context_mix
 
     # ----------------------------------------------------------------------------- fit

@@ -455,8 +455,6 @@ def test_what_does_not_go_with_contexts_is_refused_by_name(table):
         anchor(context=None, context_mix={"chat": 1.0}).fit(X, y)
     with pytest.raises(ValueError, match="human_bias does not go with context"):
         anchor(human_bias="linear").fit(X, y)
-    with pytest.raises(ValueError, match="context_effects"):
-        anchor(context_effects="random").fit(X, y)
     with pytest.raises(ValueError, match="leave_one_model_out does not know contexts"):
         leave_one_model_out(anchor(), X, y)
     with pytest.raises(ValueError, match="AnchorHistory does not know contexts"):

@@ -32,6 +32,10 @@ CLASSES = {
 """Estimators whose settings a file may hold; no other class is ever made from one."""
 
 
+REMOVED = {"context_effects"}
+"""Parameters that earlier versions had, of one allowed value each."""
+
+
 def pack_settings(anchor: AnchorPipeline, n_folds: int) -> dict[str, Any]:
     """Settings of a pipeline as JSON can say them.
 
@@ -86,7 +90,11 @@ def unpack_settings(packed: Any) -> Any:
     if not isinstance(packed, dict):
         return packed
     if "class" in packed:
-        params = {key: unpack_settings(one) for key, one in packed["params"].items()}
+        params = {
+            key: unpack_settings(one)
+            for key, one in packed["params"].items()
+            if key not in REMOVED
+        }
         return CLASSES[packed["class"]](**params)
     if "list" in packed:
         return tuple(unpack_settings(one) for one in packed["list"])

@@ -26,7 +26,7 @@ from skanchor.exceptions import (
     LearnerError,
 )
 from skanchor.kept import FILE
-from skanchor.kept._settings import pack_settings
+from skanchor.kept._settings import pack_settings, unpack_settings
 from skanchor.simulation import simulate_battles
 
 N_FOLDS = 3
@@ -537,3 +537,10 @@ def test_an_update_that_needs_the_rows_says_why(columns, settings, reason):
     history = AnchorHistory(anchor).fit(X, data.y, **settings)
     with pytest.raises(BattlesError, match=reason):
         history.update(X[:20], data.y[:20])
+
+
+def test_settings_of_earlier_versions_are_read():
+    packed = pack_settings(AnchorPipeline(cv=4), 4)
+    assert "context_effects" not in packed["params"]
+    packed["params"]["context_effects"] = "free"
+    assert unpack_settings(packed).get_params()["cv"] == 4
