@@ -28,7 +28,7 @@ from skanchor.exceptions import (
     Remedy,
     SeparationWarning,
 )
-from skanchor.judges import SettledVerdicts, settled_judges
+from skanchor.judges import FeatureSeparation, feature_separated_judges
 from skanchor.sample import Sample
 from skanchor.vote_checks import slight_ridge
 from skanchor.warning_log import WarningLog, warn
@@ -39,11 +39,11 @@ __all__ = [
     "admit_to_ranking",
     "check_contexts",
     "check_ranking",
+    "leave_out_feature_separated",
     "leave_out_judges",
     "leave_out_little_history",
     "leave_out_one_sided",
     "leave_out_separated",
-    "leave_out_settled",
 ]
 
 
@@ -121,7 +121,7 @@ def admit_to_inference(
     check_contexts(everyone, bounded.X)
     _check_votes(bounded)
     known = leave_out_little_history(leave_out_judges(bounded))
-    return everyone, leave_out_settled(known, bias)
+    return everyone, leave_out_feature_separated(known, bias)
 
 
 def check_ranking(X: Comparisons, new_models: Any) -> None:
@@ -198,7 +198,7 @@ def leave_out_little_history(sample: Sample) -> Sample:
     return sample.with_battles(battles)
 
 
-def leave_out_settled(
+def leave_out_feature_separated(
     sample: Sample, bias: Any, n_rows: Mapping[Any, int] | None = None
 ) -> Sample:
     """Leave out judges whose verdicts features settle, whatever the models.
@@ -222,7 +222,7 @@ def leave_out_settled(
         If no other judge places a new model, or none is left.
     """
     X = sample.X
-    settled = settled_judges(sample, bias)
+    settled = feature_separated_judges(sample, bias)
     if not settled:
         return sample
     kept = _without(X, [found.judge for found in settled])
@@ -251,7 +251,7 @@ def leave_out_settled(
     return sample.with_battles(kept)
 
 
-def _settled_by(found: SettledVerdicts) -> str:
+def _settled_by(found: FeatureSeparation) -> str:
     """Say what settles the verdicts of a judge."""
     what = ", ".join(f"feature {name!r}" for name in found.columns[:MANY_JUDGES])
     if not found.alone:
@@ -260,7 +260,7 @@ def _settled_by(found: SettledVerdicts) -> str:
     return f"The verdicts of judge {found.judge!r} are separated by {what}"
 
 
-def _against_features(found: SettledVerdicts) -> Advice:
+def _against_features(found: FeatureSeparation) -> Advice:
     """Advise what to do about them."""
     remedy = Remedy.DROP_FEATURES if found.alone else Remedy.SHRINK_OR_DROP_JUDGE
     return Advice(remedy, {"alpha": 0.01, "judge": repr(found.judge)})

@@ -1,4 +1,4 @@
-"""What every estimator shares: the door, labels, probabilities and tags."""
+"""What every estimator shares: admission of data, labels, probabilities and tags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
 from skanchor.comparisons import Comparisons, Outcomes
-from skanchor.comparisons.door import is_named
+from skanchor.comparisons.table_rows import is_named
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.plain_state import PlainState
 from skanchor.sample import Battles, Sample, check_weight, counts_rows, warn_of_counts
@@ -39,8 +39,8 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
     A subclass implements the hooks ``_fit``, which learns from an admitted sample and
     warns through :func:`skanchor.warning_log.warn`, ``_annotate``, which adds what it
     learned to encoded rows, and ``_scored_rows``. Users fit with ``fit``; an estimator
-    that fits another as its part does so with ``fit_sample``, and there is no third
-    door. Outcomes are binary preferences, so the tags are a binary classifier's.
+    that fits another as its part does so with ``fit_sample``; there is no third way.
+    Outcomes are binary preferences, so the tags are a binary classifier's.
     """
 
     # Parameters that may be None or a string, and the estimator this stands for.
@@ -159,7 +159,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
     def fit_sample(
         self, sample: Sample, start: Any = None, seed_offset: int = 0
     ) -> Self:
-        """Fit on a sample that has been admitted: the door for other estimators.
+        """Fit on a sample that has been admitted; other estimators call this.
 
         Parameters
         ----------

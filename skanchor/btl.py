@@ -17,7 +17,11 @@ from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
 from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
-from skanchor._numerics.standing import Standing, beyond, find_standing
+from skanchor._numerics.separated_scores import (
+    SeparatedScores,
+    beyond,
+    find_separated_scores,
+)
 from skanchor._typing import Array
 from skanchor.base import ComparisonEstimator
 from skanchor.bias import BiasLearner
@@ -225,10 +229,10 @@ class BTLRegressor(ComparisonEstimator):
                 (left, right), X.order[rows], y, share, len(X.models)
             )
             ordered = OrderedBTL.of(table.among(present), self.alpha)
-        standing = self._fit_scores(counts, start, ordered)
+        placed = self._fit_scores(counts, start, ordered)
         self.bias_ = None
         if self.bias is not None:
-            self._fit_bias(sample, standing, present, start, seed_offset)
+            self._fit_bias(sample, placed, present, start, seed_offset)
             return
         if start is not None:
             # In folds, errors are those of the whole inference.
@@ -236,11 +240,11 @@ class BTLRegressor(ComparisonEstimator):
             return
         errors: ScoreErrors | OrderedErrors
         if ordered is not None:
-            coef = np.append(standing.scores, self.position_effect_)
+            coef = np.append(placed.scores, self.position_effect_)
             errors = OrderedErrors(ordered, coef)
         else:
             errors = ScoreErrors.of(
-                counts, standing, self.models_, self.alpha * counts.weight.sum()
+                counts, placed, self.models_, self.alpha * counts.weight.sum()
             )
         if self.covariance == "fisher":
             covariance = errors.fisher() / unit
@@ -268,7 +272,7 @@ class BTLRegressor(ComparisonEstimator):
     def _fit_bias(
         self,
         sample: Sample,
-        standing: Standing,
+        placed: SeparatedScores,
         present: NDArray[np.intp],
         start: BTLRegressor | None,
         seed_offset: int,
@@ -276,9 +280,9 @@ class BTLRegressor(ComparisonEstimator):
         """Fit scores and people's bias together, from the scores without one."""
         votes = Votes.of(sample)
         scores = np.zeros(len(sample.X.models))
-        scores[present] = standing.scores
+        scores[present] = placed.scores
         found = fit_votes(
-            votes, scores, [present[at] for at in standing.scales], self.alpha,
+            votes, scores, [present[at] for at in placed.scales], self.alpha,
             self.bias, None if start is None else start.bias_, seed_offset,
         )  # fmt: skip
         on = ~self.unbounded_
@@ -293,7 +297,7 @@ class BTLRegressor(ComparisonEstimator):
         counts: PairCounts,
         start: BTLRegressor | None,
         ordered: OrderedBTL | None = None,
-    ) -> Standing:
+    ) -> SeparatedScores:
         """Fit ``scores_`` of the models of the counts, and flag those without limit.
 
         The result holds those that lie beyond the bound as well.
@@ -320,18 +324,20 @@ class BTLRegressor(ComparisonEstimator):
             )
         if self.alpha:
             scales = [self._place(part) for part in self.connectivity_.components]
-            standing = Standing(scores, scales, np.zeros(len(scores), dtype=np.intp))
+            placed = SeparatedScores(
+                scores, scales, np.zeros(len(scores), dtype=np.intp)
+            )
         else:
-            standing = find_standing(counts.wins, scores, self.score_bound)
-        far = beyond(counts.wins, standing, self.score_bound)
+            placed = find_separated_scores(counts.wins, scores, self.score_bound)
+        far = beyond(counts.wins, placed, self.score_bound)
         warn_of_bound(self.models_[far].tolist(), self.score_bound)
         self.unbounded_ = far | ~np.isin(
-            np.arange(len(scores)), np.concatenate([[], *standing.scales])
+            np.arange(len(scores)), np.concatenate([[], *placed.scales])
         )
-        self._side = np.where(far, np.sign(standing.scores), standing.side)
-        values = np.where(far, self._side * self.score_bound, standing.scores)
+        self._side = np.where(far, np.sign(placed.scores), placed.side)
+        values = np.where(far, self._side * self.score_bound, placed.scores)
         self.scores_ = pd.Series(values, index=self._index, name="score")
-        return standing
+        return placed
 
     def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
         """Scores beside an effect of the display order, which is kept."""

@@ -140,7 +140,7 @@ class Sample:
         outcomes = outcomes.marked(_marked_both_bad(X))
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
-            # Encoded rows have been through this door before.
+            # Encoded rows have been admitted before.
             warn_of_odd_rows(as_frame(X), encoded, outcomes.values, weight)
             if sample_weight is None:
                 _warn_of_unused_counts(X)

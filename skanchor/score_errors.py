@@ -14,7 +14,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.order_counts import OrderedBTL, bordered
 from skanchor._numerics.pair_counts import PairCounts, silent_pairs
 from skanchor._numerics.sandwich import Bread
-from skanchor._numerics.standing import Standing
+from skanchor._numerics.separated_scores import SeparatedScores
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
@@ -84,14 +84,14 @@ class ScoreErrors:
     def of(
         cls,
         counts: PairCounts,
-        standing: Standing,
+        separated_scores: SeparatedScores,
         models: NDArray[Any],
         ridge: float = 0.0,
     ) -> ScoreErrors:
         """Factorise the information at the scores, beside a ridge."""
-        scores = standing.scores
+        scores = separated_scores.scores
         scale = np.full(len(scores), -1)
-        for number, at in enumerate(standing.scales):
+        for number, at in enumerate(separated_scores.scales):
             scale[at] = number
         on = (scale >= 0) & (scale[:, None] == scale)
         information, noise, due = (
@@ -102,7 +102,7 @@ class ScoreErrors:
                 counts.expected_meat(scores),
             )
         )
-        bread = Bread.of(information, standing.scales, ridge)
+        bread = Bread.of(information, separated_scores.scales, ridge)
         silent = silent_pairs(noise, due)
         return cls(models, scores, scale, bread, noise, due, silent)
 

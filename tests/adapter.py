@@ -1,6 +1,6 @@
 """Rows of numbers as battles, so that scikit-learn's checks reach every stage.
 
-The classes here are the package's own, and their own door reads and refuses what the
+The classes here are the package's own, and their own code reads and refuses what the
 checks give them: only *behind* it does a row of numbers become one battle, by its
 content alone. The first column says who votes (a human, a judge on historical models, a
 judge on the new model), the second which model stands on the left, and all columns are
@@ -23,7 +23,7 @@ LEARNED = {
 
 
 def as_battles(read, learned=None, human=False):
-    """Turn the rows that the door has read of an array into battles.
+    """Turn the rows that were read of an array into battles.
 
     ``learned`` are columns of earlier stages; ``human`` makes every row a human vote.
     """
@@ -58,7 +58,7 @@ class Rows:
     def fit_sample(self, sample, start=None, seed_offset=0):
         battles = as_battles(sample.X, self.learned, self.human)
         super().fit_sample(sample.with_battles(battles), start, seed_offset)
-        # The columns that the door has counted: the ids are features here as well.
+        # The columns that were counted on admission: the ids are features here as well.
         self.n_features_in_ = sample.X.shape[1]
         return self
 

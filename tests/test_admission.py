@@ -11,10 +11,10 @@ from skanchor import AnchorPipeline, BTLRegressor, Comparisons
 from skanchor.admission import (
     admit_to_ranking,
     check_ranking,
+    leave_out_feature_separated,
     leave_out_judges,
     leave_out_little_history,
     leave_out_separated,
-    leave_out_settled,
 )
 from skanchor.bias import LinearBias
 from skanchor.comparisons import decide_roles
@@ -326,7 +326,7 @@ def test_a_settled_judge_is_left_out_and_its_rows_are_counted():
     X, y = settled_by_feature()
     n = int((X["judge"] == "judge-1").sum())
     with pytest.warns(SeparationWarning, match=f"All {n} are left out"):
-        kept = leave_out_settled(in_roles(X, y), "linear")
+        kept = leave_out_feature_separated(in_roles(X, y), "linear")
     assert kept.X.judges.tolist() == ["judge-2"]
     assert len(kept) == len(X)
 
@@ -334,17 +334,17 @@ def test_a_settled_judge_is_left_out_and_its_rows_are_counted():
 def test_what_leaves_a_finite_fit_is_admitted_as_it_is():
     X, y = settled_by_feature(0.95)
     known = in_roles(X, y)
-    assert leave_out_settled(known, "linear") is known
+    assert leave_out_feature_separated(known, "linear") is known
     X, y = settled_by_feature()
     ridged = in_roles(X, y)
-    assert leave_out_settled(ridged, LinearBias(alpha=0.01)) is ridged
+    assert leave_out_feature_separated(ridged, LinearBias(alpha=0.01)) is ridged
     plain = in_roles(X[["model_a", "model_b", "judge"]], y)
-    assert leave_out_settled(plain, "linear") is plain
+    assert leave_out_feature_separated(plain, "linear") is plain
     # What a feature settles in a few rows leaves the others to say something.
     rare = X.assign(x2_a=X["x2_a"].where(X.index % 3 == 0, X["x2_b"]))
     y = np.where((X["judge"] == "judge-1") & (X.index % 3 > 0), 1.0 - y, y)
     few = in_roles(rare, y)
-    assert leave_out_settled(few, "linear") is few
+    assert leave_out_feature_separated(few, "linear") is few
 
 
 def test_rows_of_weight_zero_have_no_say_in_whether_verdicts_are_settled():
@@ -353,11 +353,11 @@ def test_rows_of_weight_zero_have_no_say_in_whether_verdicts_are_settled():
     y = y.astype(float)
     y[other] = 1.0 - y[other]
     weight = np.ones(len(X))
-    assert leave_out_settled(in_roles(X, y), "linear").X.judges.size == 2
+    assert leave_out_feature_separated(in_roles(X, y), "linear").X.judges.size == 2
     weight[other] = 0.0
     known = in_roles(X, y).weighted(weight)
     with pytest.warns(SeparationWarning, match="'judge-1' are separated"):
-        kept = leave_out_settled(known, "linear")
+        kept = leave_out_feature_separated(known, "linear")
     assert kept.X.judges.tolist() == ["judge-2"]
 
 
@@ -372,4 +372,4 @@ def test_without_another_judge_a_settled_one_is_refused(new_models):
     known = found.with_battles(decide_roles(found.X, found.weight, new_models))
     what = "is left" if new_models == [] else "places new model 'new-model'"
     with pytest.raises(BattlesError, match=f"no other judge {what}"):
-        leave_out_settled(known, "linear")
+        leave_out_feature_separated(known, "linear")

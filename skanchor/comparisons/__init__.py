@@ -1,4 +1,4 @@
-"""Battles tables: read at the door, encoded once, and then gaining columns."""
+"""Battles tables: read and encoded once, and then gaining columns."""
 
 from skanchor.comparisons.agreement import warn_of_contradicting_judges
 from skanchor.comparisons.contexts import (

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.comparisons.contexts import with_contexts
-from skanchor.comparisons.door import read_rows
 from skanchor.comparisons.judge_rows import JudgeRows
 from skanchor.comparisons.labels import align, is_in, label_list, same_labels
 from skanchor.comparisons.rows import EncodedRows
+from skanchor.comparisons.table_rows import read_rows
 from skanchor.exceptions import BattlesError
 
 __all__ = ["Comparisons"]

@@ -53,7 +53,7 @@ def stream_plan(
         results: Any = Parallel(
             n_jobs=n_jobs,
             return_as="generator" if backend.supports_return_generator else "list",
-        )(delayed(_at_home_or_away)(os.getpid(), task, job) for job in jobs)
+        )(delayed(_run_with_warnings)(os.getpid(), task, job) for job in jobs)
         if verbose > 0:
             from rich.console import Console
             from rich.progress import track
@@ -84,10 +84,10 @@ def _few_threads(backend: Any, n_workers: int) -> Any:
     return threadpool_limits(max(1, cpu_count() // n_workers), user_api="blas")
 
 
-def _at_home_or_away(
+def _run_with_warnings(
     home: int, task: Callable[..., Any], job: tuple[Any, ...]
 ) -> tuple[Any, list[Warning | str]]:
-    """Run a task; from another process bring along the warnings, lost otherwise."""
+    """Run a task; hand back the warnings of another process, lost otherwise."""
     if os.getpid() == home:
         return task(*job), []
     with warnings.catch_warnings(record=True) as heard:

@@ -1,4 +1,4 @@
-"""The one door for battles: files of any known format become one table."""
+"""Reading battles: files of any known format become one table."""
 
 from __future__ import annotations
 

@@ -2,16 +2,19 @@
 
 from skanchor.judges._calibrator import POSITION_BOUND, JudgeCalibrator, NoJudges
 from skanchor.judges._display import favour_of_a_side
-from skanchor.judges._settled import SettledVerdicts, settled_judges
+from skanchor.judges._feature_separation import (
+    FeatureSeparation,
+    feature_separated_judges,
+)
 from skanchor.judges._warnings import WEAK_SENSITIVITY, JudgeWarnings
 
 __all__ = [
     "POSITION_BOUND",
     "WEAK_SENSITIVITY",
+    "FeatureSeparation",
     "JudgeCalibrator",
     "JudgeWarnings",
     "NoJudges",
-    "SettledVerdicts",
     "favour_of_a_side",
-    "settled_judges",
+    "feature_separated_judges",
 ]

@@ -23,7 +23,7 @@ RANKS = ("score", "shared", "tier")
 """What the column ``rank`` may be."""
 
 
-class Ranked(Protocol):
+class BoardSource(Protocol):
     """What a leaderboard reads of a :class:`RankingResult`."""
 
     @property
@@ -64,7 +64,7 @@ class Ranked(Protocol):
 
 
 def board_table(
-    result: Ranked,
+    result: BoardSource,
     level: float = 0.95,
     scale: Literal["logit", "elo"] | Scale = "logit",
     anchor: Mapping[Any, float] | None = None,
@@ -106,7 +106,7 @@ def board_table(
     return table
 
 
-def new_by_score(result: Ranked) -> list[Any]:
+def new_by_score(result: BoardSource) -> list[Any]:
     """New models, best first; those whose score is not determined come last.
 
     Parameters

@@ -14,10 +14,10 @@ from skanchor._typing import Array
 from skanchor.admission import (
     ROWS_PER_PARAMETER,
     check_ranking,
+    leave_out_feature_separated,
     leave_out_judges,
     leave_out_one_sided,
     leave_out_separated,
-    leave_out_settled,
 )
 from skanchor.btl import BTLRegressor
 from skanchor.chain import Chain
@@ -109,7 +109,9 @@ class SurveyResult:
         sample, sample_folds = drawn(judges)
         # What separates all rows of a judge separates those of the sample.
         n_rows = by_judge["n"].to_dict()
-        kept = leave_out_settled(sample, stages.calibrator.bias, n_rows).X.judges
+        kept = leave_out_feature_separated(
+            sample, stages.calibrator.bias, n_rows
+        ).X.judges
         if len(kept) < len(judges):
             judges = kept
             sample, sample_folds = drawn(judges)

@@ -284,7 +284,9 @@ def test_advice_is_in_the_words_of_the_command_line(
     if kind is Remedy.SHRINK_BIAS:
         # Rows that keep a fit from settling without separating it are hard to find.
         monkeypatch.setattr(JudgeWarnings, "separation", lambda *args: None)
-        monkeypatch.setattr(admission, "leave_out_settled", lambda known, bias: known)
+        monkeypatch.setattr(
+            admission, "leave_out_feature_separated", lambda known, bias: known
+        )
     path = tmp_path / "battles.jsonl"
     make().to_json(path, orient="records", lines=True, double_precision=15)
     if kind is Remedy.DROP_BAD_LINES:

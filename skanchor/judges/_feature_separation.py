@@ -15,14 +15,14 @@ from skanchor.bias.protocol import span_names
 from skanchor.bias.registry import learner_for
 from skanchor.sample import Sample
 
-__all__ = ["SettledVerdicts", "settled_judges"]
+__all__ = ["FeatureSeparation", "feature_separated_judges"]
 
 PILOT_ROWS = 2000
 """Rows of a judge that are looked at first: what separates all separates these."""
 
 
 @dataclass(frozen=True, slots=True)
-class SettledVerdicts:
+class FeatureSeparation:
     """What settles the verdicts of a judge.
 
     Attributes
@@ -43,7 +43,7 @@ class SettledVerdicts:
     n_rows: int
 
 
-def settled_judges(sample: Sample, bias: Any) -> list[SettledVerdicts]:
+def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparation]:
     """Judges half of whose historical verdicts features separate, or more.
 
     Their bias has no finite fit, and beside it their sensitivity has none: where a fit
@@ -88,7 +88,7 @@ def settled_judges(sample: Sample, bias: Any) -> list[SettledVerdicts]:
         if len(split.columns) and 2 * split.n_rows >= len(used):
             names = span_names(learner, tuple(X.feature_names), span.shape[1])
             columns = [names[k] for k in split.columns]
-            found.append(SettledVerdicts(judge, columns, split.alone, len(used)))
+            found.append(FeatureSeparation(judge, columns, split.alone, len(used)))
     return found
 
 

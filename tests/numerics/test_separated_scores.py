@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor._numerics.graph import strong_components
-from skanchor._numerics.standing import find_standing
+from skanchor._numerics.separated_scores import find_separated_scores
 
 
 def wins_of(rings, beats):
@@ -48,7 +48,7 @@ def test_among_equal_components_games_decide_and_then_wins_not_the_order():
 def test_room_above_and_below_a_scale():
     wins = wins_of([3, 1, 1, 1, 2], [(1, 2), (2, 0), (0, 3), (4, 2)])
     scores = np.array([1.0, 0.0, -1.0, 0, 0, 0, 2.0, -2.0])
-    found = find_standing(wins, scores, 9.0)
+    found = find_separated_scores(wins, scores, 9.0)
     assert [scale.tolist() for scale in found.scales] == [[0, 1, 2]]
     # Half way up, at the bound, and at the lower bound.
     assert_allclose(found.scores[:3], scores[:3])
@@ -63,7 +63,7 @@ def test_room_above_and_below_a_scale():
 @pytest.mark.parametrize("bound", [1.0, 10.0])
 def test_components_without_a_scale(bound):
     wins = wins_of([1, 1, 1, 1], [(0, 1), (1, 2), (2, 3), (0, 3)])
-    found = find_standing(wins, np.zeros(4), bound)
+    found = find_separated_scores(wins, np.zeros(4), bound)
     assert not found.scales
     assert_allclose(found.scores, np.array([1, 1 / 3, -1 / 3, -1]) * bound)
     assert found.side.tolist() == [1, 0, 0, -1]
@@ -71,12 +71,12 @@ def test_components_without_a_scale(bound):
 
 def test_a_scale_beyond_the_bound_stays_below_who_beats_it():
     wins = wins_of([2, 1, 1], [(1, 0), (0, 2)])
-    found = find_standing(wins, np.array([20.0, -20.0, 0, 0]), 15.0)
+    found = find_separated_scores(wins, np.array([20.0, -20.0, 0, 0]), 15.0)
     assert_allclose(found.scores, [20.0, -20.0, 21.0, -21.0])
 
 
 def test_groups_apart_have_scales_of_their_own():
     wins = wins_of([2, 2, 1], [(2, 1)])
-    found = find_standing(wins, np.array([0.5, -0.5, 1.0, -1.0, 0.0]), 5.0)
+    found = find_separated_scores(wins, np.array([0.5, -0.5, 1.0, -1.0, 0.0]), 5.0)
     assert [scale.tolist() for scale in found.scales] == [[0, 1], [2, 3]]
     assert_allclose(found.scores, [0.5, -0.5, 1.0, -1.0, 5.0])

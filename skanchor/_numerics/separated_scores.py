@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from skanchor._numerics.graph import components, strong_components
 from skanchor._typing import Array
 
-__all__ = ["Standing", "beyond", "find_standing"]
+__all__ = ["SeparatedScores", "beyond", "find_separated_scores"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SeparatedScores:
     """Scores of all models, and which of them have no finite maximum.
 
     Attributes
@@ -35,7 +35,7 @@ class Standing:
     side: NDArray[np.intp]
 
 
-def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
+def find_separated_scores(wins: Array, scores: Array, bound: float) -> SeparatedScores:
     """Place the strong components of the wins beside each other.
 
     Their distances are infinite in the limit, so that only their order counts; what is
@@ -53,11 +53,11 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
 
     Returns
     -------
-    Standing
+    SeparatedScores
     """
     parts = strong_components(wins)
     if len(parts) == 1 < len(wins):
-        return Standing(scores.copy(), parts, np.zeros(len(wins), dtype=np.intp))
+        return SeparatedScores(scores.copy(), parts, np.zeros(len(wins), dtype=np.intp))
     beats = _beats(wins, parts)
     width = np.array([np.ptp(scores[part]) for part in parts])
     result, side = scores.copy(), np.zeros(len(wins), dtype=np.intp)
@@ -80,17 +80,17 @@ def find_standing(wins: Array, scores: Array, bound: float) -> Standing:
             shift = centre - (scores[part].min() + scores[part].max()) / 2.0
             result[part] = scores[part] + shift
             side[part] = direction
-    return Standing(result, scales, side)
+    return SeparatedScores(result, scales, side)
 
 
-def beyond(wins: Array, standing: Standing, bound: float) -> NDArray[np.bool_]:
+def beyond(wins: Array, placed: SeparatedScores, bound: float) -> NDArray[np.bool_]:
     """Models beyond the bound, where votes do not lead there within its reach.
 
     Parameters
     ----------
     wins : ndarray of shape (n_models, n_models)
         (Half) wins of the row model over the column model.
-    standing : Standing
+    placed : SeparatedScores
         Their scores.
     bound : float
         Largest score, in size.
@@ -99,9 +99,9 @@ def beyond(wins: Array, standing: Standing, bound: float) -> NDArray[np.bool_]:
     -------
     ndarray of shape (n_models,)
     """
-    scores = standing.scores
+    scores = placed.scores
     far = np.zeros(len(scores), dtype=bool)
-    for scale in standing.scales:
+    for scale in placed.scales:
         at = scores[scale]
         if np.abs(at).max() <= bound:
             continue

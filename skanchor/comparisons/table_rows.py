@@ -1,4 +1,4 @@
-"""The door: a table or an array of battles becomes plain columns of codes."""
+"""Rows of a table, or of an array, of battles as plain columns of codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One door for tables of every kind: the same encoding, and what it refuses."""
+"""Tables of every kind: the same encoding, and what it refuses."""
 
 import numpy as np
 import pandas as pd
