@@ -306,7 +306,9 @@ def _fit_fold(
             known = sample.with_battles(chain.X)
             kept = chain.debiaser.influence_of_rows(known, test)
             groups = None if sample.groups is None else sample.groups[test]
-            sums = InfluenceSums.of(kept, sample.X.is_human[test], groups).settled()
+            sums = InfluenceSums.of(
+                kept, sample.X.is_human[test], groups
+            ).with_closed_groups()
         fold = FoldFit.of(chain, sums, kept)
     return fold, log.found
 

@@ -334,7 +334,7 @@ class ModelSums:
     slope: float
 
     @property
-    def lent(self) -> Array:
+    def from_score_error(self) -> Array:
         """What an error of the human scores adds to the sums, per dispersion."""
         return self.slope / self.dispersion * self.information
 
@@ -357,18 +357,18 @@ def score_test(judges: Sequence[ModelSums], error: Array) -> float:
     """
     n_models = len(error)
     scores, pull = [], np.zeros(n_models)
-    total, lent = np.zeros((2, n_models, n_models))
+    total, from_score_error = np.zeros((2, n_models, n_models))
     for one in judges:
         seen = SymmetricSolver.factorise(one.information)
         scores.append(one.information @ seen.solve(one.sums) / one.dispersion)
-        total += one.slope * one.lent
-        lent += one.lent
+        total += one.slope * one.from_score_error
+        from_score_error += one.from_score_error
         pull += one.slope * scores[-1]
     root = _shared_root(error, total)
     pulled = root @ (root.T @ pull)
-    traces = _Traces(root, lent)
+    traces = _Traces(root, from_score_error)
     for one, score in zip(judges, scores, strict=True):
-        score -= one.lent @ pulled
+        score -= one.from_score_error @ pulled
         traces.add(one)
     first, second, third = traces.tested()
     if not (second > 0 and third > 0):
@@ -404,12 +404,12 @@ class _Traces:
     ----------
     root : ndarray of shape (n_models, n_root)
         U, with U U' the error of the human scores once all judges are seen.
-    lent : ndarray of shape (n_models, n_models)
+    from_score_error : ndarray of shape (n_models, n_models)
         Sum of ``slope D_m`` over all judges.
     """
 
-    def __init__(self, root: Array, lent: Array):
-        self.root, self.reached = root, root.T @ lent
+    def __init__(self, root: Array, from_score_error: Array):
+        self.root, self.reached = root, root.T @ from_score_error
         n_models, n_root = root.shape
         self.traces = np.zeros(3)
         # F'F and F'VF over the judges so far, with F the column of the F_m.
@@ -421,7 +421,7 @@ class _Traces:
 
     def add(self, one: ModelSums) -> None:
         """Border V by a judge."""
-        D, F = one.information / one.dispersion, one.lent @ self.root
+        D, F = one.information / one.dispersion, one.from_score_error @ self.root
         corner = D - F @ F.T
         own, seen = F.T @ F, F.T @ (corner @ F)
         # Of v = F F_m', with F the column so far.

@@ -39,11 +39,11 @@ class NearbyFit(Protocol):
 
     @property
     def btl(self) -> BTLRegressor:
-        """Fitted."""
+        """The fitted stage of the human scores."""
 
     @property
     def calibrator(self) -> JudgeCalibrator:
-        """Fitted."""
+        """The fitted stage of the judges: sensitivities, biases, position effects."""
 
     @property
     def scores(self) -> Array:

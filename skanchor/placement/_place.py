@@ -233,7 +233,9 @@ def _folds(
         late = InfluenceSums.of(
             own, is_human[test], None if groups is None else groups[test]
         )
-        folds.append(FoldFit(*part, determined, (early + late).settled(), own))
+        folds.append(
+            FoldFit(*part, determined, (early + late).with_closed_groups(), own)
+        )
     return folds
 
 

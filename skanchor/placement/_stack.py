@@ -27,11 +27,11 @@ class Fold(Protocol):
 
     @property
     def btl(self) -> BTLRegressor:
-        """Fitted."""
+        """The fitted stage of the human scores."""
 
     @property
     def calibrator(self) -> JudgeCalibrator:
-        """Fitted."""
+        """The fitted stage of the judges: sensitivities, biases, position effects."""
 
     @property
     def X(self) -> Comparisons:  # noqa: N802

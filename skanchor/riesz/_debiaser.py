@@ -330,7 +330,7 @@ class RieszDebiaser(ComparisonEstimator):
             one.influence(self.system_, self._limit, self.responses_)
             for one in evidence
         )
-        return reduce(add, found).settled()
+        return reduce(add, found).with_closed_groups()
 
     def _settle(
         self, X: Comparisons, system: RieszSystem, responses: ResponseMeans | None

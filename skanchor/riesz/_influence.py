@@ -28,10 +28,10 @@ class InfluenceSums:
     largest : ndarray of shape (n_models,)
         Largest influence of a row, in size, among those that are at hand; NaN where
         none is.
-        Of a group instead, once :meth:`settled` has multiplied groups.
+        Of a group instead, once :meth:`with_closed_groups` has multiplied groups.
     by_group : tuple of (GroupTotals, GroupTotals) or None
         Influence by group of dependent rows, of people and of judges, as long as
-        groups may gain rows; :meth:`settled` multiplies them.
+        groups may gain rows; :meth:`with_closed_groups` multiplies them.
     """
 
     total: Array
@@ -157,7 +157,7 @@ class InfluenceSums:
             by_group,
         )
 
-    def settled(self) -> InfluenceSums:
+    def with_closed_groups(self) -> InfluenceSums:
         """The same sums once no group gains rows any more."""
         if self.by_group is None:
             return self

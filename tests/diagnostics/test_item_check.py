@@ -132,14 +132,18 @@ def dense_score_test(judges, error):
     """The score test with the whole variance of all judges."""
     n = len(error)
     own = block_diag(*[one.information / one.dispersion for one in judges])
-    lent = np.vstack([one.slope / one.dispersion * one.information for one in judges])
+    from_score_error = np.vstack(
+        [one.slope / one.dispersion * one.information for one in judges]
+    )
     slopes = np.kron([one.slope for one in judges], np.eye(n))
     values, vectors = np.linalg.eigh(error)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    inner = np.linalg.solve(np.eye(n) + root.T @ slopes @ lent @ root, root.T)
+    inner = np.linalg.solve(
+        np.eye(n) + root.T @ slopes @ from_score_error @ root, root.T
+    )
     score = np.concatenate([one.sums / one.dispersion for one in judges])
-    score = score - lent @ (root @ (inner @ (slopes @ score)))
-    variance = own - lent @ root @ inner @ lent.T
+    score = score - from_score_error @ (root @ (inner @ (slopes @ score)))
+    variance = own - from_score_error @ root @ inner @ from_score_error.T
     tested = np.kron(np.eye(len(judges)) + 1.0, np.eye(n))
     weighted = variance @ tested
     second = np.trace(weighted @ weighted)

@@ -350,7 +350,9 @@ def test_sums_of_groups_outlive_sums_without():
     grouped = replace(plain, by_group=(totals, none))
     for both in (plain + grouped, grouped + plain):
         assert both.by_group is grouped.by_group
-        assert_allclose(both.settled().outer[0], totals.totals.T @ totals.totals)
+        assert_allclose(
+            both.with_closed_groups().outer[0], totals.totals.T @ totals.totals
+        )
 
 
 def test_rows_that_cannot_be_used_weigh_nothing():

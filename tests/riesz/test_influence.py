@@ -22,7 +22,7 @@ def test_parts_add_up_to_the_whole(rng, grouped):
         InfluenceSums.of(values[at], is_human[at], groups[at] if grouped else None)
         for at in cuts
     ]
-    found = (parts[0] + parts[1] + parts[2]).settled()
+    found = (parts[0] + parts[1] + parts[2]).with_closed_groups()
     assert_allclose(found.total, values.sum(axis=0))
     outer = np.array([human.T @ human, judge.T @ judge, across + across.T])
     assert_allclose(found.outer, outer, atol=1e-12)
