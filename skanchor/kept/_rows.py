@@ -41,7 +41,7 @@ class RowRules:
 
     @classmethod
     def of(cls, anchor: AnchorPipeline) -> Self:
-        """Look for them."""
+        """Read the rules off the parameters of a pipeline and of its stages."""
         return cls(drops_ties(anchor), counts_rows(anchor), anchor.random_state)
 
     @property
