@@ -30,6 +30,7 @@ __all__ = [
     "SourceSums",
     "information_weights",
     "local_gram",
+    "local_score",
 ]
 
 
@@ -126,6 +127,25 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     gram[n_items:, :n_items] = gram[:n_items, n_items:].T
     gram[n_items:, n_items:] = scaled.T @ scaled
     return gram
+
+
+def local_score(cut: ItemRows, extra: Columns, residual: Array) -> Array:
+    """Sum of the residuals times the local columns, beside :func:`local_gram`.
+
+    Parameters
+    ----------
+    cut : ItemRows
+        The rows of a source.
+    extra : Columns of shape (n, n_extra)
+        Columns beside those of the items.
+    residual : ndarray of shape (n,)
+        Weight times outcome minus probability.
+
+    Returns
+    -------
+    ndarray of shape (n_items + n_extra,)
+    """
+    return np.concatenate([cut.net(residual), extra.sums(residual)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +261,7 @@ class SourceSums:
         -------
         SourceSums
         """
-        score = np.concatenate([cut.net(residual), extra.sums(residual)])
+        score = local_score(cut, extra, residual)
         if groups is None:
             outer = local_gram(cut, extra, residual**2)
             return cls(blocks, score=score, outer=outer)

@@ -14,7 +14,7 @@ from scipy.special import chdtrc, expit
 
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
-from skanchor._numerics.sums import SourceSums, local_gram
+from skanchor._numerics.sums import SourceSums, local_gram, local_score
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
 from skanchor.btl import BTLRegressor
@@ -239,7 +239,7 @@ class _HistoricalResiduals:
         sums = SourceSums(
             fitted_columns(cut.n_models, len(ridge)),
             information=local_gram(cut, columns, self.curvature),
-            score=np.concatenate([cut.net(self.values), columns.sums(self.values)]),
+            score=local_score(cut, columns, self.values),
         )
         return ItemTestSums(sums, ridge, dispersion, self.by_pair())
 

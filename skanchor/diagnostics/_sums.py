@@ -17,7 +17,7 @@ from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import SourceSums, local_gram
+from skanchor._numerics.sums import SourceSums, local_gram, local_score
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage, linearity
 from skanchor.comparisons import Comparisons, count_rows
@@ -266,7 +266,7 @@ def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:
         pull = ridge * stage.coef
     extra = Columns(columns)
     gram = local_gram(cut, extra, curvature)
-    score = np.concatenate([cut.net(residual), extra.sums(residual)])
+    score = local_score(cut, extra, residual)
     rows = _rows_of_models(sample.X, PEOPLE, used)
     return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 
@@ -302,7 +302,7 @@ def _judge(
         pull = ridge * stage.coef
     extra = Columns(*blocks)
     gram = local_gram(cut, extra, curvature)
-    score = np.concatenate([cut.net(residual), extra.sums(residual)])
+    score = local_score(cut, extra, residual)
     rows = _rows_of_models(X, m, used)
     return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 

@@ -16,7 +16,7 @@ from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.newton import SolverResult, Tolerance, minimise
 from skanchor._numerics.parameters import PEOPLE, Parameters, without_rounding
-from skanchor._numerics.sums import local_gram
+from skanchor._numerics.sums import local_gram, local_score
 from skanchor._typing import Array
 from skanchor.bias.protocol import LastStage, last_stage, linearity, rejoined
 from skanchor.comparisons import Comparisons
@@ -337,7 +337,7 @@ class ItemLikelihood:
             if span is not None:
                 blocks.append(span)
             extra = Columns(*blocks)
-            local = np.concatenate([cut.net(residuals[at]), extra.sums(residuals[at])])
+            local = local_score(cut, extra, residuals[at])
             layout.add_gradient(gradient, m, local, slope)
             if hessian is not None and curvatures[at].any():
                 gram = local_gram(cut, extra, curvatures[at])

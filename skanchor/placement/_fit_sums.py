@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
@@ -41,8 +40,8 @@ def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSu
     curvature, residual = weight * p * (1.0 - p), fits.residual[0]
     delta, slope = fits.delta[0], np.append(slopes, 1.0)[rows.judge]
     used = weight > 0
-    fitted = fitted_columns(n, rows.columns.shape[1] - n - 2)
-    blocks = tested_columns(n, fitted.widths[-1])
+    fitted, n_span = rows.blocks, sample.X.features_left.shape[1]
+    blocks = tested_columns(n, n_span)
     x = np.empty((len(rows.columns), blocks.size))
     for name in fitted.names:
         x[:, blocks[name]] = rows.columns[:, fitted[name]]
@@ -54,7 +53,7 @@ def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSu
     for m in range(PEOPLE, len(slopes)):
         own = rows.of_source(m)
         columns = x[own, blocks["items"]] if m == PEOPLE else x[own]
-        stage = np.zeros(0 if m == PEOPLE else fitted.widths[-1])
+        stage = np.zeros(0 if m == PEOPLE else n_span)
         sources[m] = FittedSource.of_arrays(
             (columns * curvature[own, None]).T @ columns,
             residual[own] @ columns,

@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import Blocks, fitted_columns
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
@@ -38,15 +39,15 @@ class Rows:
         Row numbers in the sample.
     judge, left, right : ndarray of shape (n,)
         Codes.
-    columns : ndarray of shape (n, n_items + 2 + n_features)
-        Local columns of each row: items, delta, order and features. Delta, which no
-        two fits have in common, is zero.
+    columns : ndarray of shape (n, n_columns)
+        Local columns of each row. The span is that of the features themselves. Delta,
+        which no two fits have in common, is zero.
     stops : list of int
         Where people's rows begin, those of each judge, and where the last ones end.
     size : int
         Number of rows of the sample.
-    n_items : int
-        Number of models.
+    blocks : Blocks
+        Of the columns, as of :func:`fitted_columns`.
     """
 
     at: NDArray[np.intp]
@@ -56,7 +57,7 @@ class Rows:
     columns: Array
     stops: list[int]
     size: int
-    n_items: int
+    blocks: Blocks
 
     @classmethod
     def of(cls, X: Comparisons, shows: NDArray[np.bool_]) -> Self:
@@ -65,18 +66,20 @@ class Rows:
         judge = X.judge[rows]
         turn = np.argsort(judge, kind="stable")
         at, judge = rows[turn], judge[turn]
-        left, right, n = X.left[at], X.right[at], len(X.models)
+        left, right = X.left[at], X.right[at]
         sources = np.arange(PEOPLE, len(X.judges) + 1)
         stops = np.searchsorted(judge, sources).tolist()
-        columns = np.zeros((len(at), n + 2 + X.features_left.shape[1]))
+        blocks = fitted_columns(len(X.models), X.features_left.shape[1])
+        columns = np.zeros((len(at), blocks.size))
         each = np.arange(len(at))
         columns[each, left] = 1.0
         columns[each, right] = -1.0
         # People, at the end, see no display.
-        columns[:, n + 1] = X.order[at] * np.append(shows, False)[judge]
-        columns[:, n + 2 :] = X.features_left[at] - X.features_right[at]
-        columns[: stops[1], n + 2 :] = 0.0
-        return cls(at, judge, left, right, columns, stops, len(X), n)
+        shown = X.order[at] * np.append(shows, False)[judge]
+        columns[:, blocks["order"]] = shown[:, None]
+        columns[:, blocks["span"]] = X.features_left[at] - X.features_right[at]
+        columns[: stops[1], blocks["span"]] = 0.0
+        return cls(at, judge, left, right, columns, stops, len(X), blocks)
 
     def of_source(self, m: int) -> slice:
         """Rows of judge m, or of ``PEOPLE``."""
@@ -151,13 +154,13 @@ class Fits:
         biases = np.zeros((n_folds, len(rows.at)))
         for m in range(n_judges):
             own = rows.of_source(m)
-            biases[:, own] = stack.coef[:, m] @ rows.columns[own, n + 2 :].T
+            biases[:, own] = stack.coef[:, m] @ rows.columns[own, rows.blocks["span"]].T
         offset = by_item[:, rows.judge, rows.left] - by_item[:, rows.judge, rows.right]
         offset += biases
         if stack.positions is not None:
             shown = np.zeros((n_folds, n_judges + 1))
             shown[:, :-1] = stack.positions
-            offset += shown[:, rows.judge] * rows.columns[:, n + 1]
+            offset += shown[:, rows.judge] * rows.columns[:, rows.blocks["order"].start]
         n_kinds = 1 + (0 if factor is None else n_judges)
         share = np.zeros((n_folds, n_judges + 1, n_kinds))
         share[:, :-1, 0], share[:, -1, 0] = stack.slopes, 1.0

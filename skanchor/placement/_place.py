@@ -12,7 +12,7 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.blocks import fitted_columns, item_columns
+from skanchor._numerics.blocks import item_columns
 from skanchor._numerics.information import JudgeBlock
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.parameters import PEOPLE
@@ -58,9 +58,9 @@ def _arrival_information(rows: Rows, fits: Fits) -> tuple[SourceSums, SourceSums
 
     With axes (n_fits,) and (n_fits, n_judges), as the history has them.
     """
-    n_judges, n = len(rows.stops) - 2, rows.n_items
-    blocks = fitted_columns(n, rows.columns.shape[1] - fitted_columns(n, 0).size)
+    n_judges, blocks = len(rows.stops) - 2, rows.blocks
     items, delta = blocks["items"], blocks["delta"].start
+    n = items.stop
     rest, after_delta = slice(delta, None), slice(delta + 1, None)
     of_items = _by_items(rows, fits.curvature, n, 1 + n_judges)
     n_fits = len(of_items)
@@ -261,7 +261,7 @@ def _influence(
     used, key = used[turn], key[turn]
     at, fold = at[used], fold[used]
     x = rows.columns[at]
-    x[:, n] = fits.delta[fold, at]
+    x[:, rows.blocks["delta"].start] = fits.delta[fold, at]
     stops = np.searchsorted(key, np.arange(len(tests) * n_sources + 1)).tolist()
     values = np.empty((len(at), n))
     for code, (start, stop) in enumerate(pairwise(stops)):
@@ -269,7 +269,11 @@ def _influence(
         if m:
             np.matmul(x[start:stop], columns[k, m - 1], out=values[start:stop])
         elif stop > start:
-            np.matmul(x[start:stop, :n], of_people[k], out=values[start:stop])
+            np.matmul(
+                x[start:stop, rows.blocks["items"]],
+                of_people[k],
+                out=values[start:stop],
+            )
     found[used] = values * fits.residual[fold, at, None]
     return np.split(found, np.cumsum(sizes)[:-1])
 

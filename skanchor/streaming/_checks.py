@@ -30,7 +30,7 @@ from skanchor.items import LEAST_DISPERSION
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion
-from skanchor.streaming._sums import PAIRED, with_delta
+from skanchor.streaming._sums import PAIRED, streamed_columns, with_delta
 from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["bends", "check_items", "fit_sums"]
@@ -61,11 +61,8 @@ def check_items(point: Expansion, known: History) -> ItemCheck:
             judges.append(None)
             continue
         ridge = point.weight(m) * point.ridge(m, 0, kind=0)
-        sums = SourceSums(
-            fitted_columns(len(X.models), len(ridge)),
-            information=_with_difference(point, m, X.scores),
-            score=point.near(m, theta[m]) @ point.change(m, X.scores),
-        )
+        change = with_delta(len(X.models), 1 + len(ridge), X.scores)
+        sums = _by_fitted_columns(point, m, point.near(m, theta[m]), change)
         residual, information = (
             point.sums[m].pairs[PAIRED.index(name)]
             for name in ("residual", "curvature")
@@ -160,8 +157,8 @@ def _judge(
     blocks = tested_columns(n, n_local - n - 1)
     old, curve = blocks.at("items", "delta", "order", "span"), blocks["curve"].start
     gram, known = np.zeros((blocks.size,) * 2), np.zeros(blocks.size)
-    gram[np.ix_(old, old)] = _with_difference(point, m, scores)
-    known[old] = score @ change
+    fitted = _by_fitted_columns(point, m, score, change)
+    gram[np.ix_(old, old)], known[old] = fitted.information, fitted.score
     # The curve is ``slope`` times the column that was summed: with the other columns,
     # with itself, and its score.
     *across, square, pulled = point.sums[m].bent * slope
@@ -191,8 +188,18 @@ def _appearances(pairs: Array) -> Array:
     return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1))
 
 
-def _with_difference(point: Expansion, m: int, scores: Array) -> Array:
-    """Gram matrix of all rows with the score difference after the items."""
-    gram = point.training(m, "information", 0)
-    change = with_delta(len(scores), len(gram) - len(scores), scores)
-    return np.asarray(change.T @ gram @ change)
+def _by_fitted_columns(
+    point: Expansion, m: int, score: Array, change: Array
+) -> SourceSums:
+    """Information and score of all rows of a judge, by its fitted columns.
+
+    ``score`` is by the streamed columns, and ``change`` what :func:`with_delta` makes.
+    """
+    n_items = len(point.layout.surveyed.models)
+    n_span = len(score) - streamed_columns(n_items, 0).size
+    sums = SourceSums(
+        streamed_columns(n_items, n_span),
+        information=point.training(m, "information", 0),
+        score=score,
+    )
+    return sums.in_columns(fitted_columns(n_items, n_span), change)
