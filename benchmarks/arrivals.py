@@ -18,7 +18,7 @@ from scipy.special import expit
 from scipy.stats import chi2, ncx2
 
 from skanchor import AnchorPipeline, split_battles
-from skanchor.diagnostics import FitSums, check_arrivals
+from skanchor._diagnostics import FitSums, check_arrivals
 from skanchor.io import read_battles
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles

@@ -257,8 +257,8 @@ def luck(options: argparse.Namespace) -> None:
 
 def stack(options: argparse.Namespace) -> None:
     """Thirty small networks together, in threes as the judges of a fold, and alone."""
+    from skanchor._comparisons import FeaturePairs
     from skanchor.bias import FitTask
-    from skanchor.comparisons import FeaturePairs
 
     rng = np.random.default_rng(0)
     print("rows  together  in threes  one by one")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import chi2, norm
 
-from skanchor.inference import limits_on_log_scale
+from skanchor._inference import limits_on_log_scale
 from skanchor.simulation import simulate_battles
 
 Array = NDArray[np.float64]

@@ -25,8 +25,8 @@ from scipy.stats import binom
 from sklearn.utils import Bunch
 
 from skanchor import AnchorPipeline, JudgeCalibrator, split_battles
+from skanchor._diagnostics import item_effects_check
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
-from skanchor.diagnostics import item_effects_check
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles

@@ -80,7 +80,7 @@ def step(name: str, path: str) -> None:
 
         read_battles(path)
     else:
-        from skanchor.cli import main
+        from skanchor._cli import main
 
         assert main(["rank", path, *name.split()[2:]]) == 0
 

@@ -26,8 +26,8 @@ from speed import make_table
 from threadpoolctl import threadpool_limits
 
 from skanchor import AnchorPipeline, Comparisons
+from skanchor._items import _covariance as item_covariance
 from skanchor.exceptions import SkanchorWarning
-from skanchor.items import _covariance as item_covariance
 
 MIDDLE = {"rows": 64_000, "models": 20, "judges": 7, "features": 12, "folds": 10}
 VALUES = {

@@ -18,7 +18,7 @@ PROGRAMS = {
     "scikit-learn, pandas, scipy.optimize": ("pass", BASE),
     "after them, import skanchor": (BASE, "import skanchor"),
     "after them, every public name": (BASE, "from skanchor import *"),
-    "skanchor --help": ("pass", "from skanchor.cli import main; main(['--help'])"),
+    "skanchor --help": ("pass", "from skanchor._cli import main; main(['--help'])"),
 }
 
 

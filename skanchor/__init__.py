@@ -4,15 +4,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skanchor.anchor import AnchorPipeline, AnchorResult
-    from skanchor.arrivals import ArrivalScorer
-    from skanchor.btl import BTLRegressor
-    from skanchor.comparisons import Comparisons, split_battles
-    from skanchor.folds import SourceKFold
+    from skanchor._anchor import AnchorPipeline, AnchorResult
+    from skanchor._arrivals import ArrivalScorer
+    from skanchor._btl import BTLRegressor
+    from skanchor._comparisons import Comparisons, join_groups, split_battles
+    from skanchor._folds import SourceKFold
+    from skanchor._judges import JudgeCalibrator
+    from skanchor._riesz import RieszDebiaser
+    from skanchor.history import AnchorHistory, judge_fingerprint
     from skanchor.io import read_battles
-    from skanchor.judges import JudgeCalibrator
-    from skanchor.kept import AnchorHistory, judge_fingerprint
-    from skanchor.riesz import RieszDebiaser
 
 __all__ = [
     "AnchorHistory",
@@ -24,49 +24,59 @@ __all__ = [
     "JudgeCalibrator",
     "RieszDebiaser",
     "SourceKFold",
+    "join_groups",
     "judge_fingerprint",
     "read_battles",
     "split_battles",
 ]
 
 # Loaded when first asked for: scikit-learn and pandas take their time.
-_HOMES = {
-    "AnchorHistory": "kept",
-    "AnchorPipeline": "anchor",
-    "AnchorResult": "anchor",
-    "ArrivalScorer": "arrivals",
-    "BTLRegressor": "btl",
-    "Comparisons": "comparisons",
-    "JudgeCalibrator": "judges",
-    "RieszDebiaser": "riesz",
-    "SourceKFold": "folds",
-    "judge_fingerprint": "kept",
+_MODULE_OF = {
+    "AnchorHistory": "history",
+    "AnchorPipeline": "_anchor",
+    "AnchorResult": "_anchor",
+    "ArrivalScorer": "_arrivals",
+    "BTLRegressor": "_btl",
+    "Comparisons": "_comparisons",
+    "JudgeCalibrator": "_judges",
+    "RieszDebiaser": "_riesz",
+    "SourceKFold": "_folds",
+    "join_groups": "_comparisons",
+    "judge_fingerprint": "history",
     "read_battles": "io",
-    "split_battles": "comparisons",
+    "split_battles": "_comparisons",
 }
-_MODULES = (
+_PUBLIC_MODULES = (
     "baselines",
     "bias",
+    "bootstrap",
+    "contexts",
     "datasets",
     "evaluation",
     "exceptions",
     "features",
+    "history",
+    "io",
     "metrics",
     "plotting",
     "reports",
+    "results",
+    "sample",
     "simulation",
+    "streaming",
+    "warning_log",
 )
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
+    if name in _PUBLIC_MODULES:
         return import_module(f"skanchor.{name}")
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'skanchor' has no attribute {name!r}")
-    value = getattr(import_module(f"skanchor.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"skanchor.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *__all__, *_PUBLIC_MODULES})

@@ -2,7 +2,7 @@
 
 import sys
 
-from skanchor.cli import main
+from skanchor._cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

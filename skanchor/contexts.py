@@ -11,16 +11,20 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 
+from skanchor._comparisons import decide_roles, has_contexts, read_contexts
+from skanchor._comparisons.labels import positions
+from skanchor._stages import Stages
 from skanchor._typing import Array
-from skanchor.comparisons import decide_roles, has_contexts, read_contexts
-from skanchor.comparisons.labels import positions
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.results import Mixture, RankingResult, check_mix
 from skanchor.sample import Battles, Sample
-from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
-__all__ = ["ContextResults", "context_mix", "rank_contexts", "refuse_contexts"]
+__all__ = [
+    "ContextResults",
+    "context_mix",
+    "rank_contexts",
+]
 
 
 def context_mix(

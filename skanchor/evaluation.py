@@ -14,9 +14,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import decide_roles, label_list
+from skanchor._folds import SourceKFold, stream_plan
+from skanchor._ties import drops_ties, treat_ties
 from skanchor._typing import Seed
-from skanchor.btl import BTLRegressor
-from skanchor.comparisons import decide_roles, label_list
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import (
     BattlesError,
@@ -24,13 +26,11 @@ from skanchor.exceptions import (
     DiagnosticWarning,
     located,
 )
-from skanchor.folds import SourceKFold, stream_plan
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Battles, Sample, counts_rows, warn_of_counts
-from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["leave_one_model_out", "models_left_out", "predict_left_out"]
+__all__ = ["leave_one_model_out", "predict_left_out"]
 
 
 def leave_one_model_out(

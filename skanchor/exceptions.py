@@ -20,7 +20,6 @@ from skanchor._text import brief, printable
 
 __all__ = [
     "Advice",
-    "Advised",
     "BattlesError",
     "BoundWarning",
     "ConvergenceWarning",
@@ -32,10 +31,7 @@ __all__ = [
     "Remedy",
     "SeparationWarning",
     "SkanchorWarning",
-    "Term",
     "WeakJudgeWarning",
-    "locate",
-    "located",
 ]
 
 

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 from sklearn.utils.validation import check_consistent_length
 
+from skanchor._base import ComparisonEstimator
+from skanchor._comparisons import Comparisons, Outcomes
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
-from skanchor.base import ComparisonEstimator
-from skanchor.comparisons import Comparisons, Outcomes
 from skanchor.sample import Battles
 
 __all__ = [

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from skanchor._checks import check_unmasked
+from skanchor._comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
+from skanchor._comparisons.labels import exact_values, factorize
+from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._numerics.memory import available_bytes
 from skanchor._typing import Array
-from skanchor.comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
-from skanchor.comparisons.labels import exact_values, factorize
-from skanchor.comparisons.oddities import warn_of_odd_rows
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -31,16 +31,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 __all__ = [
-    "FEATURE_BYTES",
-    "ROW_BYTES",
-    "WEIGHTS",
-    "Battles",
     "Sample",
-    "check_weight",
-    "counts_rows",
-    "group_codes",
-    "resolve_groups",
-    "warn_of_counts",
 ]
 
 

@@ -16,7 +16,10 @@ from typing import Any, Self
 
 from skanchor.exceptions import locate
 
-__all__ = ["MANY_ALIKE", "WarningLog", "in_short", "warn", "warn_of_folds"]
+__all__ = [
+    "WarningLog",
+    "warn",
+]
 
 MANY_ALIKE = 10
 """Warnings of one kind, beyond which the first five stand for the others."""

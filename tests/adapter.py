@@ -10,8 +10,8 @@ the features of the left response. Nothing here validates, and nothing is caught
 import numpy as np
 
 import skanchor.bootstrap
+from skanchor._comparisons import Comparisons, EncodedRows
 from skanchor.baselines import BASELINES
-from skanchor.comparisons import Comparisons, EncodedRows
 
 MODELS = np.array(["new", "strong", "weak"], dtype=object)
 NEW, STRONG, WEAK = range(3)

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 
 from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
-from skanchor.chain import fit_stages
-from skanchor.engine import FullFit
-from skanchor.history import KeptHistory
-from skanchor.items import ItemCovariance
+from skanchor._chain import fit_stages
+from skanchor._engine import FullFit
+from skanchor._items import ItemCovariance
+from skanchor._stages import Stages
+from skanchor._stored_folds import StoredHistory
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
 
 COVARIANCE = 0.02 * np.eye(3) + 0.05
 
@@ -61,7 +61,7 @@ def in_memory(table, stages, plans, weight=None, items=None):
     plugged = fit_stages(stages, sample)
     covariance = None if items is None else ItemCovariance(items)
     full = FullFit.of(stages, sample, plugged, covariance)
-    return KeptHistory.of(full, plans)
+    return StoredHistory.of(full, plans)
 
 
 def arrivals(n_splits, n_repeats=1):

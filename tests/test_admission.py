@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons
-from skanchor.admission import (
+from skanchor._admission import (
     admit_to_ranking,
     check_ranking,
     leave_out_feature_separated,
@@ -16,8 +16,9 @@ from skanchor.admission import (
     leave_out_little_history,
     leave_out_separated,
 )
+from skanchor._comparisons import decide_roles
+from skanchor._weight_checks import check_weights_and_groups
 from skanchor.bias import LinearBias
-from skanchor.comparisons import decide_roles
 from skanchor.exceptions import (
     BattlesError,
     BoundWarning,
@@ -27,7 +28,6 @@ from skanchor.exceptions import (
 )
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.weight_checks import check_weights_and_groups
 
 # Votes on three models, all of which have won and lost; a judge of old and new ones.
 ROUND = [("a", "b", "human", 1), ("b", "c", "human", 1), ("c", "a", "human", 1)]

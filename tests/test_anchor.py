@@ -26,8 +26,8 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
+from skanchor._comparisons import FeaturePairs
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles
 

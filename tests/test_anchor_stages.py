@@ -17,9 +17,9 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor.comparisons import decide_roles
+from skanchor._comparisons import decide_roles
+from skanchor._judges import NoJudges
 from skanchor.exceptions import BattlesError
-from skanchor.judges import NoJudges
 from skanchor.simulation import simulate_battles
 
 pytestmark = pytest.mark.filterwarnings(

@@ -13,15 +13,15 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor.admission import admit_to_ranking
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import complete, fit_stages
+from skanchor._items import ItemCovariance
+from skanchor._judges import NoJudges
+from skanchor._stages import Stages
 from skanchor.bias import LinearBias
-from skanchor.chain import complete, fit_stages
 from skanchor.exceptions import BattlesError
-from skanchor.items import ItemCovariance
-from skanchor.judges import NoJudges
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
 
 
 def small(**settings):

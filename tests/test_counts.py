@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, read_battles
+from skanchor._comparisons import split_battles
 from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bootstrap import Bootstrapped, bootstrap
-from skanchor.comparisons import split_battles
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, CountWarning, DataWarning
 from skanchor.simulation import simulate_battles

@@ -46,7 +46,7 @@ def imports(package):
                 if isinstance(node, ast.ImportFrom) and node.module:
                     root, *inner = node.module.split(".")
                     if root == "skanchor":
-                        yield (inner or [skanchor._HOMES[node.names[0].name]])[0]
+                        yield (inner or [skanchor._MODULE_OF[node.names[0].name]])[0]
 
 
 def test_every_package_is_on_the_page_once():

@@ -18,18 +18,18 @@ from skanchor import (
     RieszDebiaser,
     engine,
 )
-from skanchor.admission import admit_to_ranking
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import Chain, complete, fit_stages
+from skanchor._engine import FullFit, _instability, _unstable, cross_fit, sum_up
+from skanchor._folds import training_weights
+from skanchor._items import ItemCovariance
+from skanchor._judges import WEAK_SENSITIVITY
+from skanchor._riesz import InfluenceSums, _evidence
+from skanchor._stages import Stages
 from skanchor.bias import BoostedBias
-from skanchor.chain import Chain, complete, fit_stages
-from skanchor.engine import FullFit, _instability, _unstable, cross_fit, sum_up
 from skanchor.exceptions import DataWarning, InstabilityWarning
-from skanchor.folds import training_weights
-from skanchor.items import ItemCovariance
-from skanchor.judges import WEAK_SENSITIVITY
-from skanchor.riesz import InfluenceSums, _evidence
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog, warn
 
 ITEMS = ItemCovariance(np.array([[0.09, 0.03], [0.03, 0.16]]), inflation=1.5)

@@ -11,10 +11,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
+from skanchor._inference import t_quantile
 from skanchor.baselines import BASELINES, JointBTL
 from skanchor.evaluation import _compatible, leave_one_model_out, predict_left_out
 from skanchor.exceptions import BattlesError
-from skanchor.inference import t_quantile
 from skanchor.metrics import (
     brier_scorer,
     coverage,

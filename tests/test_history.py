@@ -14,18 +14,18 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
-from skanchor.admission import admit_to_ranking
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import fit_stages
+from skanchor._engine import FullFit, cross_fit
+from skanchor._items import estimate_item_covariance
+from skanchor._riesz import RowEvidence, weight_learners
+from skanchor._stages import Stages
+from skanchor._stored_folds import StoredHistory
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import fit_stages
-from skanchor.engine import FullFit, cross_fit
 from skanchor.exceptions import LearnerError
-from skanchor.history import KeptHistory
-from skanchor.items import estimate_item_covariance
 from skanchor.results import RankingResult
-from skanchor.riesz import RowEvidence, weight_learners
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
 
 KNOTS = SplineTransformer(4, degree=2, knots="quantile", extrapolation="linear")
 SETTINGS = {
@@ -140,7 +140,7 @@ def test_kept_sums_and_arrivals_are_the_cross_fit_of_all_rows(
     together, parts = ranked(sample.X, cross_fit(full, plans))
 
     history, arrivals, early, late = split(sample, plans)
-    kept = KeptHistory.of(fit(stages, history, items), early)
+    kept = StoredHistory.of(fit(stages, history, items), early)
     placed = kept.place(arrivals, late).found
     X = placed.influence.sample.X
     apart, apart_parts = ranked(X, placed)
@@ -158,7 +158,7 @@ def test_history_knows_nothing_of_what_arrives():
     stages, sample = stages_of(), battles()
     plans = [list(SourceKFold(3, random_state=0).split(sample.X))]
     history, arrivals, early, late = split(sample, plans)
-    kept = KeptHistory.of(fit(stages, history, True), early)
+    kept = StoredHistory.of(fit(stages, history, True), early)
     once = kept.place(arrivals, late).found.repeats[0]
     moved = arrivals.with_battles(
         arrivals.X.with_rows(features_left=arrivals.X.features_left + 5.0)
@@ -183,7 +183,7 @@ def test_chunks_of_the_history_add_up():
         def sums(rows, sample=sample, full=full, training=training, learners=learners):
             part = sample.with_battles(full.chain.X)[rows]
             out = np.flatnonzero(training[rows] == 0)
-            return RowEvidence.of(part, training[rows], out).kept(learners)
+            return RowEvidence.of(part, training[rows], out).split(learners)
 
         middle = len(sample) // 2
         every = np.arange(len(sample))
@@ -191,7 +191,7 @@ def test_chunks_of_the_history_add_up():
         whole = RowEvidence.of(sample.with_battles(full.chain.X), training, held_out)
         debiaser = full.chain.debiaser
         rows = debiaser.influence_sums([whole])
-        for kept in (halves, whole.kept(learners)):
+        for kept in (halves, whole.split(learners)):
             found = debiaser.influence_sums([kept])
             assert_allclose(found.total, rows.total, atol=1e-10)
             assert_allclose(found.outer, rows.outer, atol=1e-10)
@@ -203,7 +203,7 @@ def test_kept_history_is_small_and_survives_pickling():
     stages, sample = stages_of(), battles()
     plans = [list(SourceKFold(3, random_state=0).split(sample.X))]
     history, arrivals, early, late = split(sample, plans)
-    kept = KeptHistory.of(fit(stages, history, True), early)
+    kept = StoredHistory.of(fit(stages, history, True), early)
     again = pickle.loads(pickle.dumps(kept))
     one, other = (each.place(arrivals, late).found.repeats[0] for each in (kept, again))
     assert_allclose(one.covariance, other.covariance, rtol=0, atol=0)
@@ -215,10 +215,12 @@ def test_what_needs_the_rows_says_so():
     plans = [list(SourceKFold(3, random_state=0).split(sample.X))]
     history, arrivals, early, late = split(sample, plans)
     with pytest.raises(LearnerError, match=r"'judge-1'.* has no span"):
-        KeptHistory.of(fit(stages_of(BoostedBias(max_rounds=2)), history, False), early)
+        StoredHistory.of(
+            fit(stages_of(BoostedBias(max_rounds=2)), history, False), early
+        )
     stages = stages_of()
     bounded = RieszDebiaser("calibrator", weight_bound=3.0)
     stages = Stages(stages.btl, stages.calibrator, stages.arrival, bounded)
-    kept = KeptHistory.of(fit(stages, history, False), early)
+    kept = StoredHistory.of(fit(stages, history, False), early)
     with pytest.raises(ValueError, match="weight_bound needs the rows, of which only"):
         kept.place(arrivals, late)

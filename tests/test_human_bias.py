@@ -12,11 +12,11 @@ from sklearn.preprocessing import SplineTransformer
 from style_battles import FEATURES, contrasts, small
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, RieszDebiaser
+from skanchor._stored_folds import StoredHistory
 from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bias import BoostedBias, LinearBias, NetworkBias
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, LearnerError
-from skanchor.history import KeptHistory
 from skanchor.sample import Sample
 
 TARGETS = ("style_controlled", "style_included")
@@ -320,7 +320,7 @@ def test_a_history_is_not_kept_with_style(table):
     old = (data.X[["model_a", "model_b"]] != "new-model").all(axis=1).to_numpy()
     anchor.fit(data.X[old], y[old])
     with pytest.raises(LearnerError, match="cannot be kept"):
-        KeptHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
+        StoredHistory.of(anchor._inference.fit("none"), anchor.fold_plan_)
 
 
 @pytest.mark.parametrize("method", [DirectScore, JointBTL])

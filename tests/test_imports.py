@@ -2,8 +2,11 @@
 
 import importlib
 import json
+import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -37,18 +40,46 @@ def test_every_public_name_does_without_the_optional_packages():
 
 
 def test_help_does_not_wait_for_the_numbers():
-    code = "from skanchor.cli import main; main(['--help'])"
+    code = "from skanchor._cli import main; main(['--help'])"
     assert not {"sklearn", "pandas", "scipy"} & loaded_after(code)
 
 
 def test_public_names_are_where_they_are_said_to_be():
     assert set(skanchor.__all__) <= set(dir(skanchor))
-    assert sorted(skanchor._HOMES) == sorted(skanchor.__all__)
-    for name, home in skanchor._HOMES.items():
-        module = importlib.import_module(f"skanchor.{home}")
+    assert sorted(skanchor._MODULE_OF) == sorted(skanchor.__all__)
+    for name, module_name in skanchor._MODULE_OF.items():
+        module = importlib.import_module(f"skanchor.{module_name}")
         assert getattr(skanchor, name) is getattr(module, name)
         assert name in module.__all__
-    for name in skanchor._MODULES:
+    for name in skanchor._PUBLIC_MODULES:
         assert getattr(skanchor, name).__name__ == f"skanchor.{name}"
     with pytest.raises(AttributeError, match="no attribute 'AnchorPipelin'"):
         skanchor.AnchorPipelin  # noqa: B018
+
+
+def test_public_modules_are_those_without_an_underscore():
+    found = [module.name for module in pkgutil.iter_modules(skanchor.__path__)]
+    public = [name for name in found if not name.startswith("_")]
+    assert sorted(public) == sorted(skanchor._PUBLIC_MODULES)
+
+
+@pytest.mark.parametrize("package", ["", *skanchor._PUBLIC_MODULES])
+def test_pages_name_every_public_name(package):
+    docs = Path(__file__).parents[1] / "docs"
+    if not docs.exists():
+        pytest.skip("needs the pages")
+    text = "".join(
+        (docs / page).read_text("utf-8") for page in ("api.md", "baselines.md")
+    )
+    named = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", text))))
+    module = importlib.import_module(f"skanchor.{package}".removesuffix("."))
+    assert set(module.__all__) <= named
+
+
+def test_modules_inside_public_packages_offer_nothing():
+    for package in skanchor._PUBLIC_MODULES:
+        path = getattr(importlib.import_module(f"skanchor.{package}"), "__path__", [])
+        for found in pkgutil.iter_modules(path):
+            if not found.name.startswith("_"):
+                inner = importlib.import_module(f"skanchor.{package}.{found.name}")
+                assert not hasattr(inner, "__all__"), inner.__name__

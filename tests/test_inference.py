@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor.inference import (
+from skanchor._inference import (
     combine_repeats,
     limits_on_log_scale,
     relative_spread,

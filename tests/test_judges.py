@@ -20,6 +20,7 @@ from sklearn.preprocessing import (
 )
 
 from skanchor import AnchorPipeline, BTLRegressor, Comparisons, JudgeCalibrator
+from skanchor._judges import favour_of_a_side
 from skanchor.bias import BoostedBias, LinearBias
 from skanchor.bias.fitting import FitTask
 from skanchor.exceptions import (
@@ -29,7 +30,6 @@ from skanchor.exceptions import (
     SeparationWarning,
     WeakJudgeWarning,
 )
-from skanchor.judges import favour_of_a_side
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -515,7 +515,7 @@ def test_favours_are_tested_for_all_judges_together(monkeypatch):
     )
     # Two judges halve the level of each.
     for level, told in ((1.8 * least, False), (2.2 * least, True)):
-        monkeypatch.setattr("skanchor.judges._calibrator.FAVOUR", level)
+        monkeypatch.setattr("skanchor._judges._calibrator.FAVOUR", level)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             JudgeCalibrator(position_effect=False).fit(battles, y)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from scipy.stats import t as t_law
 
-from skanchor.multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
+from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
 
 
 def holm_rejections(p, alpha):

@@ -19,9 +19,9 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
+from skanchor._placement import FoldStack
+from skanchor._stored_folds import StoredHistory
 from skanchor.bias import LinearBias
-from skanchor.history import KeptHistory
-from skanchor.placement import FoldStack
 from skanchor.simulation import simulate_battles
 
 SETTINGS = {
@@ -67,13 +67,13 @@ def both_ways(history, *rows, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with monkeypatch.context() as patch:
-            patch.setattr(KeptHistory, "_place", _never)
+            patch.setattr(StoredHistory, "_place", _never)
             at_once = history.place(*rows)
         with monkeypatch.context() as patch:
-            vars(history.kept_.history).pop("_stack", None)
+            vars(history.state_.history).pop("_stack", None)
             patch.setattr(FoldStack, "of", classmethod(lambda cls, folds: None))
             one_by_one = history.place(*rows)
-    vars(history.kept_.history).pop("_stack", None)
+    vars(history.state_.history).pop("_stack", None)
     return at_once, one_by_one
 
 
@@ -107,7 +107,7 @@ def test_all_folds_at_once_are_one_by_one(name, features, monkeypatch):
 
 def test_folds_of_which_one_leaves_out_a_position_effect_are_not_of_a_kind():
     X, y, late = battles()
-    folds = history_of(X, y, late, item_effects=None).kept_.history.repeats[0]
+    folds = history_of(X, y, late, item_effects=None).state_.history.repeats[0]
     assert FoldStack.of(folds) is not None
     other = copy(folds[1].calibrator)
     other.has_position_effect_ = ~other.has_position_effect_
@@ -126,7 +126,7 @@ def test_weights_and_groups(monkeypatch):
 
 def looked_at(history, monkeypatch, *rows):
     """The result, and how many folds were placed by themselves."""
-    found, inner = [], KeptHistory._place
+    found, inner = [], StoredHistory._place
 
     def counted(self, *args):
         found.append(args)
@@ -134,7 +134,7 @@ def looked_at(history, monkeypatch, *rows):
 
     with monkeypatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        patch.setattr(KeptHistory, "_place", counted)
+        patch.setattr(StoredHistory, "_place", counted)
         return history.place(*rows), len(found)
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from skanchor import AnchorPipeline, ArrivalScorer, Comparisons
+from skanchor._ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
 from skanchor.baselines import BASELINES
 from skanchor.bootstrap import Bootstrapped
-from skanchor.ranking import RankingEstimator, RankOnlyEstimator, ScoreEstimator
 from skanchor.simulation import simulate_battles
 
 

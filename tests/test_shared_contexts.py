@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator, RieszDebiaser
-from skanchor.comparisons import InContext
+from skanchor._comparisons import InContext
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import (
     BattlesError,
@@ -94,7 +94,7 @@ def apart(X, y, plan, kind):
 @pytest.fixture
 def to_the_end(monkeypatch):
     """Joint fits of folds go on until nothing moves, as a reference does."""
-    monkeypatch.setattr("skanchor.historical._history.NEAR", 1e-24)
+    monkeypatch.setattr("skanchor._historical._fit.NEAR", 1e-24)
 
 
 @pytest.mark.parametrize("historical_fit", ["two-step", "joint"])

@@ -8,9 +8,9 @@ import pytest
 from pandas.testing import assert_frame_equal, assert_series_equal
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor._plain_state import PlainState
 from skanchor.baselines import BASELINES
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.plain_state import PlainState
 from skanchor.simulation import simulate_battles
 
 

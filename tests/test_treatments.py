@@ -13,15 +13,15 @@ from skanchor import (
     JudgeCalibrator,
     treatments,
 )
-from skanchor.admission import admit_to_ranking
-from skanchor.assembly import Inference
-from skanchor.chain import fit_stages
-from skanchor.diagnostics import ItemCheck
+from skanchor._admission import admit_to_ranking
+from skanchor._assembly import Inference
+from skanchor._chain import fit_stages
+from skanchor._diagnostics import ItemCheck
+from skanchor._stages import Stages
+from skanchor._treatments import choose_treatments, leaves_items_out
 from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
-from skanchor.treatments import choose_treatments, leaves_items_out
 from skanchor.warning_log import warn
 
 

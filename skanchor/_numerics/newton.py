@@ -97,7 +97,7 @@ class Curvature:
     ----------
     hessian : ndarray of shape (n_coef, n_coef)
         The Hessian.
-    is_lent : bool
+    is_borrowed : bool
         Whether it comes from another fit. Such a one serves one step and no other.
 
     Attributes
@@ -106,8 +106,8 @@ class Curvature:
         How far the logits have moved since; infinite after a step with a lent one.
     """
 
-    def __init__(self, hessian: Array, *, is_lent: bool = False):
-        self.hessian, self.is_lent = hessian, is_lent
+    def __init__(self, hessian: Array, *, is_borrowed: bool = False):
+        self.hessian, self.is_borrowed = hessian, is_borrowed
         self.drift = 0.0
 
     @cached_property
@@ -117,7 +117,7 @@ class Curvature:
 
     def age(self, change: float) -> None:
         """Note a change of the logits."""
-        self.drift = np.inf if self.is_lent else self.drift + change
+        self.drift = np.inf if self.is_borrowed else self.drift + change
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def minimise(
     """
     point = problem.at(start)
     coef = point.coef
-    curvature = None if hessian is None else Curvature(hessian, is_lent=True)
+    curvature = None if hessian is None else Curvature(hessian, is_borrowed=True)
     converged, n_iter, decrement, n_short = False, 0, np.inf, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
@@ -223,10 +223,10 @@ def minimise(
             break
         trial, length, has_fallen = _search(problem, point, gradient, step)
         is_whole = length == 1.0 and not trial.is_cut
-        if not (has_fallen or curvature.is_lent or curvature.drift):
+        if not (has_fallen or curvature.is_borrowed or curvature.drift):
             # The Hessian is that of this point, and shows no way down.
             break
-        if curvature.is_lent and trial.change > _SHORT_MOVE:
+        if curvature.is_borrowed and trial.change > _SHORT_MOVE:
             # The other fit was not near enough to lend its Hessian.
             curvature = None
             continue

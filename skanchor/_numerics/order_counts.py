@@ -108,8 +108,8 @@ class OrderedFit:
         They sum to zero in each part.
     effect : float
         Logits by which people favour the side shown first.
-    is_told : bool
-        Whether the rows tell the effect from the scores.
+    is_identified : bool
+        Whether the rows can separate the effect from the scores.
     is_finite : bool
         Whether the likelihood has a maximum.
     converged : bool
@@ -120,7 +120,7 @@ class OrderedFit:
 
     scores: Array
     effect: float
-    is_told: bool
+    is_identified: bool
     is_finite: bool = True
     converged: bool = True
     n_iter: int = 0
@@ -183,7 +183,7 @@ class OrderedBTL:
         return OrderedFit(
             scores - means @ self.member,
             float(found.coef[-1]),
-            is_told=True,
+            is_identified=True,
             is_finite=self.longest(found.coef) <= FLAT_LOGIT,
             converged=found.converged,
             n_iter=found.n_iter,

@@ -6,7 +6,7 @@ scores offers ``scores_``, ``ranks_`` and ``leaderboard``, and gets its interval
 human scores offers ``ranks_``, ``win_rates_`` and ``leaderboard``.
 """
 
-from skanchor.base import ComparisonEstimator
+from skanchor._base import ComparisonEstimator
 from skanchor.baselines._direct_score import DirectScore
 from skanchor.baselines._historical_ppi import HistoricalPPI
 from skanchor.baselines._historical_ppr import HistoricalPPR

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._admission import admit_to_ranking
+from skanchor._base import ComparisonEstimator
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, count_rows
+from skanchor._judges import JudgeCalibrator
+from skanchor._ranking import ScoreEstimator
+from skanchor._refits import SCORE_BOUND, Arrivals, BaseFits, StageFits
 from skanchor._typing import Array
-from skanchor.admission import admit_to_ranking
-from skanchor.base import ComparisonEstimator
-from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError, BoundWarning
-from skanchor.judges import JudgeCalibrator
-from skanchor.ranking import ScoreEstimator
-from skanchor.refits import SCORE_BOUND, Arrivals, BaseFits, StageFits
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
@@ -96,7 +96,7 @@ class PlugIn(TwoStages, ScoreEstimator):
     """Methods in steps: human scores, then judges, then an equation for new scores.
 
     A subclass states its equation in ``_place``, on arrays with a leading axis of
-    replicates; see :mod:`skanchor.refits`.
+    replicates; see :mod:`skanchor._refits`.
     """
 
     # ---------------------------------------------------------------------- definition

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.refits import Arrivals, BaseFits
 
 __all__ = ["HistoricalPPI"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._comparisons import Comparisons
+from skanchor._refits import BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._joint_btl import JointBTL
-from skanchor.comparisons import Comparisons
 from skanchor.exceptions import BattlesError
-from skanchor.refits import BaseFits
 from skanchor.sample import Sample
 
 __all__ = ["HumanOnly"]

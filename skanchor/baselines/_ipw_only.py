@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from skanchor._btl import BTLRegressor
+from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.batched import fit_judge
+from skanchor._refits import Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.btl import BTLRegressor
-from skanchor.judges import JudgeCalibrator
-from skanchor.refits import Arrivals, BaseFits
 from skanchor.sample import Sample
 
 __all__ = ["IPWOnly"]

@@ -8,17 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from skanchor._comparisons import FeaturePairs, count_rows
 from skanchor._numerics.batched import JointModel, LinearRows
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.pair_counts import LEAST_NOISE
 from skanchor._numerics.parameters import Parameters, selectors
+from skanchor._ranking import RankingEstimator
+from skanchor._refits import SCORE_BOUND, BaseFits, StageFits, columns_of
 from skanchor._typing import Array
 from skanchor.baselines._base import TwoStages, check_scores
 from skanchor.bias.protocol import linearity
-from skanchor.comparisons import FeaturePairs, count_rows
 from skanchor.exceptions import BattlesError, ConvergenceWarning, DataWarning
-from skanchor.ranking import RankingEstimator
-from skanchor.refits import SCORE_BOUND, BaseFits, StageFits, columns_of
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 from skanchor.warning_log import warn

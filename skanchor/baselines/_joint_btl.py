@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import clone
 
+from skanchor._admission import check_ranking
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, count_rows, decide_roles
+from skanchor._ranking import RankingEstimator
+from skanchor._refits import BaseFits, check_plain
 from skanchor._typing import Array
-from skanchor.admission import check_ranking
-from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, count_rows, decide_roles
-from skanchor.ranking import RankingEstimator
-from skanchor.refits import BaseFits, check_plain
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from skanchor._refits import BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.refits import BaseFits
 
 __all__ = ["JudgeArenaElo"]
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from skanchor._comparisons import Comparisons
 from skanchor._numerics.batched import fit_judge
+from skanchor._refits import BaseFits, Cells
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
-from skanchor.comparisons import Comparisons
-from skanchor.refits import BaseFits, Cells
 
 __all__ = ["LogisticJudge"]
 

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 
+from skanchor._admission import check_ranking
+from skanchor._arrivals import ArrivalScorer
+from skanchor._comparisons import Comparisons, count_rows, decide_roles
 from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._ranking import RankingEstimator
 from skanchor._typing import Array
-from skanchor.admission import check_ranking
-from skanchor.arrivals import ArrivalScorer
-from skanchor.comparisons import Comparisons, count_rows, decide_roles
 from skanchor.exceptions import BattlesError
-from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult
 from skanchor.sample import Sample
 

@@ -7,11 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from skanchor._btl import BTLRegressor
+from skanchor._judges import JudgeCalibrator
+from skanchor._refits import SCORE_BOUND, Arrivals, BaseFits
 from skanchor._typing import Array
 from skanchor.baselines._base import PlugIn
-from skanchor.btl import BTLRegressor
-from skanchor.judges import JudgeCalibrator
-from skanchor.refits import SCORE_BOUND, Arrivals, BaseFits
 
 __all__ = ["PerJudgeBTL"]
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import expit, logit
 
+from skanchor._admission import admit_to_ranking
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, count_rows
+from skanchor._ranking import RankOnlyEstimator
+from skanchor._refits import BaseFits, StageFits
 from skanchor._typing import Array
-from skanchor.admission import admit_to_ranking
-from skanchor.btl import BTLRegressor
-from skanchor.comparisons import Comparisons, count_rows
 from skanchor.exceptions import BattlesError
-from skanchor.ranking import RankOnlyEstimator
-from skanchor.refits import BaseFits, StageFits
 from skanchor.results import PointResult
 from skanchor.sample import Sample
 

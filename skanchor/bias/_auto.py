@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._typing import Array
@@ -23,7 +24,6 @@ from skanchor.bias._network import NetworkBias
 from skanchor.bias._rows import enter_pairs
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.protocol import ContrastMixin, named_learner
-from skanchor.comparisons import FeaturePairs
 
 __all__ = ["CANDIDATES", "AutoBias"]
 
@@ -70,7 +70,7 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import AutoBias, BoostedBias, LinearBias
-    >>> from skanchor.comparisons import FeaturePairs
+    >>> from skanchor._comparisons import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])

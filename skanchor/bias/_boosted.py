@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.bias._boosting import Boosting, BoostingFit, BoostingRows
@@ -21,7 +22,6 @@ from skanchor.bias._trees import Bins
 from skanchor.bias._weak_learners import HistogramTrees, Regressors, WeakLearners
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import ContrastMixin, LastStage
-from skanchor.comparisons import FeaturePairs
 
 __all__ = ["BoostedBias"]
 
@@ -99,7 +99,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import BoostedBias
-    >>> from skanchor.comparisons import FeaturePairs
+    >>> from skanchor._comparisons import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])
@@ -292,7 +292,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         updated.coef_ = coef[:, None]
         return updated
 
-    def settled(self) -> Self:
+    def for_riesz_weights(self) -> Self:
         """Unfitted copy for the Riesz weights, with four times the chosen rounds.
 
         Returns

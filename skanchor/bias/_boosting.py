@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic, log_loss_terms
 from skanchor._typing import Array
 from skanchor.bias._weak_learners import WeakLearners
-from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["Boosting", "BoostingFit", "BoostingRows", "LinearFit", "Stage"]

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._typing import Array
 from skanchor.bias._rows import enter_pairs
 from skanchor.bias.protocol import ContrastMixin
-from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["LinearBias"]
@@ -60,7 +60,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import LinearBias
-    >>> from skanchor.comparisons import FeaturePairs
+    >>> from skanchor._comparisons import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right - left)[:, 0])

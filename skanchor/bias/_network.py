@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.bias._network_head import HeadColumns, fit_head
@@ -20,7 +21,6 @@ from skanchor.bias._rows import TrainingRows
 from skanchor.bias._standardise import Standardiser
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import ContrastMixin, LastStage
-from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 __all__ = ["NetworkBias"]
@@ -134,7 +134,7 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from skanchor.bias import NetworkBias
-    >>> from skanchor.comparisons import FeaturePairs
+    >>> from skanchor._comparisons import FeaturePairs
     >>> rng = np.random.default_rng(0)
     >>> left, right = rng.normal(size=(2, 2000, 1))
     >>> y = rng.random(2000) < 1 / (1 + np.exp(right**2 - left**2)[:, 0])
@@ -366,7 +366,7 @@ class NetworkBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         )
         return LastStage(left - right, self._ridge, self.coef_)
 
-    def settled(self) -> Self:
+    def for_riesz_weights(self) -> Self:
         """Unfitted copy with the chosen ridge, for the Riesz weights of this judge.
 
         Returns

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask
-from skanchor.comparisons import FeaturePairs
 
 __all__ = ["TrainingRows", "enter_pairs"]
 

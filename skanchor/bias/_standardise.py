@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._typing import Array
 from skanchor.bias._rows import TrainingRows
-from skanchor.comparisons import FeaturePairs
 
 __all__ = ["Standardiser"]
 

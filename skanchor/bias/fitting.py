@@ -11,8 +11,6 @@ import numpy as np
 
 from skanchor.exceptions import LearnerError, locate
 
-__all__ = ["FitTask", "derive_seeds", "fit_all", "same_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class FitTask:

@@ -17,20 +17,8 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._typing import Array
-from skanchor.comparisons import FeaturePairs
-
-__all__ = [
-    "HOW_TO_WRAP",
-    "BiasLearner",
-    "ContrastMixin",
-    "LastStage",
-    "last_stage",
-    "linearity",
-    "named_learner",
-    "rejoined",
-    "span_names",
-]
 
 
 @runtime_checkable
@@ -57,7 +45,7 @@ class BiasLearner(Protocol):
         effects are then fitted jointly with that stage. Beside any other learner psi
         stays as it was fitted without them, and what it has taken of the deviations
         of judges from models is not given back.
-    ``settled()``
+    ``for_riesz_weights()``
         Where it chooses settings of its own: an unfitted copy with the chosen ones.
         Where calibrator and debiaser have the same learner, the Riesz weights take
         what the calibrator has chosen.

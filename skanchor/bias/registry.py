@@ -13,8 +13,6 @@ from sklearn.utils._param_validation import HasMethods
 from skanchor.bias._auto import CANDIDATES, AutoBias
 from skanchor.bias.protocol import HOW_TO_WRAP, BiasLearner, named_learner
 
-__all__ = ["LEARNER_CONSTRAINT", "ONE_LEARNER", "learner_for", "make_learner"]
-
 LEARNERS: dict[str, type] = {**CANDIDATES, "auto": AutoBias}
 
 

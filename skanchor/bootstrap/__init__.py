@@ -10,7 +10,7 @@ resample at a time.
 
 from skanchor.bootstrap._bootstrapped import Bootstrapped
 from skanchor.bootstrap._refit import bootstrap
-from skanchor.bootstrap._resampler import Resampler
+from skanchor.bootstrap._resampler import Resampler as Resampler
 from skanchor.bootstrap._result import BootstrapResult
 
-__all__ = ["BootstrapResult", "Bootstrapped", "Resampler", "bootstrap"]
+__all__ = ["BootstrapResult", "Bootstrapped", "bootstrap"]

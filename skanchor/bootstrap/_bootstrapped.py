@@ -14,12 +14,12 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from skanchor._comparisons import Comparisons
+from skanchor._ranking import RankingEstimator, RankOnlyEstimator
 from skanchor._typing import Array, Seed
 from skanchor.baselines import DirectScore
 from skanchor.bootstrap._refit import bootstrap
 from skanchor.bootstrap._result import KINDS, BootstrapResult, Kind
-from skanchor.comparisons import Comparisons
-from skanchor.ranking import RankingEstimator, RankOnlyEstimator
 from skanchor.results import RankingResult
 from skanchor.sample import WEIGHTS, Sample
 

@@ -15,17 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
+from skanchor._comparisons import decide_roles
+from skanchor._folds import stream_plan
+from skanchor._refits import BatchedFits, Layout
+from skanchor._ties import drops_ties, treat_ties
 from skanchor._typing import Array, Seed
 from skanchor.bootstrap._checkpoint import Checkpoint
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
 from skanchor.bootstrap._run_key import run_key
-from skanchor.comparisons import decide_roles
 from skanchor.exceptions import DataWarning
-from skanchor.folds import stream_plan
-from skanchor.refits import BatchedFits, Layout
 from skanchor.sample import WEIGHTS, Battles, Sample, counts_rows, warn_of_counts
-from skanchor.ties import drops_ties, treat_ties
 from skanchor.warning_log import WarningLog
 
 __all__ = ["bootstrap"]

@@ -11,8 +11,6 @@ from skanchor.datasets.bunch import as_bunch
 from skanchor.datasets.published import PublishedFile, PublishedSet
 from skanchor.io import read_battles
 
-__all__ = ["fetch_arena"]
-
 _HASHES = {
     "human": "5dacc3a3bf14e878c8ebab50919266d652d9934f1573188fcef3b61f4762b3ae",
     "gpt-4-0125-preview": (

@@ -7,8 +7,6 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
-__all__ = ["as_bunch"]
-
 _TARGET = "winner"
 
 

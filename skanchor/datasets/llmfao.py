@@ -12,8 +12,6 @@ from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_l
 from skanchor.datasets.surface import add_features, add_texts
 from skanchor.io import read_battles
 
-__all__ = ["fetch_llmfao"]
-
 _HASHES = {
     "crowd-comparisons.csv": (
         "106564a4bf06f047a4662979384313c22d9b4ca901e780f9e8419f8e5581adb1"

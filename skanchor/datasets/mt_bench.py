@@ -12,8 +12,6 @@ from skanchor.datasets.published import PublishedFile, PublishedSet, read_json_l
 from skanchor.datasets.surface import add_features, add_texts
 from skanchor.io import read_battles
 
-__all__ = ["fetch_mt_bench"]
-
 _ANSWERS = {
     "alpaca-13b": "80f4a8bf4665839d33fa0ea7f4b58824abf88d5a0edc9e7cc68a362fca88ef98",
     "claude-v1": "884c109de34721859bf7ffa0f7e525dfbc9fb0d99c1ee7c5488bfb2eb8f8c62c",

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PublishedFile", "PublishedSet", "data_folder", "read_json_lines"]
-
 _MIRROR = "SKANCHOR_DATA_MIRROR"
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["add_features", "add_texts"]
-
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _PARAGRAPHS = re.compile(r"\n\s*\n")
 _SENTENCE_ENDS = re.compile(r"[.!?](?:\s|$)")

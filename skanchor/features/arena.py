@@ -13,8 +13,6 @@ import numpy as np
 
 from skanchor._typing import Array
 
-__all__ = ["STYLE", "arena_counts", "density_halves", "ratio_halves"]
-
 _CODE = re.compile(r"```([^`]*)```")
 _HEADER = re.compile(r"^#{1,6}\s", re.MULTILINE)
 _LISTS = (

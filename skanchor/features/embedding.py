@@ -10,12 +10,10 @@ from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from skanchor._folds import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.transformer import TextTransformer
-from skanchor.folds import run_plan
-
-__all__ = ["EmbeddingFeatures"]
 
 # Texts that a model gets at once.
 _CHUNK = 1024

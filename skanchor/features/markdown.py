@@ -6,8 +6,6 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
-__all__ = ["MARKDOWN_COUNTS", "markdown_counts"]
-
 _TOKENS = {
     "heading_open": "headings",
     "list_item_open": "list_items",

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils._param_validation import StrOptions
 
+from skanchor._folds import run_plan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.arena import (
@@ -19,9 +20,6 @@ from skanchor.features.arena import (
 )
 from skanchor.features.surface import SURFACE, surface_counts
 from skanchor.features.transformer import TextTransformer
-from skanchor.folds import run_plan
-
-__all__ = ["ResponseFeatures"]
 
 _COUNTS = {"surface": (surface_counts, SURFACE), "arena": (arena_counts, STYLE)}
 _CONTRASTS = {"ratio": ratio_halves, "density": density_halves}

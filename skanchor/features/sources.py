@@ -10,10 +10,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
 
-from skanchor.comparisons import as_frame
+from skanchor._comparisons import as_frame
 from skanchor.exceptions import BattlesError
-
-__all__ = ["TextSource", "column_of_texts", "find_sources", "open_table", "read_texts"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ import re
 
 from skanchor.features.markdown import MARKDOWN_COUNTS, markdown_counts
 
-__all__ = ["SURFACE", "surface_counts"]
-
 # Scripts without blanks between words, kana and ideographs, and their punctuation.
 _NO_BLANKS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _MARKS = "\u3000-\u303f\uff01-\uff0f\uff1a-\uff20"

@@ -27,8 +27,6 @@ from skanchor.features.sources import (
 )
 from skanchor.warning_log import warn
 
-__all__ = ["TextTransformer"]
-
 
 class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers of texts.

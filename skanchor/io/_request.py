@@ -13,8 +13,8 @@ import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.io._format import Format
+from skanchor.io._tools import Reader
 from skanchor.io.generic import column_called, label_key
-from skanchor.io.tools import Reader
 
 __all__ = ["Request", "for_each_file"]
 

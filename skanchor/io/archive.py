@@ -21,9 +21,6 @@ from numpy.typing import NDArray
 
 from skanchor.io.atomic import write_atomically
 
-__all__ = ["Archive", "ArchiveKind"]
-
-
 DIGEST_SIZE = hashlib.sha256().digest_size
 HEADER = "header"
 PICKLE = b"\x80"

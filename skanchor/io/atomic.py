@@ -9,8 +9,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["check_writable", "write_atomically"]
-
 # What file systems answer that know no second name of a file.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
@@ -106,7 +104,7 @@ def _draft(path: str | os.PathLike[str]) -> Iterator[str]:
     try:
         yield draft
     except OSError as error:
-        # The reader asked for `path` and has never heard of the draft.
+        # The reader asked for `path` and does not know the draft.
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         if os.path.exists(draft):

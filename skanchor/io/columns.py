@@ -10,8 +10,6 @@ import pandas as pd
 
 from skanchor.exceptions import DataWarning
 
-__all__ = ["typed"]
-
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
 # A comma with three digits behind it may also mark thousands.
 _WITH_COMMA = r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?"

@@ -8,19 +8,8 @@ from typing import Any
 import pandas as pd
 
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.io.tools import FAILED, nearest
+from skanchor.io._tools import FAILED, nearest
 from skanchor.warning_log import warn
-
-__all__ = [
-    "column_called",
-    "drop_failed",
-    "fail_invalid",
-    "label_key",
-    "relabelled",
-    "renamed",
-    "require_battles",
-    "standard_names",
-]
 
 _NEEDED = ("model_a", "model_b", "winner")
 _STANDARD = (*_NEEDED, "judge", "prompt_id", "shown_first", "rater")

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from skanchor.comparisons.outcomes import WINNER_VALUES
+from skanchor._comparisons.outcomes import WINNER_VALUES
 from skanchor.exceptions import Advice, BattlesError, Remedy, located
 from skanchor.io._format import Format
 from skanchor.io._lost_lines import BadLinesError
 from skanchor.io._progress import with_bar
 from skanchor.io._request import Request, for_each_file
 from skanchor.io._source import Source
+from skanchor.io._tools import Reader, reader_called, recognise
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
     column_called,
@@ -30,9 +31,6 @@ from skanchor.io.generic import (
     standard_names,
 )
 from skanchor.io.registry import format_of
-from skanchor.io.tools import Reader, reader_called, recognise
-
-__all__ = ["read_battles"]
 
 COUNTED = "wins"
 """Format of files whose rows count comparisons."""

@@ -12,8 +12,6 @@ from skanchor.io._json_lines import JSON_LINES
 from skanchor.io._parquet import FEATHER, PARQUET
 from skanchor.io._source import PACKED, Source
 
-__all__ = ["FORMATS", "format_of"]
-
 FORMATS = (CSV, TSV, JSON_LINES, PARQUET, FEATHER)
 """Every format that `read_battles` reads; a suffix belongs to one of them."""
 

@@ -15,8 +15,6 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-__all__ = ["separated", "unmarked", "workbook"]
-
 _FORMULA = r"[=+@\t\r-]"
 _MARKED = "'+[=+\\-@\t\r]"
 

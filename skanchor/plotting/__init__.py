@@ -6,13 +6,15 @@ drawn: ``pip install 'skanchor[plot]'``.
 """
 
 from skanchor.plotting._bias import BiasDisplay
-from skanchor.plotting._calibration import JudgeCalibrationDisplay, judge_calibration
+from skanchor.plotting._calibration import JudgeCalibrationDisplay
+from skanchor.plotting._calibration import judge_calibration as judge_calibration
 from skanchor.plotting._contrasts import ContrastDisplay
 from skanchor.plotting._deviations import ItemDeviationDisplay
 from skanchor.plotting._judges import JudgeDisplay
 from skanchor.plotting._leaderboard import LeaderboardDisplay
 from skanchor.plotting._left_out import LeftOutDisplay
-from skanchor.plotting._overlap import FeatureOverlapDisplay, feature_ranges
+from skanchor.plotting._overlap import FeatureOverlapDisplay
+from skanchor.plotting._overlap import feature_ranges as feature_ranges
 from skanchor.plotting._rank_sets import RankSetDisplay
 from skanchor.plotting._variance import VarianceDisplay
 
@@ -27,6 +29,4 @@ __all__ = [
     "LeftOutDisplay",
     "RankSetDisplay",
     "VarianceDisplay",
-    "feature_ranges",
-    "judge_calibration",
 ]

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from skanchor.diagnostics import partial_effects
+from skanchor._diagnostics import partial_effects
 from skanchor.plotting._canvas import (
     FAINT,
     busiest_judges,
@@ -23,7 +23,7 @@ from skanchor.plotting._canvas import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-    from skanchor.anchor import AnchorPipeline
+    from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
 __all__ = ["BiasDisplay"]

@@ -24,7 +24,7 @@ from skanchor.sample import Sample
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-    from skanchor.anchor import AnchorPipeline
+    from skanchor._anchor import AnchorPipeline
     from skanchor.plotting._canvas import AxesGiven
 
 __all__ = ["JudgeCalibrationDisplay", "judge_calibration"]

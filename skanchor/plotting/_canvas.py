@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._ranking import RankingEstimator
 from skanchor._text import printable
-from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from skanchor.anchor import AnchorPipeline
+    from skanchor._anchor import AnchorPipeline
 
     AxesGiven = Sequence[Axes] | NDArray[Any] | None
 
@@ -200,7 +200,7 @@ def check_result(result: Any) -> RankingResult:
 
 def check_pipeline(estimator: Any) -> AnchorPipeline:
     """Refuse what is no fitted pipeline with judges."""
-    from skanchor.anchor import AnchorPipeline
+    from skanchor._anchor import AnchorPipeline
 
     if not isinstance(estimator, AnchorPipeline):
         raise TypeError(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from skanchor._ranking import RankingEstimator
 from skanchor.plotting._canvas import (
     NEW,
     arms,
@@ -19,7 +20,6 @@ from skanchor.plotting._canvas import (
     result_of,
     shorten,
 )
-from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult, Scale, strongest_first
 
 if TYPE_CHECKING:

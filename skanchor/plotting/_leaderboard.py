@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import pandas as pd
 
+from skanchor._ranking import RankingEstimator
 from skanchor.plotting._canvas import (
     FAINT,
     NEW,
@@ -19,7 +20,6 @@ from skanchor.plotting._canvas import (
     not_determined,
     result_of,
 )
-from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult, Scale
 
 if TYPE_CHECKING:

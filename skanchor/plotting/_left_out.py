@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from skanchor._ranking import RankingEstimator
 from skanchor._typing import Array
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting._canvas import (
@@ -20,7 +21,6 @@ from skanchor.plotting._canvas import (
     result_of,
     shorten,
 )
-from skanchor.ranking import RankingEstimator
 from skanchor.sample import Battles
 
 if TYPE_CHECKING:

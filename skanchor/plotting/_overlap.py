@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-    from skanchor.anchor import AnchorPipeline
+    from skanchor._anchor import AnchorPipeline
 
 __all__ = ["FeatureOverlapDisplay", "feature_ranges"]
 

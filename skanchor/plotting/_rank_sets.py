@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pandas as pd
 
+from skanchor._ranking import RankingEstimator
 from skanchor.plotting._canvas import (
     FAINT,
     NEW,
@@ -16,7 +17,6 @@ from skanchor.plotting._canvas import (
     name_axis,
     result_of,
 )
-from skanchor.ranking import RankingEstimator
 from skanchor.results import RankingResult
 
 if TYPE_CHECKING:

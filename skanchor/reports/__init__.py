@@ -2,27 +2,27 @@
 
 from skanchor.reports.answer import answer
 from skanchor.reports.best import best_note, may_be_best
-from skanchor.reports.document import Document, Table
+from skanchor.reports.document import Document as Document
+from skanchor.reports.document import Table as Table
 from skanchor.reports.html import to_html
 from skanchor.reports.latex import latex_table, to_latex
-from skanchor.reports.leaderboard import LeaderboardText, leaderboard_text
+from skanchor.reports.leaderboard import LeaderboardText as LeaderboardText
+from skanchor.reports.leaderboard import leaderboard_text
 from skanchor.reports.markdown import markdown_table, to_markdown
 from skanchor.reports.page import render
-from skanchor.reports.records import SCHEMA_VERSION, Reported, plain, result_json
+from skanchor.reports.records import SCHEMA_VERSION as SCHEMA_VERSION
+from skanchor.reports.records import Reported as Reported
+from skanchor.reports.records import plain as plain
+from skanchor.reports.records import result_json
 from skanchor.reports.sections import leaderboard_table, report_document
-from skanchor.reports.summary import ItemEffects, RunSummary, summarize
+from skanchor.reports.summary import ItemEffects as ItemEffects
+from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import summary_lines
 from skanchor.reports.tables import table_of, table_text
 from skanchor.reports.verdict import coverage_verdict
 
 __all__ = [
-    "SCHEMA_VERSION",
-    "Document",
-    "ItemEffects",
-    "LeaderboardText",
-    "Reported",
     "RunSummary",
-    "Table",
     "answer",
     "best_note",
     "coverage_verdict",
@@ -31,7 +31,6 @@ __all__ = [
     "leaderboard_text",
     "markdown_table",
     "may_be_best",
-    "plain",
     "render",
     "report_document",
     "result_json",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from skanchor.diagnostics import Diagnostics
+from skanchor._diagnostics import Diagnostics
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.verdict import coverage_verdict
 from skanchor.results import AnchorResult, RankingResult
 from skanchor.warning_log import in_short
-
-__all__ = ["TO_DO", "points"]
 
 TO_DO = {
     "item effects": "Rank again with item effects as random, and compare the "
@@ -36,7 +34,7 @@ TO_DO = {
     "disagreement": "See in the table of judges who places it where, and ask people "
     "about this model.",
 }
-"""By the kinds of `skanchor.diagnostics.KINDS`; empty where the finding says it."""
+"""By the kinds of `skanchor._diagnostics.KINDS`; empty where the finding says it."""
 
 
 def points(

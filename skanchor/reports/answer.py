@@ -10,8 +10,6 @@ from scipy.special import expit
 from skanchor._text import printable
 from skanchor.results import AnchorResult, RankingResult, Scale, new_by_score
 
-__all__ = ["answer", "errors_explained", "label", "listed", "percent"]
-
 _TOLD_APART = 3
 """Most new models that are each told in full; the table has the others."""
 _NAMED = 6

@@ -12,8 +12,6 @@ from skanchor.reports.answer import label, percent
 if TYPE_CHECKING:
     from skanchor.results import RankingResult
 
-__all__ = ["best_lines", "best_note", "may_be_best"]
-
 _MANY = 100
 """Models above which the set is read off the board: tests of its own take long."""
 

@@ -7,20 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-__all__ = [
-    "Block",
-    "Cell",
-    "Code",
-    "Document",
-    "Figure",
-    "Heading",
-    "Points",
-    "Section",
-    "Table",
-    "Text",
-    "number",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Text:

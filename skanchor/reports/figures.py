@@ -10,12 +10,10 @@ from io import StringIO
 from typing import Any
 from zlib import crc32
 
-from skanchor.anchor import AnchorPipeline
+from skanchor._anchor import AnchorPipeline
 from skanchor.reports.answer import label, percent
 from skanchor.reports.document import Figure
 from skanchor.results import AnchorResult, RankingResult, Scale
-
-__all__ = ["board_figures", "can_draw", "contrast_figure", "judge_figures"]
 
 
 def can_draw() -> bool:

@@ -23,8 +23,6 @@ from skanchor.reports.document import (
     Text,
 )
 
-__all__ = ["to_html"]
-
 _KINDS = {
     Text: "text",
     Points: "points",

@@ -15,8 +15,6 @@ from skanchor.reports.document import (
     Text,
 )
 
-__all__ = ["latex_table", "to_latex"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",

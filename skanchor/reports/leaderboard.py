@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from skanchor.reports.summary import RunSummary
 
-__all__ = ["LeaderboardText", "leaderboard_text"]
-
 # Columns that a narrow page can do without, the first to go first. The interval stays.
 _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
 _PROSE = 79

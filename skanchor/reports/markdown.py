@@ -15,8 +15,6 @@ from skanchor.reports.document import (
     Text,
 )
 
-__all__ = ["markdown_table", "to_markdown"]
-
 # What means something inside a line, or at its beginning; a name must stay as it is.
 _MARKUP = re.compile(r"([\\`*_\[\]|~$&<>]|^[#+-])")
 # These mean something in a table, or begin an element of HTML, whatever stands before.

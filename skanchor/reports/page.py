@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["UNBOUNDED", "render"]
-
 UNBOUNDED = 1_000_000
 """More columns than any page has, in characters."""
 

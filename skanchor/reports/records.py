@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from skanchor.reports.summary import RunSummary
     from skanchor.results import AnchorResult
 
-__all__ = ["SCHEMA_VERSION", "Reported", "plain", "result_json"]
-
 SCHEMA_VERSION = 1
 """Goes up whenever a program that reads the JSON must change."""
 

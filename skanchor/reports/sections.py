@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.anchor import AnchorPipeline
-from skanchor.ranking import RankingEstimator
+from skanchor._anchor import AnchorPipeline
+from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import answer, errors_explained, label, listed, percent
 from skanchor.reports.best import best_lines
@@ -42,8 +42,6 @@ from skanchor.results import (
     new_by_score,
     strongest_first,
 )
-
-__all__ = ["leaderboard_table", "report_document"]
 
 _DRAWN = 3
 """Most new models whose comparisons are drawn."""

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skanchor.anchor import AnchorPipeline
-from skanchor.comparisons import Inputs
+from skanchor._anchor import AnchorPipeline
+from skanchor._comparisons import Inputs
+from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.ranking import RankingEstimator
 from skanchor.reports.best import may_be_best
 from skanchor.results import RankingResult
 from skanchor.warning_log import WarningLog, in_short
-
-__all__ = ["ItemEffects", "RunSummary", "summarize"]
 
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")
 """Packages whose version may move a number."""

@@ -12,8 +12,6 @@ from skanchor.reports.best import best_note
 from skanchor.reports.summary import ItemEffects, RunSummary
 from skanchor.warning_log import in_short
 
-__all__ = ["again_lines", "summary_lines", "used_lines"]
-
 _LISTED = 10
 """Judges and new models that are listed one by one."""
 

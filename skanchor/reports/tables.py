@@ -14,8 +14,6 @@ from skanchor.reports.document import Cell, Heading, Table, number
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
-__all__ = ["share", "table_of", "table_text"]
-
 
 def table_of(
     frame: pd.DataFrame,

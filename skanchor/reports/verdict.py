@@ -9,8 +9,6 @@ from scipy.stats import binom
 
 from skanchor.reports.answer import percent
 
-__all__ = ["Holds", "Verdict", "coverage_verdict"]
-
 _DOUBTFUL = 0.05
 _FAILED = 0.01
 _FEWEST = 5

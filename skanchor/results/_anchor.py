@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor._comparisons import Comparisons
 from skanchor._typing import Array
-from skanchor.comparisons import Comparisons
 from skanchor.results._ranking import RankingResult
 
 if TYPE_CHECKING:
-    from skanchor.diagnostics import Diagnostics
-    from skanchor.folds import FoldPlan
+    from skanchor._diagnostics import Diagnostics
+    from skanchor._folds import FoldPlan
 
 __all__ = ["AnchorResult"]
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._comparisons import Items
 from skanchor._typing import Array
-from skanchor.comparisons import Items
 from skanchor.exceptions import BattlesError
 from skanchor.results._anchor import AnchorResult, InfluenceSource
 from skanchor.results._ranking import RankingResult
@@ -165,7 +165,7 @@ class ContextResult(AnchorResult):
     ----------
     cells : AnchorResult
         Scores of every model in every context: its ``models`` are
-        :class:`skanchor.comparisons.InContext`. The diagnostics are its own.
+        :class:`skanchor._comparisons.InContext`. The diagnostics are its own.
     mix : dict of label to float
         Share of each context in this result.
 

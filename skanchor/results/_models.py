@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor.comparisons import Inputs
+from skanchor._comparisons import Inputs
 
 __all__ = ["ModelResult"]
 

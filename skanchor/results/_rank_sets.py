@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._inference import one_sided_p
+from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
 from skanchor._typing import Array
-from skanchor.inference import one_sided_p
-from skanchor.multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
 
 __all__ = [
     "DRAWS",

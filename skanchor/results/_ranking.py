@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._checks import check_level
-from skanchor._typing import Array
-from skanchor.comparisons import Inputs
-from skanchor.inference import (
+from skanchor._comparisons import Inputs
+from skanchor._inference import (
     combine_repeats,
     limits_on_log_scale,
     one_sided_p,
     satterthwaite,
     t_quantile,
 )
-from skanchor.multiplicity import JointErrors, holm_adjust
+from skanchor._multiplicity import JointErrors, holm_adjust
+from skanchor._typing import Array
 from skanchor.results._board import board_table
 from skanchor.results._html import board_html
 from skanchor.results._models import ModelResult

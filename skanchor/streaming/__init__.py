@@ -5,7 +5,7 @@ every fold to where its own rows want it. A pass adds up small sums over the row
 each judge, and between two passes nothing but these sums is looked at.
 """
 
-from skanchor.streaming._parts import open_data
+from skanchor.streaming._parts import open_data as open_data
 from skanchor.streaming._reading import Folds
 from skanchor.streaming._stream import StreamedHistory, StreamOptions, stream_history
 
@@ -13,6 +13,5 @@ __all__ = [
     "Folds",
     "StreamOptions",
     "StreamedHistory",
-    "open_data",
     "stream_history",
 ]

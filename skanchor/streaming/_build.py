@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
+from skanchor._chain import Chain
+from skanchor._diagnostics import FitSums, ItemCheck
+from skanchor._historical import HistoricalFit
+from skanchor._items import ItemCovariance, fit_item_covariance
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums
+from skanchor._riesz import SplitSums, WeightLearner
+from skanchor._stages import Stages
+from skanchor._stored_folds import StoredFold, StoredHistory
+from skanchor._treatments import Treatments, choose_treatments, warn_of_covariance
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.fitting import same_settings
 from skanchor.bias.registry import learner_for
-from skanchor.chain import Chain
-from skanchor.diagnostics import FitSums, ItemCheck
 from skanchor.exceptions import ConvergenceWarning, LearnerError
-from skanchor.historical import History
-from skanchor.history import KeptFold, KeptHistory
-from skanchor.items import ItemCovariance, fit_item_covariance
-from skanchor.riesz import KeptSums, WeightLearner
-from skanchor.stages import Stages
 from skanchor.streaming._checks import bends, check_items, fit_sums
 from skanchor.streaming._likelihood import ExpandedLikelihood
 from skanchor.streaming._pass import (
@@ -40,7 +41,6 @@ from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._solve import solve
 from skanchor.streaming._sums import residual_sums
-from skanchor.treatments import Treatments, choose_treatments, warn_of_covariance
 from skanchor.warning_log import warn
 
 __all__ = ["Builder", "Built", "span_learners"]
@@ -56,7 +56,7 @@ class Built:
 
     Attributes
     ----------
-    kept : KeptHistory
+    stored : StoredHistory
         By which arrivals are placed.
     sums : FitSums
         Of all rows, for diagnostics.
@@ -66,7 +66,7 @@ class Built:
         Treatment of the item effects.
     """
 
-    kept: KeptHistory
+    stored: StoredHistory
     sums: FitSums
     check: ItemCheck
     treatment: str
@@ -99,12 +99,12 @@ class Builder:
     tol: float
     max_passes: int
 
-    def build(self, pilot: History, item_effects: Any) -> Built:
+    def build(self, pilot: HistoricalFit, item_effects: Any) -> Built:
         """Fit all rows, then every fold; keep the sums where the last step was short.
 
         Parameters
         ----------
-        pilot : History
+        pilot : HistoricalFit
             Where to start.
         item_effects : str, array or None
             As in :class:`skanchor.AnchorPipeline`.
@@ -129,7 +129,9 @@ class Builder:
         return Built(kept, sums, check, treatments.reported)
 
     # ------------------------------------------------------------------- the whole
-    def _start(self, pilot: History) -> tuple[History, ItemCheck, Expansion | None]:
+    def _start(
+        self, pilot: HistoricalFit
+    ) -> tuple[HistoricalFit, ItemCheck, Expansion | None]:
         """Calibrate judges to the votes alone, and test for item effects there.
 
         A joint fit, which hides them, starts from these judges.
@@ -147,8 +149,12 @@ class Builder:
         return joint.with_scores(known.X), check, point
 
     def _approach(
-        self, what: str, known: History, stages: Stages, point: Expansion | None = None
-    ) -> tuple[History, Expansion]:
+        self,
+        what: str,
+        known: HistoricalFit,
+        stages: Stages,
+        point: Expansion | None = None,
+    ) -> tuple[HistoricalFit, Expansion]:
         """Fit all rows without item effects, until sums about it serve all views."""
         for _ in range(self.max_passes):
             if point is None:
@@ -161,8 +167,12 @@ class Builder:
         return known, self._about(what, known)
 
     def _fit_items(
-        self, whole: History, point: Expansion, noise: Array, treatments: Treatments
-    ) -> tuple[History, ItemCovariance, Expansion]:
+        self,
+        whole: HistoricalFit,
+        point: Expansion,
+        noise: Array,
+        treatments: Treatments,
+    ) -> tuple[HistoricalFit, ItemCovariance, Expansion]:
         """Fit item effects beside all else, and their covariance where it is asked."""
         what = "item effects"
         for number in range(self.max_passes):
@@ -178,7 +188,11 @@ class Builder:
         return whole, items, point
 
     def _covariance(
-        self, whole: History, point: Expansion, noise: Array, treatments: Treatments
+        self,
+        whole: HistoricalFit,
+        point: Expansion,
+        noise: Array,
+        treatments: Treatments,
     ) -> ItemCovariance:
         if treatments.given is not None:
             return ItemCovariance(treatments.given)
@@ -190,8 +204,8 @@ class Builder:
 
     # ------------------------------------------------------------------- the folds
     def _fit_folds(
-        self, whole: History, point: Expansion, items: ItemCovariance | None
-    ) -> tuple[list[History], list[SourceSums]]:
+        self, whole: HistoricalFit, point: Expansion, items: ItemCovariance | None
+    ) -> tuple[list[HistoricalFit], list[SourceSums]]:
         """Fit every training set from the point, and sum the rows at its nuisances."""
         joint = self.stages.fits_jointly(whole.X)
         start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X, joint)
@@ -208,7 +222,9 @@ class Builder:
         )
         return states, held
 
-    def _voted(self, known: History, view: int, start: Chain | None) -> History:
+    def _voted(
+        self, known: HistoricalFit, view: int, start: Chain | None
+    ) -> HistoricalFit:
         """A history whose scores are those of a view's votes."""
         surveyed = self.layout.surveyed
         cells = surveyed.vote_cells(self.layout.folds, view)
@@ -217,7 +233,7 @@ class Builder:
         return replace(known, btl=btl, X=X)
 
     # ----------------------------------------------------------------------- passes
-    def _about(self, what: str, known: History) -> Expansion:
+    def _about(self, what: str, known: HistoricalFit) -> Expansion:
         """Sums over all rows about a history."""
         theta = self.layout.theta(known)
         arguments = (self.settings, theta, bends(known))
@@ -227,11 +243,11 @@ class Builder:
     def _settle(
         self,
         stages: Stages,
-        known: History,
+        known: HistoricalFit,
         point: Expansion,
         items: ItemCovariance | None = None,
         view: int = 0,
-    ) -> tuple[History, float]:
+    ) -> tuple[HistoricalFit, float]:
         """Fit a training set from the sums about a point; say how far it moved."""
         sample = self.layout.surveyed.sample
         return solve(stages, sample, known, point.surrogates(view), items)
@@ -247,22 +263,22 @@ class Builder:
     # ------------------------------------------------------------------------- keep
     def _keep(
         self,
-        states: list[History],
+        states: list[HistoricalFit],
         point: Expansion,
         held: list[SourceSums],
         items: ItemCovariance | None,
-    ) -> KeptHistory:
+    ) -> StoredHistory:
         folds = self.layout.folds
         kept = [
             self._fold(state, point, held, view) for view, state in enumerate(states)
         ]
         edges = range(1, folds.size + 2, folds.n_splits)
         repeats = [kept[slice(*ends)] for ends in pairwise(edges)]
-        return KeptHistory(self.stages, items, kept[0], repeats)
+        return StoredHistory(self.stages, items, kept[0], repeats)
 
     def _fold(
-        self, state: History, point: Expansion, sums: list[SourceSums], view: int
-    ) -> KeptFold:
+        self, state: HistoricalFit, point: Expansion, sums: list[SourceSums], view: int
+    ) -> StoredFold:
         """The history of a view, and the sums that stand for its rows."""
         X, folds, surveyed = state.X, self.layout.folds, self.layout.surveyed
         assert X.scores is not None
@@ -281,8 +297,8 @@ class Builder:
             learner = _squared(state.calibrator.biases_[judge])
             ridge = point.ridge(m, view, kind=1, theta=theta[m])
             learners.append(WeightLearner(learner, ridge))
-        kept = KeptSums(known, residuals)
-        return KeptFold(state.btl, state.calibrator, X[:0], learners, kept)
+        kept = SplitSums(known, residuals)
+        return StoredFold(state.btl, state.calibrator, X[:0], learners, kept)
 
 
 def _squared(learner: Any) -> Any:
@@ -294,14 +310,14 @@ def _squared(learner: Any) -> Any:
     return squared
 
 
-def span_learners(stages: Stages, known: History) -> list[Any]:
+def span_learners(stages: Stages, known: HistoricalFit) -> list[Any]:
     """Learners whose spans the sums are taken by, or None without features.
 
     Parameters
     ----------
     stages : Stages
         Unfitted.
-    known : History
+    known : HistoricalFit
         Fitted on a sample.
 
     Returns

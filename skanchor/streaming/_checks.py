@@ -10,12 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.judge_scale import bend
-from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import SourceSums
-from skanchor._typing import Array
-from skanchor.diagnostics import (
+from skanchor._diagnostics import (
     FitSums,
     FittedSource,
     HistoricalFeatures,
@@ -25,8 +20,13 @@ from skanchor.diagnostics import (
     tested_columns,
     tested_items,
 )
-from skanchor.historical import History
-from skanchor.items import LEAST_DISPERSION
+from skanchor._historical import HistoricalFit
+from skanchor._items import LEAST_DISPERSION
+from skanchor._numerics.blocks import fitted_columns
+from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums
+from skanchor._typing import Array
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion
@@ -36,14 +36,14 @@ from skanchor.streaming._survey_result import SurveyResult
 __all__ = ["bends", "check_items", "fit_sums"]
 
 
-def check_items(point: Expansion, known: History) -> ItemCheck:
-    """Test for item effects, as :func:`skanchor.diagnostics.item_effects_check`.
+def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
+    """Test for item effects, as :func:`skanchor._diagnostics.item_effects_check`.
 
     Parameters
     ----------
     point : Expansion
         Near the history.
-    known : History
+    known : HistoricalFit
         Without item effects, calibrated to the scores of the votes.
 
     Returns
@@ -72,12 +72,12 @@ def check_items(point: Expansion, known: History) -> ItemCheck:
     return tested_items(X, judges, score_error_of(known.btl, X.models))
 
 
-def bends(known: History) -> Array:
+def bends(known: HistoricalFit) -> Array:
     """Column of a bent scale, by pair of models; times the sensitivity it is a slope.
 
     Parameters
     ----------
-    known : History
+    known : HistoricalFit
         With its scores.
 
     Returns
@@ -89,14 +89,14 @@ def bends(known: History) -> Array:
     return bend(scores[:, None] - scores)
 
 
-def fit_sums(point: Expansion, known: History, noise: Array) -> FitSums:
+def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
     """Sums from which the diagnostics of arrivals are read.
 
     Parameters
     ----------
     point : Expansion
         Near the history.
-    known : History
+    known : HistoricalFit
         Fitted on all rows, item effects included where there are any.
     noise : ndarray of shape (n_judges + 1,)
         Dispersion of each source.

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from skanchor._typing import Array
-from skanchor.comparisons import FeaturePairs
-from skanchor.comparisons.features import (
+from skanchor._comparisons import FeaturePairs
+from skanchor._comparisons.features import (
     LARGEST,
     as_float,
     declared_label,
     feature_stems,
 )
-from skanchor.comparisons.labels import to_numpy
+from skanchor._comparisons.labels import to_numpy
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 
 __all__ = ["FeatureColumns"]

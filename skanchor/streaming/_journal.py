@@ -24,7 +24,7 @@ from skanchor.io.archive import ArchiveKind
 from skanchor.streaming._sums import PointSums, streamed_columns
 from skanchor.streaming._survey import Survey
 
-__all__ = ["Journal", "KeptPass"]
+__all__ = ["Journal", "StoredPass"]
 
 FILE = ArchiveKind("stream checkpoint", 3)
 """The kind of file that keeps them."""
@@ -40,7 +40,7 @@ SECONDS = 30.0
 
 
 @dataclass(slots=True)
-class KeptPass:
+class StoredPass:
     """What is known of one pass.
 
     Attributes
@@ -82,7 +82,7 @@ class Journal:
     path: Any
     seed: int
     key: str
-    passes: dict[int, KeptPass] = field(default_factory=dict)
+    passes: dict[int, StoredPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None
     digest: bytes | None = None
     _written: float = 0.0
@@ -125,9 +125,9 @@ class Journal:
             )
         return saved
 
-    def pass_of(self, number: int) -> KeptPass:
+    def pass_of(self, number: int) -> StoredPass:
         """What is known of a pass."""
-        return self.passes.setdefault(number, KeptPass())
+        return self.passes.setdefault(number, StoredPass())
 
     def note(self, number: int, result: Any) -> None:
         """Keep what one more job has added."""
@@ -204,7 +204,7 @@ def _read(path: Any) -> Journal:
             result = _to_survey(about["survey"], parts)
         else:
             result = _to_sums(SUMS[about["sums"]], about["judges"], parts)
-        passes[int(number)] = KeptPass(result, about["n_jobs"], about["whole"])
+        passes[int(number)] = StoredPass(result, about["n_jobs"], about["whole"])
     layout = header["layout"]
     return Journal(
         path,

@@ -15,12 +15,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._items import ItemLikelihood
+from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
-from skanchor.items import ItemLikelihood
-from skanchor.judges import JudgeCalibrator
 from skanchor.sample import Sample
 from skanchor.streaming._sums import Rows, with_delta
 
@@ -155,8 +155,8 @@ class ExpandedLikelihood(ItemLikelihood):
         Fitted.
     surrogates : Nearby
         What stands for the rows.
-    deviating : bool
-        As in :class:`skanchor.items.ItemLikelihood`.
+    has_deviations : bool
+        As in :class:`skanchor._items.ItemLikelihood`.
     """
 
     def __init__(
@@ -165,9 +165,9 @@ class ExpandedLikelihood(ItemLikelihood):
         calibrator: JudgeCalibrator,
         surrogates: Surrogates,
         *,
-        deviating: bool = True,
+        has_deviations: bool = True,
     ):
-        super().__init__(sample, calibrator, deviating=deviating)
+        super().__init__(sample, calibrator, has_deviations=has_deviations)
         self.surrogates = surrogates
         for m, own in enumerate(surrogates.judges):
             self.ridge[self.layout.bias[m]] = own.ridge

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from skanchor.comparisons import as_frame
+from skanchor._comparisons import as_frame
 from skanchor.exceptions import BattlesError
 
 __all__ = ["Data", "Part", "check_length", "open_data"]

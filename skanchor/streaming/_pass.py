@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._comparisons import FeaturePairs
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
-from skanchor.comparisons import FeaturePairs
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 from skanchor.streaming._sums import PointSums, Rows, held_out_sums

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons.labels import positions
 from skanchor._numerics.blocks import item_columns
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
-from skanchor.btl import BTLRegressor
-from skanchor.comparisons.labels import positions
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import PAIRED, PointSums
 
@@ -170,7 +170,7 @@ def _dispersion(
 ) -> float:
     """Squares that deviations by model leave, in what they would leave of votes.
 
-    As :func:`skanchor.items.dispersions` has it row by row.
+    As :func:`skanchor._items.dispersions` has it row by row.
     """
     if not total > 0:
         return 1.0

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from skanchor._historical import HistoricalFit
+from skanchor._items import LEAST_DISPERSION
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
-from skanchor.historical import History
-from skanchor.items import LEAST_DISPERSION
 from skanchor.streaming._likelihood import Surrogate, Surrogates
 from skanchor.streaming._pass import span_squares
 from skanchor.streaming._people import judge_dispersion, vote_dispersion
@@ -78,7 +78,7 @@ class LocalLayout:
         """Ridge of each judge's bias."""
         return [0.0 if one is None else float(one.alpha) for one in self.learners]
 
-    def theta(self, known: History) -> list[Array]:
+    def theta(self, known: HistoricalFit) -> list[Array]:
         """Local coefficients of a history, by judge."""
         return local_coefficients(known, self.learners)
 
@@ -216,7 +216,7 @@ class Expansion:
         first, second = np.split(span_moments / (2.0 * total), 2)
         return np.asarray(alpha * (second - first**2))
 
-    def noise(self, known: History) -> Array:
+    def noise(self, known: HistoricalFit) -> Array:
         """Dispersion of the residuals of each source, people last."""
         scores = known.X.scores
         assert scores is not None

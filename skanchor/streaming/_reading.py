@@ -16,17 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from skanchor._numerics.memory import available_bytes
-from skanchor._typing import Array
-from skanchor.comparisons import (
+from skanchor._comparisons import (
     HUMAN,
     Comparisons,
     Outcomes,
     as_frame,
     split_battles,
 )
-from skanchor.comparisons.suspects import DECLARED
-from skanchor.comparisons.table import require_columns
+from skanchor._comparisons.suspects import DECLARED
+from skanchor._comparisons.table import require_columns
+from skanchor._numerics.memory import available_bytes
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from joblib import effective_n_jobs
 
+from skanchor._folds import stream_plan
 from skanchor.exceptions import BattlesError
-from skanchor.folds import stream_plan
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import Data, Part
 from skanchor.streaming._progress import Progress

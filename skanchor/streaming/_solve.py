@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from skanchor._historical import HistoricalFit, Placement
+from skanchor._items import ItemCovariance
 from skanchor._numerics.linalg import covariance_factor
+from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import ConvergenceWarning
-from skanchor.historical import History, Placement
-from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
-from skanchor.stages import Stages
 from skanchor.streaming._likelihood import ExpandedLikelihood, Surrogates
 from skanchor.warning_log import warn
 
@@ -23,12 +23,12 @@ EXACT = 1e-10
 """Squared Newton decrement of the last step between two passes, in squared errors."""
 
 
-def local_coefficients(known: History, learners: list[Any]) -> list[Array]:
+def local_coefficients(known: HistoricalFit, learners: list[Any]) -> list[Array]:
     """What multiplies items, display order and span, by judge.
 
     Parameters
     ----------
-    known : History
+    known : HistoricalFit
         Fitted.
     learners : list
         By judge a learner, or None where there are no features.
@@ -56,10 +56,10 @@ def local_coefficients(known: History, learners: list[Any]) -> list[Array]:
 def solve(
     stages: Stages,
     sample: Sample,
-    known: History,
+    known: HistoricalFit,
     surrogates: Surrogates,
     items: ItemCovariance | None,
-) -> tuple[History, float]:
+) -> tuple[HistoricalFit, float]:
     """Minimise the loss of a training set, from where a history stands.
 
     Parameters
@@ -68,7 +68,7 @@ def solve(
         Unfitted.
     sample : Sample
         A few rows, that carry what is learned.
-    known : History
+    known : HistoricalFit
         Where to start: scores, judges and item effects.
     surrogates : Nearby
         What stands for the rows of the training set.
@@ -77,7 +77,7 @@ def solve(
 
     Returns
     -------
-    known : History
+    known : HistoricalFit
     step : float
         Length of the step in standard errors: of all combinations of the nuisances,
         the one that moved most.
@@ -87,7 +87,7 @@ def solve(
         sample.with_battles(known.X),
         known.calibrator,
         surrogates,
-        deviating=items is not None,
+        has_deviations=items is not None,
     )
     free, _ = model.masks(joint=is_joint)
     factor = np.zeros((model.n_judges,) * 2)

@@ -13,24 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor.anchor import AnchorPipeline
-from skanchor.comparisons import HUMAN
+from skanchor._anchor import AnchorPipeline
+from skanchor._comparisons import HUMAN
+from skanchor._stages import Stages
+from skanchor._stored_folds import StoredHistory
+from skanchor._ties import drops_ties
 from skanchor.exceptions import BattlesError
-from skanchor.history import KeptHistory
-from skanchor.kept import AnchorHistory, KeptState
+from skanchor.history import AnchorHistory, HistoryState
 from skanchor.sample import counts_rows
-from skanchor.stages import Stages
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._journal import Journal
-from skanchor.streaming._keeping import kept_state
 from skanchor.streaming._parts import open_data
 from skanchor.streaming._pass import PassSettings
 from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
 from skanchor.streaming._runs import Runs
+from skanchor.streaming._state import state_of_stream
 from skanchor.streaming._survey import Survey, survey_parts
 from skanchor.streaming._survey_result import SurveyResult
-from skanchor.ties import drops_ties
 from skanchor.warning_log import WarningLog
 
 __all__ = ["StreamOptions", "StreamedHistory", "stream_history"]
@@ -100,7 +100,7 @@ class StreamedHistory:
 
     Attributes
     ----------
-    state : KeptState
+    state : HistoryState
         All that is kept.
     anchor : AnchorPipeline or None
         The settings; None where only stages were given.
@@ -116,7 +116,7 @@ class StreamedHistory:
         What each pass over the rows was for, the rows, and the seconds.
     """
 
-    state: KeptState
+    state: HistoryState
     anchor: AnchorPipeline | None
     folds: Folds
     n_rows: int
@@ -126,7 +126,7 @@ class StreamedHistory:
     passes: list[tuple[str, int, float]]
 
     @property
-    def kept(self) -> KeptHistory:
+    def stored(self) -> StoredHistory:
         """Folds as sums, by which arrivals are placed."""
         return self.state.history
 
@@ -138,7 +138,7 @@ class StreamedHistory:
                 "stream_history was given stages, which do not say all settings of a "
                 "history: give it an AnchorPipeline."
             )
-        return AnchorHistory.from_kept(self.state, self.anchor)
+        return AnchorHistory.from_state(self.state, self.anchor)
 
 
 def stream_history(
@@ -212,7 +212,7 @@ def stream_history(
     >>> table = data.X.assign(winner=data.y)[~new]
     >>> tables = [table.iloc[start : start + 2000] for start in range(0, 8000, 2000)]
     >>> found = stream_history(tables, AnchorPipeline(cv=3, random_state=0))
-    >>> found.n_rows, len(found.kept.repeats[0])
+    >>> found.n_rows, len(found.stored.repeats[0])
     (8000, 3)
     >>> result = found.history.place(data.X[new], data.y[new])
     >>> result.scores.index.tolist()
@@ -266,7 +266,7 @@ def stream_history(
         )
         builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
         built = builder.build(pilot, item_effects)
-        state = kept_state(built, surveyed, stages, fingerprints or {})
+        state = state_of_stream(built, surveyed, stages, fingerprints or {})
     log.issue()
     return StreamedHistory(
         state,

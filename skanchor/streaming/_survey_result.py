@@ -9,9 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._numerics.btl import pair_sums
-from skanchor._typing import Array
-from skanchor.admission import (
+from skanchor._admission import (
     ROWS_PER_PARAMETER,
     check_ranking,
     leave_out_feature_separated,
@@ -19,19 +17,21 @@ from skanchor.admission import (
     leave_out_one_sided,
     leave_out_separated,
 )
-from skanchor.btl import BTLRegressor
-from skanchor.chain import Chain
-from skanchor.comparisons import (
+from skanchor._btl import BTLRegressor
+from skanchor._chain import Chain
+from skanchor._comparisons import (
     Comparisons,
     EncodedRows,
     Outcomes,
     decide_roles,
 )
-from skanchor.comparisons.labels import positions
+from skanchor._comparisons.labels import positions
+from skanchor._historical import HistoricalFit, fit_history
+from skanchor._numerics.btl import pair_sums
+from skanchor._stages import Stages
+from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.historical import History, fit_history
 from skanchor.sample import Sample
-from skanchor.stages import Stages
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
@@ -193,7 +193,7 @@ class SurveyResult:
         )
         return Sample(Comparisons(rows), _preferences(cells.y), cells.weight)
 
-    def pilot(self, stages: Stages) -> History:
+    def pilot(self, stages: Stages) -> HistoricalFit:
         """Fit the sample, from which everything else starts."""
         known = fit_history(stages, self.sample)
         votes = self.vote_cells(Folds(1), 0)

@@ -17,8 +17,8 @@ from skanchor import (
     JudgeCalibrator,
     SourceKFold,
 )
+from skanchor._comparisons import FeaturePairs
 from skanchor.bias import AutoBias, BiasLearner, BoostedBias, LinearBias
-from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 
 # Small tables cross thresholds that are not at issue here.

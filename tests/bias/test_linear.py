@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer, StandardScaler
 
+from skanchor._comparisons import FeaturePairs
 from skanchor.bias import LinearBias
-from skanchor.comparisons import FeaturePairs
 
 
 def make_pairs(seed, n=300, d=3):

@@ -23,9 +23,9 @@ from skanchor import (
     RieszDebiaser,
     SourceKFold,
 )
+from skanchor._comparisons import FeaturePairs
 from skanchor.bias import BiasLearner, FitTask, LinearBias, NetworkBias
 from skanchor.bias.fitting import same_settings
-from skanchor.comparisons import FeaturePairs
 from skanchor.exceptions import LearnerError
 from skanchor.simulation import simulate_battles
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor._comparisons import FeaturePairs
 from skanchor.bias import NetworkBias
-from skanchor.comparisons import FeaturePairs
 from skanchor.simulation import simulate_battles
 
 pytestmark = [

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skanchor._comparisons import decide_roles
 from skanchor.baselines import (
     DirectScore,
     JointBTL,
 )
 from skanchor.bootstrap import Resampler, bootstrap
-from skanchor.comparisons import decide_roles
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

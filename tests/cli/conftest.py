@@ -2,7 +2,7 @@
 
 import pytest
 
-from skanchor.cli import main
+from skanchor._cli import main
 from skanchor.datasets import load_demo
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from skanchor.cli.program import COMMANDS
+from skanchor._cli.program import COMMANDS
 
 
 def shell(name, script):

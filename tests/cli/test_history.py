@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from skanchor import AnchorHistory, judge_fingerprint
-from skanchor.cli.wording import ADVICE
+from skanchor._cli.wording import ADVICE
 from skanchor.datasets import load_demo
 from skanchor.exceptions import Remedy
 
@@ -20,7 +20,7 @@ NEW = "ivory-lynx"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory, battles):
-    from skanchor.cli import main
+    from skanchor._cli import main
 
     path = tmp_path_factory.mktemp("history") / "history"
     build = ["history", "build", battles, *FAST, "--output", path]

@@ -15,7 +15,7 @@ FAST = ["--folds", "3"]
 # Stops itself by a signal once the first pass over the rows is finished.
 STOPPED = """
 import os, signal, sys
-from skanchor.cli import main
+from skanchor._cli import main
 from skanchor.streaming._journal import Journal
 known = Journal.finish
 def finish(self, number, layout):
@@ -36,7 +36,7 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(table, tmp_path_factory):
     """The history that a stream gives which nothing stops."""
-    from skanchor.cli import main
+    from skanchor._cli import main
 
     path = tmp_path_factory.mktemp("whole") / "history"
     assert main(["history", *map(str, build(table, path))]) == 0

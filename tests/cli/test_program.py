@@ -12,7 +12,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from skanchor import AnchorPipeline
-from skanchor.cli.signals import Stopped, raised_as_interrupts
+from skanchor._cli.signals import Stopped, raised_as_interrupts
 
 # What the resource tracker of joblib's pool writes, and the line of code it quotes.
 TRACKER = re.compile(rb"resource_tracker|^\s+warnings\.warn\(")
@@ -45,7 +45,7 @@ def test_signals_end_workers_and_all(tmp_path, name):
         f"signal.signal(signal.{name}, signal.SIG_DFL)\n"
         "from joblib import Parallel, delayed\n"
         "from skanchor import AnchorPipeline\n"
-        "from skanchor.cli import main\n"
+        "from skanchor._cli import main\n"
         "def fit(self, X, y, **params):\n"
         "    jobs = [delayed(print)('started', flush=True)]\n"
         "    jobs += [delayed(time.sleep)(100)] * 2\n"

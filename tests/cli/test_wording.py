@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from skanchor import BTLRegressor, admission
-from skanchor.cli import wording
-from skanchor.cli.wording import ADVICE, TERMS, worded
+from skanchor import BTLRegressor, _admission
+from skanchor._cli import wording
+from skanchor._cli.wording import ADVICE, TERMS, worded
+from skanchor._judges import JudgeWarnings
 from skanchor.exceptions import Advice, BattlesError, Remedy, Term
-from skanchor.judges import JudgeWarnings
 from skanchor.simulation import simulate_battles
 
 # What Python calls things that the command line calls otherwise.
@@ -285,7 +285,7 @@ def test_advice_is_in_the_words_of_the_command_line(
         # Rows that keep a fit from settling without separating it are hard to find.
         monkeypatch.setattr(JudgeWarnings, "separation", lambda *args: None)
         monkeypatch.setattr(
-            admission, "leave_out_feature_separated", lambda known, bias: known
+            _admission, "leave_out_feature_separated", lambda known, bias: known
         )
     path = tmp_path / "battles.jsonl"
     make().to_json(path, orient="records", lines=True, double_precision=15)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skanchor import AnchorPipeline, Comparisons, split_battles
-from skanchor.comparisons import Inputs
-from skanchor.comparisons.suspects import declared, feature_label, smells_of_outcome
+from skanchor._comparisons import Inputs
+from skanchor._comparisons.suspects import declared, feature_label, smells_of_outcome
 from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.reports import leaderboard_text, render, result_json, summarize

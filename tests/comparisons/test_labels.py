@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from skanchor import BTLRegressor, Comparisons
-from skanchor.comparisons import Outcomes, join_groups
-from skanchor.comparisons.labels import label_index
+from skanchor._comparisons import Outcomes, join_groups
+from skanchor._comparisons.labels import label_index
 from skanchor.exceptions import BattlesError
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skanchor import BTLRegressor
-from skanchor.comparisons.spellings import appearance, spelt_differently
+from skanchor._comparisons.spellings import appearance, spelt_differently
 from skanchor.exceptions import DataWarning
 
 

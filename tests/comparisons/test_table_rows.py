@@ -6,7 +6,7 @@ import pytest
 from battle_tables import KINDS, assert_same, columns_of, kinds
 
 from skanchor import Comparisons
-from skanchor.comparisons import Outcomes
+from skanchor._comparisons import Outcomes
 from skanchor.exceptions import BattlesError
 
 

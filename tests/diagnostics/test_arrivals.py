@@ -13,10 +13,10 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, assembly
+from skanchor._diagnostics import FitSums, check_arrivals
+from skanchor._items import dispersions
 from skanchor.bias import LinearBias
-from skanchor.diagnostics import FitSums, check_arrivals
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.items import dispersions
 from skanchor.reports import leaderboard_text, render, summarize
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -59,7 +59,7 @@ def two_steps_by_dense_algebra(data):
     )  # fmt: skip
     anchor.fit(data.X, data.y)
     X = anchor.comparisons_
-    noise = dispersions(Sample.admit(X, data.y), deviating=True)[X.judge]
+    noise = dispersions(Sample.admit(X, data.y), has_deviations=True)[X.judge]
     dense = Dense(data.X, data.y, X.models, X.judges, X.new_models, True)
     v = dense.two_step(np.ones(len(data.y)))
     p = expit(dense.eta(v))

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, BTLRegressor
+from skanchor._vote_checks import slight_ridge
 from skanchor.simulation import simulate_battles
-from skanchor.vote_checks import slight_ridge
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 

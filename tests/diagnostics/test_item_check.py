@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor._diagnostics import item_effects_check
+from skanchor._diagnostics._item_check import ModelSums, pearson, score_test
 from skanchor.bias import LinearBias
-from skanchor.diagnostics import item_effects_check
-from skanchor.diagnostics._item_check import ModelSums, pearson, score_test
 from skanchor.sample import Sample
 
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor._diagnostics import JudgeErrors, partial_effects
 from skanchor.datasets import load_demo
-from skanchor.diagnostics import JudgeErrors, partial_effects
 
 JUDGE = "judge-beta"
 

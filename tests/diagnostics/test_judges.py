@@ -6,9 +6,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, Comparisons, JudgeCalibrator
+from skanchor._comparisons import decide_roles
+from skanchor._diagnostics import judge_table
 from skanchor.bias import AutoBias, LinearBias
-from skanchor.comparisons import decide_roles
-from skanchor.diagnostics import judge_table
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

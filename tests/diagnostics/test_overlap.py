@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import Comparisons
-from skanchor.diagnostics._overlap import HistoricalFeatures, feature_overlap
+from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
 
 
 def battles(old, late, side="a"):

@@ -15,7 +15,7 @@ from faults.battles import fit, heard
 from faults.collected import FAULTS
 from sklearn.exceptions import ConvergenceWarning
 
-from skanchor.cli import main
+from skanchor._cli import main
 from skanchor.exceptions import (
     DiagnosticWarning,
     SkanchorWarning,

@@ -4,7 +4,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skanchor.folds import run_plan
+from skanchor._folds import run_plan
 
 
 def _square(x):

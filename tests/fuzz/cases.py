@@ -11,7 +11,7 @@ from fuzz import answers, files, options, tables
 from fuzz.verdict import WrongAnswerError, judged
 from sklearn.base import clone
 
-from skanchor.cli import main
+from skanchor._cli import main
 from skanchor.exceptions import ConvergenceWarning
 from skanchor.simulation import simulate_battles
 

@@ -158,7 +158,7 @@ def _kept(weighted=False, grouped=False, bare=False, **settings):
         history.save(path)
         history = AnchorHistory.load(path)
     found = _numbers(history.place(**rows(new)))
-    if history.kept_.counts is not None:
+    if history.state_.counts is not None:
         late = np.flatnonzero(~new)[:100]
         updated = history.update(X.iloc[late], y[late])
         again = _numbers(updated.place(**rows(new)))

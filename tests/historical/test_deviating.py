@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor._historical import _fit
 from skanchor.bias import BoostedBias
-from skanchor.historical import _history
 from skanchor.simulation import simulate_battles
 
 
@@ -20,7 +20,7 @@ def fit(data, **settings):
 def test_what_is_left_out_moves_no_score_by_a_thousandth_of_its_error(how, monkeypatch):
     data = simulate_battles(n_human=800, random_state=3)
     short = fit(data, historical_fit=how)
-    monkeypatch.setattr(_history, "_is_decided_later", lambda *args: False)
+    monkeypatch.setattr(_fit, "_is_decided_later", lambda *args: False)
     whole = fit(data, historical_fit=how)
     error = whole.standard_errors_
     assert (np.abs(short.scores_ - whole.scores_) < 1e-3 * error).all()
@@ -33,13 +33,13 @@ def test_what_is_left_out_moves_no_score_by_a_thousandth_of_its_error(how, monke
 def decided_later(monkeypatch, data, **settings):
     """What every fold has decided."""
     found = []
-    inner = _history._is_decided_later
+    inner = _fit._is_decided_later
 
     def heard(*args):
         found.append(inner(*args))
         return found[-1]
 
-    monkeypatch.setattr(_history, "_is_decided_later", heard)
+    monkeypatch.setattr(_fit, "_is_decided_later", heard)
     fit(data, **settings)
     assert len(found) == 4
     return set(found)

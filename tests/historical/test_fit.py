@@ -19,17 +19,17 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor.admission import admit_to_ranking
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import complete, fit_stages
+from skanchor._comparisons import decide_roles
+from skanchor._historical import _fit, fit_history
+from skanchor._items import ItemCovariance
+from skanchor._stages import Stages
 from skanchor.baselines import JointMLE
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import complete, fit_stages
-from skanchor.comparisons import decide_roles
 from skanchor.exceptions import BattlesError
-from skanchor.historical import _history, fit_history
-from skanchor.items import ItemCovariance
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 # Small tables cross thresholds that are not at issue here.
@@ -259,13 +259,13 @@ def test_learners_without_a_span_are_fitted_in_turn_with_the_scores(
         calibrator=JudgeCalibrator(kinds[judges], position_effect=False),
     )
     sample = admitted()
-    times, inner = [], _history._calibrate
+    times, inner = [], _fit._calibrate
 
     def counted(*args):
         times.append(args)
         return inner(*args)
 
-    monkeypatch.setattr(_history, "_calibrate", counted)
+    monkeypatch.setattr(_fit, "_calibrate", counted)
     full = fit_stages(found, sample)
     assert type(full.btl.bias_) is type(kinds[people])
     flexible = "flexible" in (judges, people) or people == "opaque"
@@ -289,12 +289,12 @@ def test_a_score_on_the_bound_has_no_limit():
 def test_a_judge_that_runs_away_with_the_scores_is_put_aside(monkeypatch):
     sample = admitted()
     judge = sample.X.judges[0]
-    monkeypatch.setattr(_history, "runaway_judges", lambda *args: frozenset([judge]))
+    monkeypatch.setattr(_fit, "runaway_judges", lambda *args: frozenset([judge]))
     with WarningLog() as log:
         found = fit_history(STAGES, sample)
     assert found.excluded_judges == frozenset([judge])
     assert f"Where judges [{judge!r}] help to place" in str(log.found[-1])
-    crowd = str(_history._of_drift([f"j{k}" for k in range(7)]))
+    crowd = str(_fit._of_drift([f"j{k}" for k in range(7)]))
     assert "'j4'" in crowd and "'j5'" not in crowd
 
 

@@ -9,9 +9,11 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, ArrivalScorer, BTLRegressor, JudgeCalibrator
+from skanchor._chain import fit_stages
+from skanchor._comparisons import decide_roles
+from skanchor._historical import Placement, _fit
 from skanchor._numerics.linalg import zero_sum_basis
-from skanchor.chain import fit_stages
-from skanchor.comparisons import decide_roles
+from skanchor._stages import Stages
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -19,9 +21,7 @@ from skanchor.exceptions import (
     Remedy,
     WeakJudgeWarning,
 )
-from skanchor.historical import Placement, _history
 from skanchor.sample import Sample
-from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog, warn
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -93,14 +93,14 @@ def test_without_human_scores_item_effects_are_random():
 def test_judges_that_look_bad_beside_scores_that_are_none_are_not_told(monkeypatch):
     votes = battles(PAIRS, {"j": PAIRS}, n=100)
     open_ = battles(PAIRS, {"j": PAIRS}, one_sided=["e"], n=100)
-    plain = _history._calibrate
+    plain = _fit._calibrate
 
     def calibrate(*args, **kwargs):
         warn(WeakJudgeWarning("Judge 'j' is weak."))
         warn(DataWarning("Rows are odd."))
         return plain(*args, **kwargs)
 
-    monkeypatch.setattr(_history, "_calibrate", calibrate)
+    monkeypatch.setattr(_fit, "_calibrate", calibrate)
     for data, told in (
         (votes, [WeakJudgeWarning, DataWarning]),
         (open_, [DataWarning]),
@@ -273,7 +273,7 @@ def test_a_direction_that_no_row_sees_at_all_is_undetermined():
 def test_judges_put_aside_stay_there_when_others_drift(monkeypatch):
     found = iter([frozenset({"j"}), frozenset({"j", "k"})])
     monkeypatch.setattr(
-        "skanchor.historical._history.separated_judges", lambda *args: next(found)
+        "skanchor._historical._fit.separated_judges", lambda *args: next(found)
     )
     log = WarningLog()
     chain = chain_of(*battles(PAIRS, {"j": PAIRS, "k": PAIRS, "l": PAIRS}), log)

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor._historical._separation import runaway_judges
 from skanchor.exceptions import SeparationWarning, WeakJudgeWarning
-from skanchor.historical._separation import runaway_judges
 from skanchor.simulation import simulate_battles
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from pandas.testing import assert_frame_equal
 
-from skanchor.cli import main
+from skanchor._cli import main
 from skanchor.datasets import load_demo
 from skanchor.io import _progress, read_battles
 

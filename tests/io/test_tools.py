@@ -12,7 +12,7 @@ import pytest
 
 from skanchor import read_battles, split_battles
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.io.tools import READERS
+from skanchor.io._tools import READERS
 
 FIXTURES = Path(__file__).parent / "fixtures"
 FILES = {path.stem: path for path in FIXTURES.iterdir()}

@@ -20,15 +20,10 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
-from skanchor._numerics.item_covariance import PRIOR_VARIANCE
-from skanchor._numerics.shrinkage import Shrinkage
-from skanchor.admission import admit_to_ranking
-from skanchor.bias import BoostedBias, LinearBias
-from skanchor.bias.protocol import LastStage
-from skanchor.chain import fit_stages
-from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
-from skanchor.inference import satterthwaite, t_quantile
-from skanchor.items import (
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import fit_stages
+from skanchor._inference import satterthwaite, t_quantile
+from skanchor._items import (
     LEAST_DISPERSION,
     ItemCovariance,
     ItemLikelihood,
@@ -38,9 +33,14 @@ from skanchor.items import (
     fit_item_covariance,
     judges_of_arrivals,
 )
-from skanchor.items._covariance import MATRICES, _HistoricalRows
+from skanchor._items._covariance import MATRICES, _HistoricalRows
+from skanchor._numerics.item_covariance import PRIOR_VARIANCE
+from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._stages import Stages
+from skanchor.bias import BoostedBias, LinearBias
+from skanchor.bias.protocol import LastStage
+from skanchor.exceptions import BattlesError, ConvergenceWarning, WeakJudgeWarning
 from skanchor.sample import Sample
-from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 
@@ -285,7 +285,7 @@ def test_a_judge_without_noise_weighs_as_one_with_that_of_its_outcomes():
     data = small(n_models=8, n_judges=2, n_historical=900, item_sd=0.4)
     y = np.where(data.X["judge"] == "judge-2", 0.5, data.y)
     known, sample = stages_of(data.X, y, LinearBias())
-    assert dispersions(sample, deviating=True)[1] < LEAST_DISPERSION
+    assert dispersions(sample, has_deviations=True)[1] < LEAST_DISPERSION
     found = estimate_item_covariance(sample, known.calibrator)
     assert np.isfinite(found.covariance).all() and found.covariance[0, 0] > 0.01
 
@@ -297,7 +297,7 @@ def test_shares_of_the_shrinkage_are_chosen_and_the_estimate_is_not_conservative
     assert found.converged and found.shrinkage != Shrinkage()
     wider = estimate_item_covariance(sample, known.calibrator, conservative=True)
     assert np.trace(wider.covariance) > 1.01 * np.trace(found.covariance)
-    noise = dispersions(sample, deviating=True)
+    noise = dispersions(sample, has_deviations=True)
     model = ItemLikelihood(
         sample.weighted(sample.weight / noise[sample.X.judge]), known.calibrator
     )
@@ -418,7 +418,7 @@ def test_a_last_stage_is_as_good_as_a_span():
 def test_effects_that_memory_does_not_hold_are_refused(monkeypatch, item_effects):
     data = small()
     anchor = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
-    available = "skanchor.items._covariance.available_bytes"
+    available = "skanchor._items._covariance.available_bytes"
     monkeypatch.setattr(available, lambda: 10_000)
     with pytest.raises(BattlesError, match=r"GB are available\. Set item_effects to"):
         anchor.fit(data.X, data.y)
@@ -429,7 +429,7 @@ def test_memory_is_that_of_matrices_of_all_parameters(monkeypatch):
     model = of_history(item_sd=0.4)
     needed = MATRICES * 8 * model.size**2
     memory = []
-    monkeypatch.setattr("skanchor.items._covariance.available_bytes", memory.pop)
+    monkeypatch.setattr("skanchor._items._covariance.available_bytes", memory.pop)
     memory.append(needed)
     fit_item_covariance(model)
     memory.append(needed - 1)

@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, Comparisons
+from skanchor._items import dispersions
 from skanchor.exceptions import (
     DataWarning,
 )
-from skanchor.items import dispersions
 from skanchor.sample import Sample
 
 
@@ -33,8 +33,8 @@ def test_weights_that_are_no_counts_are_told(unit):
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
-@pytest.mark.parametrize("deviating", [False, True])
-def test_the_noise_of_a_source_is_read_off_its_residuals(deviating):
+@pytest.mark.parametrize("has_deviations", [False, True])
+def test_the_noise_of_a_source_is_read_off_its_residuals(has_deviations):
     data = small(seed=4)
     X = data.X[["model_a", "model_b", "judge"]]
     y = np.asarray(data.y, dtype=float)
@@ -44,7 +44,7 @@ def test_the_noise_of_a_source_is_read_off_its_residuals(deviating):
     ones = np.ones(len(y))
 
     def noise(*args):
-        return dispersions(Sample.admit(known, *args), deviating=deviating)
+        return dispersions(Sample.admit(known, *args), has_deviations=has_deviations)
 
     votes = noise(y, ones)
     assert_allclose(votes, 1.0, atol=0.15)
@@ -64,9 +64,9 @@ def test_the_noise_of_few_rows_is_not_read_off_fewer_still():
     known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
     sample = Sample.admit(known, np.ones(3))
     # No score explains the circle: the whole of it is noise, three votes of 1/4 each.
-    assert_allclose(dispersions(sample, deviating=False), [1.0])
+    assert_allclose(dispersions(sample, has_deviations=False), [1.0])
     # A third of that is expected to be left, half of it is what the floor allows.
-    assert_allclose(dispersions(sample, deviating=True), [2.0])
+    assert_allclose(dispersions(sample, has_deviations=True), [2.0])
 
 
 def test_the_noise_of_many_rows_knows_what_deviations_take():
@@ -74,5 +74,5 @@ def test_the_noise_of_many_rows_knows_what_deviations_take():
     table = pd.DataFrame({"model_a": list("xyz") * 4, "model_b": list("yzx") * 4})
     known = Comparisons.from_battles(table).with_columns(scores=np.zeros(3))
     sample = Sample.admit(known, np.repeat([0.0, 1.0], 6))
-    assert_allclose(dispersions(sample, deviating=False), [1.0])
-    assert_allclose(dispersions(sample, deviating=True), [12.0 / 10.0])
+    assert_allclose(dispersions(sample, has_deviations=False), [1.0])
+    assert_allclose(dispersions(sample, has_deviations=True), [12.0 / 10.0])

@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from reference import DenseItems
 
 from skanchor import AnchorPipeline, ArrivalScorer, JudgeCalibrator
+from skanchor._items import ItemLikelihood
 from skanchor.bias import BoostedBias
 from skanchor.exceptions import BoundWarning
-from skanchor.items import ItemLikelihood
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

@@ -6,8 +6,8 @@ import pytest
 
 from skanchor import Comparisons
 from skanchor.exceptions import BattlesError
-from skanchor.kept._additions import with_rows
-from skanchor.kept._counts import RowCounts
+from skanchor.history._additions import with_rows
+from skanchor.history._counts import RowCounts
 from skanchor.sample import Sample
 
 

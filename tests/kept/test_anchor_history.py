@@ -25,8 +25,8 @@ from skanchor.exceptions import (
     DataWarning,
     LearnerError,
 )
-from skanchor.kept import FILE
-from skanchor.kept._settings import pack_settings, unpack_settings
+from skanchor.history import FILE
+from skanchor.history._settings import pack_settings, unpack_settings
 from skanchor.simulation import simulate_battles
 
 N_FOLDS = 3
@@ -311,14 +311,14 @@ def test_updated_from_counts_is_a_fit_of_all_rows(n_repeats, tmp_path):
         assert history.updated_from_ == "counts"
         placed = history.place(arrivals, outcomes)
         # The rows as the counts list them, in the folds that the history has.
-        table_, values, folds = history.kept_.counts.rows()
+        table_, values, folds = history.state_.counts.rows()
         plans = [
             [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
             for own in folds
         ]
         again = AnchorHistory(clone(anchor).set_params(cv=plans)).fit(table_, values)
         fresh = again.place(arrivals, outcomes, cv=placed.fold_plan)
-    assert sum(history.kept_.counts.counts) == len(old)
+    assert sum(history.state_.counts.counts) == len(old)
     assert_allclose(placed.estimates, fresh.estimates, rtol=0, atol=1e-9)
     assert_allclose(placed.covariances, fresh.covariances, rtol=0, atol=1e-9)
 
@@ -383,7 +383,7 @@ def test_updates_join_groups_and_weights_of_old_and_new_rows():
     )
     assert_allclose(one, other, rtol=0, atol=1e-9)
     with pytest.raises(TypeError, match="pandas, polars or pyarrow table"):
-        history.update(history.kept_, past[2000:], past=(old, past))
+        history.update(history.state_, past[2000:], past=(old, past))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -503,7 +503,7 @@ def test_groups_of_the_history_keep_their_fold():
     late = is_late(X, new)
     history, rows, outcomes = fitted(X, y, new, groups=groups[~late])
     result = history.place(rows, outcomes, groups=groups[late])
-    known = history.kept_.groups
+    known = history.state_.groups
     for number, (_, test) in enumerate(result.fold_plan[0]):
         labels = groups[late][test]
         place = np.searchsorted(np.sort(known.labels), labels)

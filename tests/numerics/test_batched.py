@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
+from skanchor._comparisons import Comparisons
 from skanchor._numerics.batched import (
     Workspace,
     fit_judge,
@@ -15,8 +16,7 @@ from skanchor._numerics.batched import (
 )
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.logistic import fit_logistic
-from skanchor.comparisons import Comparisons
-from skanchor.refits import Cells, Layout
+from skanchor._refits import Cells, Layout
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

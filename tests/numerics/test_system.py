@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 
+from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, judge_block
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
@@ -19,7 +20,6 @@ from skanchor._numerics.parameters import (
 from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszProblem, diagonal_by_model
-from skanchor.comparisons.judge_rows import JudgeRows
 
 IS_NEW = np.array([False, True, False, False, False])
 N_ITEMS, N_JUDGES = 5, 2

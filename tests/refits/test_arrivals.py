@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from skanchor.refits import Arrivals
+from skanchor._refits import Arrivals
 
 # Two new models: rows 0 to 3 of the first, 4 and 5 of the second, 6 between them.
 SIGNS = np.array([[1, 0], [-1, 0], [1, 0], [1, 0], [0, 1], [0, -1], [1, -1]], float)

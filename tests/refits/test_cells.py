@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import Comparisons
-from skanchor.admission import admit_to_ranking
-from skanchor.refits import Cells, Layout
+from skanchor._admission import admit_to_ranking
+from skanchor._refits import Cells, Layout
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

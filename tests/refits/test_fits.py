@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from sklearn.preprocessing import PolynomialFeatures
 
 from skanchor import BTLRegressor, JudgeCalibrator
-from skanchor.admission import admit_to_ranking
+from skanchor._admission import admit_to_ranking
+from skanchor._refits import BatchedFits, Layout, StageFits
 from skanchor.bias import LinearBias
-from skanchor.refits import BatchedFits, Layout, StageFits
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 

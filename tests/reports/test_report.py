@@ -9,8 +9,8 @@ import pytest
 from reports.made_results import NASTY, made_result
 
 from skanchor import AnchorPipeline
+from skanchor._diagnostics import KINDS
 from skanchor.datasets import load_demo
-from skanchor.diagnostics import KINDS
 from skanchor.reports import report_document, to_html, to_latex, to_markdown
 from skanchor.reports.advice import TO_DO
 from skanchor.reports.answer import errors_explained

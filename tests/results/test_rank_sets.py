@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
-from skanchor.inference import one_sided_p
-from skanchor.multiplicity import holm_adjust
+from skanchor._inference import one_sided_p
+from skanchor._multiplicity import holm_adjust
 from skanchor.results import RankingResult
 
 

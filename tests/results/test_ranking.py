@@ -6,10 +6,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from skanchor.inference import (
+from skanchor._inference import (
     one_sided_p,
 )
-from skanchor.multiplicity import holm_adjust
+from skanchor._multiplicity import holm_adjust
 from skanchor.results import RankingResult
 
 

@@ -20,18 +20,18 @@ from skanchor import (
     JudgeCalibrator,
     RieszDebiaser,
 )
+from skanchor._admission import admit_to_ranking
+from skanchor._chain import complete, fit_stages
 from skanchor._numerics.sums import GroupTotals
-from skanchor.admission import admit_to_ranking
+from skanchor._riesz import _evidence
+from skanchor._riesz._evidence import RowEvidence
+from skanchor._riesz._influence import InfluenceSums
+from skanchor._riesz._rows import check_finite
+from skanchor._stages import Stages
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import complete, fit_stages
 from skanchor.exceptions import BattlesError, SkanchorWarning
-from skanchor.riesz import _evidence
-from skanchor.riesz._evidence import RowEvidence
-from skanchor.riesz._influence import InfluenceSums
-from skanchor.riesz._rows import check_finite
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
-from skanchor.stages import Stages
 from skanchor.warning_log import WarningLog
 
 
@@ -192,8 +192,8 @@ def test_sums_by_pair_of_models_equal_those_over_rows(position, monkeypatch):
     )
     found = []
     for least in (0, 10**9):
-        monkeypatch.setattr("skanchor.riesz._evidence._MODELS", 2)
-        monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", least)
+        monkeypatch.setattr("skanchor._riesz._evidence._MODELS", 2)
+        monkeypatch.setattr("skanchor._riesz._evidence._ROWS_PER_MODEL", least)
         anchor = AnchorPipeline(
             calibrator=JudgeCalibrator(position_effect=position),
             cv=2, item_effects=None, random_state=0,
@@ -212,8 +212,8 @@ def test_weights_without_linear_columns_are_multiplied_row_by_row(monkeypatch):
     data = simulate_battles(
         n_models=5, n_judges=2, n_new=100, n_historical=600, random_state=1
     )
-    monkeypatch.setattr("skanchor.riesz._evidence._MODELS", 2)
-    monkeypatch.setattr("skanchor.riesz._evidence._ROWS_PER_MODEL", 0)
+    monkeypatch.setattr("skanchor._riesz._evidence._MODELS", 2)
+    monkeypatch.setattr("skanchor._riesz._evidence._ROWS_PER_MODEL", 0)
     chain = Stages(
         BTLRegressor(), JudgeCalibrator(), ArrivalScorer(),
         RieszDebiaser(BoostedBias(max_rounds=3)),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor.riesz import InfluenceSums
+from skanchor._riesz import InfluenceSums
 
 
 @pytest.mark.parametrize("grouped", [False, True])

@@ -65,14 +65,14 @@ def test_a_worker_is_killed_and_nothing_changes(stored):
         thread.join()
         assert killed.is_set()
         assert first not in client.run(os.getpid).values()
-    assert_array_equal(sums_of(found.kept), sums_of(alone.kept))
+    assert_array_equal(sums_of(found.stored), sums_of(alone.stored))
 
 
 def test_threads_of_a_pool(stored):
     alone = streamed(stored)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         found = streamed(stored)
-    assert_array_equal(sums_of(found.kept), sums_of(alone.kept))
+    assert_array_equal(sums_of(found.stored), sums_of(alone.stored))
 
 
 def test_a_dask_frame_is_a_stream():
@@ -81,8 +81,8 @@ def test_a_dask_frame_is_a_stream():
     pieces = [table.iloc[i : i + 500] for i in edges]
     frame = dataframe.from_pandas(table, npartitions=6, sort=False)
     assert_allclose(
-        sums_of(streamed(frame).kept),
-        sums_of(streamed(pieces).kept),
+        sums_of(streamed(frame).stored),
+        sums_of(streamed(pieces).stored),
         rtol=1e-9,
         atol=1e-9,
     )

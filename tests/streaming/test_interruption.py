@@ -46,8 +46,8 @@ def test_resumed_is_uninterrupted(tmp_path, stops):
         with pytest.raises(KeyboardInterrupt):
             streamed(Stopping(pieces, stop), path)
     found = streamed(pieces, path, random_state=None)
-    assert_array_equal(sums_of(found.kept), sums_of(expected.kept))
-    assert_array_equal(found.kept.items.covariance, expected.kept.items.covariance)
+    assert_array_equal(sums_of(found.stored), sums_of(expected.stored))
+    assert_array_equal(found.stored.items.covariance, expected.stored.items.covariance)
 
 
 def test_finished_passes_are_not_read_again(tmp_path):

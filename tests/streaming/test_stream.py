@@ -23,13 +23,13 @@ from streams import (
 )
 
 from skanchor import BTLRegressor, RieszDebiaser
+from skanchor._chain import fit_stages
+from skanchor._folds import training_weights
+from skanchor._historical import HistoricalFit, _fit
+from skanchor._items import ItemLikelihood, estimate_item_covariance
+from skanchor._stored_folds import StoredFold
 from skanchor.bias import BoostedBias, LinearBias
-from skanchor.chain import fit_stages
 from skanchor.exceptions import BattlesError, DataWarning, LearnerError
-from skanchor.folds import training_weights
-from skanchor.historical import History, _history
-from skanchor.history import KeptFold
-from skanchor.items import ItemLikelihood, estimate_item_covariance
 from skanchor.sample import Sample
 from skanchor.streaming import Folds, StreamOptions, stream_history
 
@@ -45,7 +45,7 @@ def streamed(data, stages, options=None, **settings):
 @pytest.fixture
 def exact(monkeypatch):
     """The engine in memory fits its folds to the last digit, too."""
-    monkeypatch.setattr(_history, "NEAR", 1e-10)
+    monkeypatch.setattr(_fit, "NEAR", 1e-10)
     monkeypatch.setitem(ItemLikelihood.newton.__kwdefaults__, "tol", 1e-10)
 
 
@@ -71,8 +71,8 @@ def test_streamed_is_in_memory(exact, historical_fit, bias, items, n_repeats):
     plans = found.folds.plans(len(table))
     memory = in_memory(table, stages, plans, items=items)
     assert found.n_rows == len(table)
-    assert apart(memory, found.kept, 3, n_repeats) < 1e-3
-    mine, theirs = (known.whole.btl.covariance_ for known in (found.kept, memory))
+    assert apart(memory, found.stored, 3, n_repeats) < 1e-3
+    mine, theirs = (known.whole.btl.covariance_ for known in (found.stored, memory))
     assert_allclose(mine, theirs, rtol=1e-6)
 
 
@@ -81,8 +81,8 @@ def test_a_ridge_on_the_scores_is_that_of_the_rows(exact):
     stages = replace(stages_of(), btl=BTLRegressor(alpha=0.05))
     found = streamed(in_pieces(table, 700), stages)
     memory = in_memory(table, stages, found.folds.plans(len(table)))
-    assert apart(memory, found.kept, 3) < 1e-3
-    mine, theirs = (known.whole.btl for known in (found.kept, memory))
+    assert apart(memory, found.stored, 3) < 1e-3
+    mine, theirs = (known.whole.btl for known in (found.stored, memory))
     assert_allclose(mine.scores_, theirs.scores_, atol=1e-6)
     assert_allclose(mine.covariance_, theirs.covariance_, rtol=1e-6)
 
@@ -98,13 +98,13 @@ def test_sums_are_those_of_the_rows_at_the_same_nuisances():
     every = np.arange(len(table))
     sides = [(every, every[:0]), *plan]
     for kept, (train, test) in zip(
-        [found.kept.whole, *found.kept.repeats[0]], sides, strict=True
+        [found.stored.whole, *found.stored.repeats[0]], sides, strict=True
     ):
         X = kept.calibrator.transform(kept.btl.transform(sample.X))
         X = X.with_columns(scores=kept.X.scores)
-        known = History(kept.btl, kept.calibrator, X)
+        known = HistoricalFit(kept.btl, kept.calibrator, X)
         weight = training_weights(sample, train)
-        rows = KeptFold.of(stages, known, sample.with_battles(X), weight, test)
+        rows = StoredFold.of(stages, known, sample.with_battles(X), weight, test)
         for m, one in rows.sums.training.items():
             other = kept.sums.training[m]
             assert_allclose(other.information, one.information, rtol=1e-9, atol=1e-9)
@@ -127,8 +127,8 @@ def test_learned_item_covariance_is_that_of_the_rows():
     sample = sample.with_battles(sample.X.with_columns(new_models=()))
     plugged = fit_stages(stages, sample)
     rows = estimate_item_covariance(sample.with_battles(plugged.X), plugged.calibrator)
-    assert_allclose(found.kept.items.covariance, rows.covariance, atol=2e-3)
-    assert found.kept.items.shrinkage == rows.shrinkage
+    assert_allclose(found.stored.items.covariance, rows.covariance, atol=2e-3)
+    assert found.stored.items.shrinkage == rows.shrinkage
 
 
 @pytest.mark.parametrize("features", [True, False])
@@ -147,8 +147,8 @@ def test_counts_are_the_rows_they_stand_for(features):
     plans = found.folds.plans(len(table), table["times"].to_numpy())
     memory = in_memory(expanded, stages, plans)
     if features:
-        assert apart(memory, found.kept, 3) < 1e-3
-    mine, theirs = sums_of(found.kept), sums_of(memory)
+        assert apart(memory, found.stored, 3) < 1e-3
+    mine, theirs = sums_of(found.stored), sums_of(memory)
     assert_allclose(mine, theirs, rtol=0.02, atol=2.0)
 
 
@@ -158,7 +158,7 @@ def test_weights_of_importance():
     found = streamed(in_pieces(table, 700), stages, {"weight": "importance"})
     plans = found.folds.plans(len(table))
     weight = table["importance"].to_numpy()
-    assert apart(in_memory(table, stages, plans, weight), found.kept, 3) < 1e-3
+    assert apart(in_memory(table, stages, plans, weight), found.stored, 3) < 1e-3
 
 
 def test_however_it_is_stored(tmp_path):
@@ -174,7 +174,7 @@ def test_however_it_is_stored(tmp_path):
             row_group_size=1000,
         )
     stages, options = stages_of(), {"job_rows": 1, "batch_rows": 1000}
-    expected = sums_of(streamed(tmp_path / "all.parquet", stages, options).kept)
+    expected = sums_of(streamed(tmp_path / "all.parquet", stages, options).stored)
     pieces = [whole.slice(start, 1000) for start in range(0, len(whole), 1000)]
     for data in (
         str(tmp_path / "parts"),
@@ -186,9 +186,9 @@ def test_however_it_is_stored(tmp_path):
         [piece.to_pandas() for piece in pieces],
     ):
         found = streamed(data, stages, options)
-        assert_array_equal(sums_of(found.kept), expected)
+        assert_array_equal(sums_of(found.stored), expected)
     other = streamed(pieces, stages, {"job_rows": 10**6, "batch_rows": 333})
-    assert_allclose(sums_of(other.kept), expected, rtol=1e-9, atol=1e-9)
+    assert_allclose(sums_of(other.stored), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_features_that_smell_of_the_outcome_are_read_when_asked_for(tmp_path):
@@ -208,7 +208,7 @@ def test_workers_change_nothing(tmp_path):
     stages, options = stages_of(), {"job_rows": 500}
     alone = streamed(tmp_path / "all.parquet", stages, options)
     together = streamed(tmp_path / "all.parquet", stages, options, n_jobs=2)
-    assert_array_equal(sums_of(together.kept), sums_of(alone.kept))
+    assert_array_equal(sums_of(together.stored), sums_of(alone.stored))
 
 
 def test_folds_are_even_and_independent():
@@ -282,7 +282,7 @@ def test_a_judge_of_few_rows_is_left_out_and_told():
     without = streamed([table[~own]], stages_of())
     assert found.judges.tolist() == without.judges.tolist() == ["judge-2", "judge-3"]
     # Rows lie in other folds.
-    own, other = (sums_of(replace(one.kept, repeats=())) for one in (found, without))
+    own, other = (sums_of(replace(one.stored, repeats=())) for one in (found, without))
     assert_allclose(own, other, atol=1e-9)
 
 

@@ -60,14 +60,14 @@ def test_places_as_the_history_in_memory(both):
 def test_decides_on_item_effects_alike(both):
     _, loaded, memory = both
     assert loaded.item_effects_ == memory.item_effects_
-    mine, theirs = loaded.kept_.check, memory.kept_.check
+    mine, theirs = loaded.state_.check, memory.state_.check
     assert_allclose(mine.p_value, theirs.p_value, rtol=1e-6)
     pd.testing.assert_frame_equal(mine.judges, theirs.judges, rtol=1e-6)
 
 
 def test_sums_of_diagnostics_are_those_of_the_rows(both):
     _, loaded, memory = both
-    mine, theirs = loaded.kept_.sums, memory.kept_.sums
+    mine, theirs = loaded.state_.sums, memory.state_.sums
     for m, one in theirs.sources.items():
         other, scale = mine.sources[m], np.abs(one.gram).max()
         assert_allclose(other.gram, one.gram, atol=1e-3 * scale)
@@ -84,7 +84,7 @@ def test_sums_of_diagnostics_are_those_of_the_rows(both):
         assert_allclose(one.low, other.low)
         assert_allclose(one.high, other.high)
         assert one.contrasts.shape == other.contrasts.shape
-    assert loaded.kept_.facts == {**memory.kept_.facts, "streamed": True}
+    assert loaded.state_.facts == {**memory.state_.facts, "streamed": True}
 
 
 def test_diagnostics_of_a_placement(both):
@@ -170,7 +170,7 @@ def test_models_left_out_are_on_the_board():
         found = streamed(table, anchor)
     with pytest.warns(UserWarning, match="have no limit"):
         memory = in_memory(table, found, item_effects=None)
-    mine, theirs = found.state.board, memory.kept_.board
+    mine, theirs = found.state.board, memory.state_.board
     assert found.state.lost.tolist() == [names[0]]
     pd.testing.assert_series_equal(mine.scores, theirs.scores, rtol=1e-6)
     assert mine.n_human.tolist() == theirs.n_human.tolist()
@@ -197,12 +197,12 @@ def test_a_judge_that_only_ties_is_not_tested_as_in_memory():
     table = table.assign(winner=np.where(ties, 0.5, table["winner"]))
     found = streamed(table, AnchorPipeline(cv=3, random_state=0, item_effects="none"))
     memory = in_memory(table, found, item_effects="none")
-    mine, theirs = found.history.kept_.check, memory.kept_.check
+    mine, theirs = found.history.state_.check, memory.state_.check
     assert_allclose(mine.p_value, theirs.p_value, rtol=1e-6)
     pd.testing.assert_frame_equal(mine.judges, theirs.judges, rtol=1e-6)
     assert mine.judges.loc["judge-2"].isna().any()
     # Its rows weigh as votes would.
-    noise = [one.kept_.sums.noise for one in (found.history, memory)]
+    noise = [one.state_.sums.noise for one in (found.history, memory)]
     assert_allclose(*noise, rtol=0.1)
     assert noise[0][1] == 1.0
 

@@ -1,0 +1,453 @@
+"""Admission of battles to a ranking: roles decided, what cannot be used left out.
+
+Every method that ranks new models, pipeline and competitors alike, comes by this road.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import (
+    Comparisons,
+    decide_roles,
+    usable_features,
+    warn_of_contradicting_judges,
+)
+from skanchor._judges import FeatureSeparation, feature_separated_judges
+from skanchor._numerics.graph import describe_connectivity
+from skanchor._vote_checks import slight_ridge
+from skanchor.exceptions import (
+    Advice,
+    BattlesError,
+    DataWarning,
+    DisconnectedError,
+    Remedy,
+    SeparationWarning,
+)
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn
+
+__all__ = [
+    "ROWS_PER_PARAMETER",
+    "admit_to_inference",
+    "admit_to_ranking",
+    "check_contexts",
+    "check_ranking",
+    "leave_out_feature_separated",
+    "leave_out_judges",
+    "leave_out_little_history",
+    "leave_out_one_sided",
+    "leave_out_separated",
+]
+
+
+MANY_JUDGES = 5
+"""Judges left out beyond which one warning tells of all."""
+
+ROWS_PER_PARAMETER = 5
+"""Historical rows of a judge for its sensitivity and each feature; with fewer its bias
+may be anything, and its one-step corrections harm the scores of all models."""
+
+
+def admit_to_ranking(sample: Sample, new_models: Any) -> Sample:
+    """Fix roles, leave out judges without history, refuse what cannot be ranked.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    new_models : sequence of labels or None
+        Models with free scores; None means those without human rows.
+
+    Returns
+    -------
+    Sample
+        In the vocabulary of what is left, with its roles.
+
+    Raises
+    ------
+    BattlesError
+        If there is nothing to rank, no scale, or a new model that nothing places.
+    """
+    battles = decide_roles(sample.X, sample.weight, new_models)
+    check_ranking(battles, new_models)
+    return leave_out_judges(sample.with_battles(battles))
+
+
+def admit_to_inference(
+    sample: Sample,
+    btl: BTLRegressor,
+    bias: Any,
+    new_models: Sequence[Hashable] | None,
+    *,
+    jointly: bool,
+) -> tuple[Sample, Sample]:
+    """Rows in their roles, all of them and those that the chain of stages is fitted to.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    btl : BTLRegressor
+        Stage 1, unfitted.
+    bias : BiasLearner, str or dict
+        Bias of the judges.
+    new_models : sequence of labels or None
+        Models to treat as new; None means those without human rows.
+    jointly : bool
+        Whether votes and verdicts decide the historical scores together.
+
+    Returns
+    -------
+    everyone, admitted : Sample
+    """
+    battles = decide_roles(sample.X, sample.weight, new_models)
+    check_ranking(battles, new_models)
+    warn_of_contradicting_judges(battles, sample.y, sample.weight)
+    everyone = sample.with_battles(battles)
+    if btl.bias is not None:
+        # Before anything is fitted: those of new models are no votes of the BTL.
+        usable_features(battles, everyone.counts & battles.is_human)
+    if jointly and len(battles.judges):
+        bounded = leave_out_one_sided(everyone, btl)
+    else:
+        bounded = leave_out_separated(everyone, btl)
+    check_contexts(everyone, bounded.X)
+    _check_votes(bounded)
+    known = leave_out_little_history(leave_out_judges(bounded))
+    return everyone, leave_out_feature_separated(known, bias)
+
+
+def check_ranking(X: Comparisons, new_models: Any) -> None:
+    """Refuse roles that leave nothing to rank or no scale to rank on."""
+    if not (X.is_human & X.is_usable).any():
+        raise BattlesError(
+            f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
+            advice=[Advice(Remedy.LABEL_HUMANS), Advice(Remedy.SPLIT_BY_SOURCE)],
+        )
+    if not X.is_new.any() and new_models is None:
+        unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"
+        raise BattlesError(
+            f"There is no new model: every model has human rows{unjudged}.",
+            advice=[Advice(Remedy.CHOOSE_NEW_MODELS), Advice(Remedy.SPLIT_BY_SOURCE)],
+        )
+    items = X.rows.items
+    counts = np.bincount(items.context[~X.is_new], minlength=X.rows.n_contexts)
+    for code in np.flatnonzero(counts < 2)[:1].tolist():
+        what = "Historical models with human rows"
+        if len(items.contexts):
+            what = f"Historical models with rows in context {items.contexts[code]!r}"
+        raise BattlesError(
+            f"{what}: {counts[code]}; at least two are needed for a scale. Add rows of "
+            "others."
+        )
+
+
+def _check_votes(sample: Sample) -> None:
+    """Refuse rows whose votes say nothing of the models that are kept."""
+    X = sample.X
+    if (sample.counts & X.is_human & ~X.involves_new).any():
+        return
+    raise BattlesError(
+        f"No human row is left between two of the {np.count_nonzero(~X.is_new)} "
+        f"historical models {X.models[~X.is_new].tolist()[:5]}, so nothing ties their "
+        "scores to people. Add votes between them."
+    )
+
+
+def leave_out_judges(sample: Sample) -> Sample:
+    """Leave out judges without history; refuse new models that nothing else places."""
+    history = _JudgeHistory.of(sample)
+    unused = history.with_fewer_rows_than(1)
+    history.warn_of(unused, 1)
+    battles = _without(sample.X, unused)
+    if unused and not len(battles.judges):
+        raise BattlesError(
+            f"Judges {unused} have no row between two models with human votes, "
+            "so no judge can be calibrated."
+        )
+    used = battles.is_usable & (sample.weight > 0)
+    seen = battles.rows.appearances(used) > 0
+    lost = battles.models[battles.is_new & ~seen].tolist()
+    if lost:
+        why = f" ({unused} have no historical row)" if unused else ""
+        raise BattlesError(
+            f"New model {lost[0]!r} has no comparison by a calibrated judge{why}. "
+            "Add some by a judge that has compared old models, too."
+        )
+    return sample.with_battles(usable_features(battles, used & ~battles.is_human))
+
+
+def leave_out_little_history(sample: Sample) -> Sample:
+    """Leave out judges with too little history, where others place every new model."""
+    X = sample.X
+    needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
+    history = _JudgeHistory.of(sample)
+    few = history.with_fewer_rows_than(needed)
+    battles = _without(X, few)
+    seen = battles.rows.appearances(battles.is_usable & (sample.weight > 0)) > 0
+    if not few or not len(battles.judges) or not seen[X.is_new].all():
+        return sample
+    history.warn_of(few, needed)
+    return sample.with_battles(battles)
+
+
+def leave_out_feature_separated(
+    sample: Sample, bias: Any, n_rows: Mapping[Any, int] | None = None
+) -> Sample:
+    """Leave out judges whose verdicts features settle, whatever the models.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    bias : str, learner or dict
+        Of the judges' calibrator.
+    n_rows : mapping of label to int, optional
+        By judge the number of all rows, where the sample holds some of them.
+
+    Returns
+    -------
+    Sample
+
+    Raises
+    ------
+    BattlesError
+        If no other judge places a new model, or none is left.
+    """
+    X = sample.X
+    settled = feature_separated_judges(sample, bias)
+    if not settled:
+        return sample
+    kept = _without(X, [found.judge for found in settled])
+    used = kept.is_usable & (sample.weight > 0)
+    seen = kept.rows.appearances(used) > 0
+    lost = X.models[X.is_new & ~seen].tolist()
+    if lost or not len(kept.judges):
+        what = f"places new model {lost[0]!r}" if lost else "is left"
+        raise BattlesError(
+            f"{_settled_by(settled[0])}, whatever the models, and no other judge "
+            f"{what}.",
+            advice=_against_features(settled[0]),
+        )
+    for found in settled:
+        own = X.by_judge(X.judges.tolist().index(found.judge)).rows
+        n = int((sample.weight[own] > 0).sum())
+        n = n if n_rows is None else int(n_rows[found.judge])
+        warn(
+            SeparationWarning(
+                f"{_settled_by(found)}: no finite fit exists, and its rows say next to "
+                f"nothing of the models. All {n} are left out. A feature that is made "
+                "from the outcome does so.",
+                advice=_against_features(found),
+            )
+        )
+    return sample.with_battles(kept)
+
+
+def _settled_by(found: FeatureSeparation) -> str:
+    """Say what settles the verdicts of a judge."""
+    what = ", ".join(f"feature {name!r}" for name in found.columns[:MANY_JUDGES])
+    if not found.alone:
+        n = len(found.columns)
+        what = f"a combination of {n} columns, among them {what}"
+    return f"The verdicts of judge {found.judge!r} are separated by {what}"
+
+
+def _against_features(found: FeatureSeparation) -> Advice:
+    """Advise what to do about them."""
+    remedy = Remedy.DROP_FEATURES if found.alone else Remedy.SHRINK_OR_DROP_JUDGE
+    return Advice(remedy, {"alpha": 0.01, "judge": repr(found.judge)})
+
+
+def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
+    """Leave out historical models without a score: bound on one side, or on the bound.
+
+    At the maximum of the likelihood, infinitely far out, the votes on the former say
+    nothing of the other models. On rows of either no judge can be calibrated: where
+    they stand is a convention, not their score.
+    """
+    X = sample.X
+    try:
+        with WarningLog() as log:
+            trial = clone(btl).fit_sample(sample)
+    except DisconnectedError as error:
+        if len(X.judges):
+            error.advice += (Advice(Remedy.FIT_JOINTLY),)
+        raise
+    if not trial.unbounded_.any():
+        # The chain will find the same, and warn of it.
+        return sample
+    for found in log.found:
+        warn(found)
+    graph = trial.connectivity_
+    lost = trial.models_[trial.unbounded_].tolist()
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    if len(bounded) - int(X.is_new.sum()) < 2:
+        if not graph.is_separated:
+            raise BattlesError(
+                f"The scores of historical models {lost[:5]} lie on the bound of "
+                f"{trial.score_bound} logits: no two models are left on a common scale."
+            )
+        raise BattlesError(
+            "Human votes bound the scores of all historical models on one side only: "
+            f"{graph.separation()}. No two of them lie on a common scale.",
+            advice=Advice(Remedy.ADD_VOTES, _slight_ridge(sample)),
+        )
+    kept = X.relabel(bounded, X.judges)
+    advice = [Advice(Remedy.PLACE_BY_JUDGES, _slight_ridge(sample))]
+    if len(X.judges):
+        advice.append(Advice(Remedy.FIT_JOINTLY))
+    why = "have no limit" if graph.is_separated else "lie on the bound"
+    _warn_of_lost_rows(sample, kept, lost, why, advice)
+    return sample.with_battles(kept)
+
+
+def _slight_ridge(sample: Sample) -> dict[str, float]:
+    """What fills in advice to set a ridge on the human scores."""
+    votes = sample.counts & sample.X.is_human
+    return {"alpha": slight_ridge(float(sample.weight[votes].sum()))}
+
+
+def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
+    """Leave out historical models that votes and verdicts bound on one side only.
+
+    Where judges help to place the historical models, a model that never won with people
+    is placed by its judges; one that never won with anybody by nobody, but for a ridge.
+    """
+    if btl.alpha > 0.0:
+        return sample
+    X = sample.X
+    rows = sample.counts & ~X.involves_new
+    left, right, y = X.left[rows], X.right[rows], sample.y[rows]
+    wins = np.zeros((len(X.models),) * 2)
+    np.add.at(wins, (left, right), y)
+    np.add.at(wins, (right, left), 1.0 - y)
+    old = ~X.is_new
+    graph = describe_connectivity(wins[np.ix_(old, old)], X.models[old])
+    if not graph.is_separated:
+        return sample
+    largest = {
+        max((part for part in graph.strong_components if part[0] in whole), key=len)
+        for whole in map(set, graph.components)
+    }
+    held = {model for part in largest if len(part) > 1 for model in part}
+    lost = [model for model in X.models[old].tolist() if model not in held]
+    bounded = X.models[[model not in lost for model in X.models.tolist()]]
+    if len(held) < 2:
+        raise BattlesError(
+            "Votes and verdicts together bound the scores of all historical models on "
+            f"one side only: {graph.separation()}. No two of them lie on a common "
+            "scale.",
+            advice=Advice(Remedy.ADD_VOTES, _slight_ridge(sample)),
+        )
+    kept = X.relabel(bounded, X.judges)
+    advice = Advice(Remedy.PLACE_BY_JUDGES, _slight_ridge(sample))
+    _warn_of_lost_rows(sample, kept, lost, "have no limit", [advice])
+    return sample.with_battles(kept)
+
+
+def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
+    """Refuse contexts in which too few models have a score with limits.
+
+    Parameters
+    ----------
+    everyone : Sample
+        All rows in their roles.
+    bounded : Comparisons
+        The rows without models whose scores have no limit.
+    """
+    kept = bounded.models[~bounded.is_new]
+    for context in everyone.X.rows.items.contexts.tolist():
+        if sum(label.context == context for label in kept) < 2:
+            raise BattlesError(
+                "Too few scores of historical models have limits on both sides in "
+                f"context {context!r}: no two of them lie on a common scale.",
+                advice=Advice(Remedy.ADD_VOTES, _slight_ridge(everyone)),
+            )
+
+
+def _warn_of_lost_rows(
+    sample: Sample,
+    kept: Comparisons,
+    lost: list[Any],
+    why: str,
+    advice: list[Advice],
+) -> None:
+    """Warn of the rows of models without a score."""
+    seen = sample.X.is_usable & ~kept.is_usable & (sample.weight > 0)
+    warn(
+        DataWarning(
+            f"The {int(seen.sum())} rows of models {lost[:5]}, whose scores {why}, are "
+            "left out.",
+            advice=advice,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgeHistory:
+    """How many rows each judge has, and how many of them are historical."""
+
+    judges: list[Any]
+    historical: list[int]
+    rows: list[int]
+
+    @classmethod
+    def of(cls, sample: Sample) -> _JudgeHistory:
+        X = sample.X
+        rows = sample.counts & (X.judge >= 0)
+        historical, every = (
+            np.bincount(X.judge[which], minlength=len(X.judges)).tolist()
+            for which in (rows & ~X.involves_new, rows)
+        )
+        return cls(X.judges.tolist(), historical, every)
+
+    def with_fewer_rows_than(self, needed: int) -> list[Any]:
+        """Judges with too few historical rows."""
+        known = zip(self.judges, self.historical, strict=True)
+        return [judge for judge, n in known if n < needed]
+
+    def warn_of(self, left_out: list[Any], needed: int) -> None:
+        """Warn of the judges whose rows are left out: one by one if they are few."""
+        lost = set(left_out)
+        known = [
+            each
+            for each in zip(self.judges, self.historical, self.rows, strict=True)
+            if each[0] in lost
+        ]
+        if len(known) > MANY_JUDGES:
+            listed = ", ".join(repr(judge) for judge, _, _ in known[:MANY_JUDGES])
+            what = "no historical row" if needed == 1 else "fewer historical rows"
+            why = "" if needed == 1 else f" than the {needed} that features ask for"
+            warn(
+                DataWarning(
+                    f"{len(known)} judges have {what} to calibrate them{why}: {listed} "
+                    f"and {len(known) - MANY_JUDGES} more; their "
+                    f"{sum(every for _, _, every in known)} rows are left out."
+                )
+            )
+            return
+        for judge, n, every in known:
+            what = "no historical row" if n == 0 else f"{n} historical rows"
+            why = f", fewer than the {needed} that its features ask for" if n else ""
+            warn(
+                DataWarning(
+                    f"Judge {judge!r} has {what} to calibrate it{why}; its {every} "
+                    "rows are left out."
+                )
+            )
+
+
+def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
+    """The rows, those of these judges unusable."""
+    if not judges:
+        return X
+    keep = np.array([judge not in judges for judge in X.judges.tolist()], dtype=bool)
+    return X.relabel(X.models, X.judges[keep])

@@ -1,0 +1,500 @@
+"""``AnchorPipeline``: the cross-fitted chain of stages as one estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor._admission import admit_to_inference
+from skanchor._arrivals import ArrivalScorer
+from skanchor._assembly import Inference
+from skanchor._btl import BTLRegressor
+from skanchor._chain import Chain, fit_stages
+from skanchor._comparisons import Comparisons, has_contexts, read_contexts
+from skanchor._diagnostics import ItemCheck, item_effects_check, judge_table
+from skanchor._folds import check_training_sets, make_plans
+from skanchor._inference import relative_spread
+from skanchor._judges import JudgeCalibrator
+from skanchor._ranking import RankingEstimator
+from skanchor._readouts import AnchorReadouts
+from skanchor._riesz import TARGETS, RieszDebiaser
+from skanchor._stages import Stages
+from skanchor._ties import TIES
+from skanchor._treatments import choose_treatments, leaves_items_out
+from skanchor._typing import Split, Splitter
+from skanchor._weight_checks import check_weights_and_groups
+from skanchor.bias import BiasLearner
+from skanchor.bias.registry import ONE_LEARNER, make_learner
+from skanchor.contexts import context_mix
+from skanchor.results import AnchorResult
+from skanchor.sample import WEIGHTS, Battles, Sample
+
+__all__ = ["AnchorPipeline", "AnchorResult"]
+
+MOST_REPEATS = 10_000
+"""Most repeats of the cross-fit."""
+
+
+class AnchorPipeline(AnchorReadouts):
+    """Human scores of new models from their judge comparisons, with inference.
+
+    Runs the chain ``btl -> calibrator -> arrival -> debiaser`` once per fold on the
+    other folds' rows, evaluates the Riesz correction on the fold held out, and turns
+    the influence values into intervals, contrasts and rank sets.
+
+    Parameters
+    ----------
+    btl : BTLRegressor, optional
+        Scores of the historical models; None stands for ``BTLRegressor()``.
+    calibrator : JudgeCalibrator, optional
+        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+    arrival : ArrivalScorer, optional
+        Scores of the new models; None stands for ``ArrivalScorer()``.
+    debiaser : RieszDebiaser or "passthrough", optional
+        Riesz weights; None stands for ``RieszDebiaser(learner="calibrator")``, which
+        has the calibrator's learner, whatever that is set to. ``"passthrough"`` gives
+        the plug-in without standard errors.
+    cv : int, splitter or list, default=10
+        Number of folds by source, a scikit-learn splitter, a list of (train, test)
+        splits, or a list of such lists, one per repeat.
+    n_repeats : int, default=1
+        Repeats of the cross-fit with other folds; estimates are combined by medians.
+        A list of plans brings its own number.
+    new_models : sequence of labels, optional
+        Models with free scores; None means those without human rows. ``[]`` asks for
+        the historical leaderboard.
+    item_effects : {"auto", "none", "random", "conservative"} or array, default="auto"
+        How to treat what each judge thinks of a model beyond score and features.
+        ``"random"`` takes such deviations as random, with a covariance between judges
+        that is estimated on the historical rows; ``"conservative"`` keeps that
+        covariance away from zero; an array of shape (n_judges, n_judges), in the order
+        of ``judges_``, gives it in squared judge logits. ``"none"``, or None, leaves
+        them out, which is the interval of the paper. ``"auto"`` is ``"random"`` with
+        one or two judges, and with more when a score test on the historical verdicts
+        sees deviations at level .2; ``"none"`` otherwise or with fewer than five
+        historical models; ``results_`` has both. Beyond 4,000 deviations (judges times
+        historical models), or 500 of judges with fewer than twenty historical verdicts
+        in the mean, the test decides with any number of judges, and where it sees them,
+        ``"auto"`` is refused, for they take long; ask for ``"random"``.
+    historical_fit : {"joint", "two-step"}, default="joint"
+        How the historical scores are fitted. ``"two-step"``, as in the paper, takes
+        them from human votes alone and calibrates the judges against them.
+        ``"joint"`` lets votes and verdicts decide scores and judges together: with few
+        votes it is far more accurate, and judges place models that votes alone leave
+        without a finite score or a common scale. The paper's method is ``"two-step"``
+        with ``item_effects=None`` and ``JudgeCalibrator(position_effect=False)``.
+    human_bias : {"linear", "network", "boosted", "auto"} or learner, optional
+        Learner of people's own bias, psi_0: a vote then has the logit
+        ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``, and scores compare models at
+        equal style. It needs features in human rows, and is fitted with the scores.
+        None: that of ``btl``, which by default has none.
+    target : {"style_controlled", "style_included"}, default="style_controlled"
+        With a human bias, what scores say. ``"style_controlled"`` is theta, the score
+        at equal style. ``"style_included"`` adds the mean of psi_0 over the model's
+        responses (on arrival of a new one, in human rows of a historical one), less
+        its mean over the historical models; it needs a bias that is linear in fixed
+        columns.
+    n_jobs : int, optional
+        Folds fitted in parallel, as in joblib.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds. Learners have seeds of their own, from which every fold
+        derives new ones.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is. With ``"frequency"`` it is a number of equal rows:
+        the fit is that of the table in which row i stands ``sample_weight[i]`` times,
+        and ``fold_plan_``, ``influence_``, ``comparisons_`` and a plan given as ``cv``
+        speak of its rows, ``np.repeat(np.arange(len(X)), sample_weight)``. So a row
+        is divided over the folds by count. With ``"importance"`` a row of
+        weight two is one outcome that counts twice.
+    ties : {"half", "drop"}, default="half"
+        What becomes of ties. With ``"half"`` each is half a win for either side, and
+        scores are on the half-win scale: those that a fit to people's votes with ties
+        counted so would give. With ``"drop"`` rows of ties count for nothing, and
+        scores, on a wider scale, are log-odds of a decided vote.
+    context : str, optional
+        Column that tells the kind of each row's prompt. Every model then has a score in
+        every context, while judges are calibrated once for all of them. None: a model
+        has one score, right for the mix of prompts that its rows have.
+    context_mix : dict of label to float, optional
+        Share of each context in the scores that are reported, one in sum; None gives
+        all contexts the same share. ``result_.under(mix)`` has those of any other mix.
+
+    Attributes
+    ----------
+    models_, new_models_, judges_ : ndarray
+        Labels; roles are decided once, in ``fit``.
+    features_ : ndarray of shape (n_features,)
+        Names of the response features in use, without ``_a`` and ``_b``.
+    scores_, standard_errors_ : Series
+        Score and standard error by new model, in logits. Scores are centred over the
+        historical models.
+    variance_ : DataFrame
+        Human, judge, cross and item parts by new model, and the lower bound.
+    influence_ : ndarray of shape (n_rows, n_models)
+        Influence of each row on each score of ``models_``.
+    item_covariance_ : ndarray of shape (n_judges, n_judges) or None
+        Covariance of the item effects, in squared judge logits.
+    item_effects_ : {"none", "random", "conservative", "given"}
+        The treatment that is reported.
+    results_ : mapping
+        Result by treatment; two of them with ``item_effects="auto"``. The one that is
+        not reported is computed when it is first asked for.
+    result_ : AnchorResult
+        The one reported: all of the above, frozen, with ``diagnostics``. With contexts
+        a :class:`skanchor.results.ContextResult`, which has ``by_context``,
+        ``under(mix)`` and, of all models in contexts, ``cells``.
+    contexts_ : ndarray of shape (n_contexts,)
+        Labels of the contexts; none without ``context``.
+    fold_plan_ : list of lists of (train, test)
+        Folds of each repeat; can be given back as ``cv``.
+    human_bias_ : learner or None
+        Fitted bias of people, that of all rows.
+    btl_, calibrator_, arrival_, debiaser_ : estimators
+        The chain fitted on all rows. With a joint historical fit ``btl_`` has the
+        joint scores, but the errors of votes alone.
+    comparisons_ : Comparisons
+        The rows that were admitted, with all that this chain learned of them: plug-in
+        scores, sensitivities, biases and, where they are reported, item effects. With
+        contexts its models are :class:`skanchor._comparisons.InContext`, as they are in
+        the estimators and the tables of ``diagnostics``.
+    sample_ : Sample
+        The same rows with outcomes, weights and groups.
+    treatments_ : Treatments
+        Which treatments of the item effects there are, which one is reported, why, and
+        the p-value of the test for item effects.
+    input_hash_ : str
+        SHA-256 of all rows as they were read.
+    warnings_ : tuple of Warning
+        What the fit has warned of.
+
+    Raises
+    ------
+    BattlesError
+        If there is no new model, or a new model has no usable row; if item effects are
+        too many for ``"auto"``.
+    DisconnectedError
+        If the human rows, or with a joint historical fit all historical rows together,
+        do not join the historical models.
+
+    Notes
+    -----
+    Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
+    sets follow eq:simulation-rank-set. An importance weight multiplies its row in every
+    sum, and errors are those of a sandwich, to which the unit of weights is nothing. It
+    is something where item effects are estimated: there a weight is a number of votes.
+
+    Historical models whose human score has no finite value (they never won, or never
+    lost; with a joint historical fit, neither with people nor with judges) take no
+    part: they keep an infinite error. Folds are assigned again where a
+    training set would lose what ties a model to the others. An
+    ``InstabilityWarning`` names scores that one corrective step cannot reach; they
+    keep the plug-in, with an infinite error.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=1)
+    >>> anchor = AnchorPipeline(random_state=0).fit(data.X, data.y)
+    >>> anchor.rank_sets().columns.tolist()
+    ['rank', 'low', 'high']
+    >>> bool(anchor.standard_errors_["new-model"] < 0.15)
+    True
+    """
+
+    _stands_for: ClassVar = {
+        "btl": lambda value: BTLRegressor(),
+        "calibrator": lambda value: JudgeCalibrator(),
+        "arrival": lambda value: ArrivalScorer(),
+        # Both halves of the correction then see the same class of functions.
+        "debiaser": lambda value: RieszDebiaser(learner="calibrator"),
+        "human_bias": lambda value: None if value is None else make_learner(value),
+    }
+    _parameter_constraints: ClassVar = {
+        **RankingEstimator._parameter_constraints,
+        "btl": [BTLRegressor, None],
+        "calibrator": [JudgeCalibrator, None],
+        "arrival": [ArrivalScorer, None],
+        "debiaser": [RieszDebiaser, StrOptions({"passthrough"}), None],
+        "cv": [
+            Interval(Integral, 2, None, closed="left"),
+            HasMethods(["split", "get_n_splits"]),
+            list,
+            tuple,
+        ],
+        "n_repeats": [Interval(Integral, 1, MOST_REPEATS, closed="both")],
+        # What the names and the array must be is said where they are read.
+        "item_effects": [str, "array-like", None],
+        "historical_fit": [StrOptions({"joint", "two-step"})],
+        "human_bias": [*ONE_LEARNER, None],
+        "target": [StrOptions(set(TARGETS))],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "weights": [StrOptions(set(WEIGHTS))],
+        "ties": [StrOptions(set(TIES))],
+        "context": [str, None],
+        "context_mix": [dict, None],
+    }
+
+    def __init__(
+        self,
+        btl: BTLRegressor | None = None,
+        calibrator: JudgeCalibrator | None = None,
+        arrival: ArrivalScorer | None = None,
+        debiaser: RieszDebiaser | str | None = None,
+        cv: int | Splitter | Sequence[Split] | Sequence[Sequence[Split]] = 10,
+        n_repeats: int = 1,
+        new_models: Sequence[Hashable] | None = None,
+        item_effects: str | ArrayLike | None = "auto",
+        historical_fit: Literal["joint", "two-step"] = "joint",
+        human_bias: str | BiasLearner | None = None,
+        target: Literal["style_controlled", "style_included"] = "style_controlled",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        unseen: Literal["warn", "raise"] = "warn",
+        weights: Literal["importance", "frequency"] = "importance",
+        ties: Literal["half", "drop"] = "half",
+        context: str | None = None,
+        context_mix: Mapping[Any, float] | None = None,
+    ):
+        self.btl = btl
+        self.calibrator = calibrator
+        self.arrival = arrival
+        self.debiaser = debiaser
+        self.cv = cv
+        self.n_repeats = n_repeats
+        self.new_models = new_models
+        self.item_effects = item_effects
+        self.historical_fit = historical_fit
+        self.human_bias = human_bias
+        self.target = target
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.unseen = unseen
+        self.weights = weights
+        self.ties = ties
+        self.context = context
+        self.context_mix = context_mix
+
+    # ----------------------------------------------------------------------------- fit
+    def _admitted(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> Sample:
+        sample = super()._admitted(X, y, sample_weight, groups)
+        if self.context is None or has_contexts(sample.X):
+            return sample
+        contexts = read_contexts(self.context, X, len(sample))
+        return sample.in_contexts(contexts, self.context)
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        self._inference = inference = self.prepare(sample)
+        admitted, treatments = inference.admitted, inference.treatments
+        self.fold_plan_ = inference.fold_plan
+        full = inference.fit(treatments.reported)
+        self.result_ = inference.result(full)
+        self._known_results: dict[str, AnchorResult] = {}
+        self.item_effects_ = treatments.reported
+        self.item_covariance_ = None if full.items is None else full.items.covariance
+        self._keep(full.chain)
+        if self.result_.diagnostics is not None:
+            self.result_.diagnostics.warn()
+        scores = self._cells.all_scores.reindex(admitted.X.models)
+        self._judge_table = judge_table(
+            admitted, scores.to_numpy(np.float64), self.calibrator_
+        )
+
+    def prepare(self, sample: Sample) -> Inference:
+        """Admit rows, fit the plug-in and settle the treatments: all before the folds.
+
+        Parameters
+        ----------
+        sample : Sample
+            As a user gave it.
+
+        Returns
+        -------
+        Inference
+            What the result under any treatment is made from.
+        """
+        stages = self.stages()
+        sample = check_weights_and_groups(
+            sample, as_counts=not leaves_items_out(self.item_effects)
+        )
+        everyone, admitted = admit_to_inference(
+            sample, stages.btl, stages.calibrator.bias, self.new_models,
+            jointly=self.historical_fit == "joint",
+        )  # fmt: skip
+        mix = context_mix(everyone, self.context, self.context_mix, stages)
+        plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
+        for plan in plans:
+            check_training_sets(admitted, plan)
+        plugged = fit_stages(stages, admitted)
+        check = self._check_items(admitted, plugged)
+        plugged = replace(plugged, two_step=None)
+        verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
+        treatments = choose_treatments(
+            self.item_effects, admitted.X, check, int(verdicts.sum())
+        )
+        return Inference(
+            stages, everyone, admitted, plugged, check, treatments, plans,
+            self.n_jobs, self.verbose, mix,
+        )  # fmt: skip
+
+    @staticmethod
+    def _check_items(sample: Sample, plugged: Chain) -> ItemCheck:
+        """Test for item effects at the two-step fit, as a joint one hides them."""
+        known = plugged.two_step if plugged.is_joint else plugged
+        if known is None:
+            return ItemCheck.untested(plugged.X)
+        return item_effects_check(
+            sample.with_battles(known.X), known.btl, known.calibrator
+        )
+
+    def stages(self) -> Stages:
+        """The unfitted stages that the settings stand for.
+
+        Returns
+        -------
+        Stages
+        """
+        passthrough = isinstance(self.debiaser, str)
+        btl = self._part("btl")
+        if btl.position_effect:
+            raise ValueError(
+                "The votes of the pipeline are fitted without an order term: leave "
+                "position_effect of btl at False, and fit BTLRegressor by itself to "
+                "see how far people favour a side."
+            )
+        if self.human_bias is not None:
+            btl = clone(btl).set_params(bias=self.human_bias)
+        if self.target == "style_included":
+            if btl.bias is None:
+                raise ValueError(
+                    "target='style_included' includes what people make of style: give "
+                    "human_bias, such as 'linear'."
+                )
+            if passthrough:
+                raise ValueError(
+                    "target='style_included' needs the debiaser, and "
+                    "debiaser='passthrough' has none."
+                )
+        return Stages(
+            btl,
+            self._part("calibrator"),
+            self._part("arrival"),
+            None if passthrough else self._part("debiaser"),
+            self.historical_fit,
+            self.target,
+        )
+
+    def _keep(self, chain: Chain) -> None:
+        """Store the chain that is reported."""
+        self.btl_, self.calibrator_ = chain.btl, chain.calibrator
+        self.human_bias_ = chain.btl.bias_
+        self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
+        self.comparisons_ = chain.X
+        self.models_, self.judges_ = self.result_.models, chain.X.judges
+        self.new_models_ = self.models_[self.result_.is_new]
+        self.contexts_ = chain.X.rows.items.contexts
+        self.features_ = np.array(chain.X.feature_names, dtype=object)
+
+    # ---------------------------------------------------------------------------- check
+    def check_coverage(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+    ) -> float:
+        """Share of historical models whose score agrees with their human score.
+
+        Fits the pipeline once for each historical model, as if it were new, and asks
+        whether the score differs from that of the human votes by less than the two
+        errors allow together. The share should come near 0.95. It is also recorded in
+        ``result_.diagnostics.coverage``, beside the share whose interval holds the
+        human score itself (``covered``), which falls short of 0.95 where that score is
+        noisy. Each fit has folds of its own: ``cv`` must be a number or a splitter, not
+        row numbers.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        float
+            See :func:`skanchor.evaluation.leave_one_model_out` for the whole table.
+        """
+        from skanchor.evaluation import leave_one_model_out
+
+        check_is_fitted(self)
+        result = self._result()
+        known = result.models[~result.is_new].tolist()
+        table = leave_one_model_out(
+            self, X, y, sample_weight=sample_weight, groups=groups, models=known,
+            n_jobs=self.n_jobs, verbose=self.verbose,
+        )  # fmt: skip
+        coverage, covered = table[["compatible", "covered"]].mean().tolist()
+        if result.diagnostics is not None:
+            checked = replace(result.diagnostics, coverage=coverage, covered=covered)
+            self.result_ = replace(result, diagnostics=checked)
+        return float(coverage)
+
+    # ---------------------------------------------------------------- scikit-learn side
+    def _encode(self, X: Battles) -> Comparisons:
+        encoded = super()._encode(X)
+        if self.context is None or has_contexts(encoded):
+            return encoded
+        return encoded.in_contexts(read_contexts(self.context, X, len(encoded)))
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        for stage in (self.btl_, self.calibrator_, self.arrival_):
+            X = stage.transform(X)
+        known = self._cells.all_scores
+        if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
+            # What scores include of style, each row has by itself.
+            known = known.sub(
+                pd.Series(self.debiaser_.responses_.offsets, self.debiaser_.models_),
+                fill_value=0.0,
+            )
+        scores = known.reindex(X.models).to_numpy(dtype=np.float64)
+        slopes = X.sensitivities
+        if self.btl_.alpha and slopes is not None:
+            slopes = slopes * self._shrinkage()
+        new = self.comparisons_.new_models
+        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
+        if self.comparisons_.deviations is None:
+            return X
+        u = pd.DataFrame(
+            self.comparisons_.deviations, self.judges_, self.comparisons_.models
+        )
+        u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
+        return X.with_columns(deviations=u.to_numpy())
+
+    def _shrinkage(self) -> float:
+        """Scale of the scores that judges were calibrated to, in that of the result.
+
+        A ridge shrinks the former, and the correction takes it out again. Verdicts know
+        scores only times sensitivities.
+        """
+        result = self._cells
+        corrected = result.all_scores[~result.is_new]
+        shrunken = self.btl_.scores_.reindex(corrected.index)
+        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())

@@ -1,0 +1,303 @@
+"""From the fit of all rows to results, one for each treatment of the item effects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor._chain import Chain
+from skanchor._comparisons import Inputs, count_rows
+from skanchor._diagnostics import (
+    FitSums,
+    ItemCheck,
+    check_arrivals,
+    diagnose,
+    historical_table,
+    style_shares,
+    style_table,
+    with_noise,
+)
+from skanchor._engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fit
+from skanchor._folds import FoldPlan
+from skanchor._inference import relative_spread
+from skanchor._stages import Stages
+from skanchor._treatments import Treatments
+from skanchor.results import AnchorResult, ContextResult
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn
+
+__all__ = ["Inference", "TreatmentResults", "assemble", "scores_of_everyone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What the result under any treatment is made from.
+
+    Attributes
+    ----------
+    stages : Stages
+        Unfitted.
+    everyone, admitted : Sample
+        All rows in their roles, and those that are fitted: models whose scores have no
+        limit are on the board, but take no part.
+    plugged : Chain
+        The plug-in of the rows that are fitted.
+    check : ItemCheck
+        Whether verdicts deviate by model.
+    treatments : Treatments
+        Treatments of the item effects.
+    fold_plan : list of FoldPlan
+        Folds of each repeat.
+    n_jobs, verbose
+        As in :class:`skanchor.AnchorPipeline`.
+    mix : mapping of label to float or None
+        Share of each context in what is reported; None without contexts.
+    """
+
+    stages: Stages
+    everyone: Sample
+    admitted: Sample
+    plugged: Chain
+    check: ItemCheck
+    treatments: Treatments
+    fold_plan: list[FoldPlan]
+    n_jobs: int | None
+    verbose: int
+    mix: Mapping[Any, float] | None = None
+
+    def fit(self, treatment: str) -> FullFit:
+        """Fit all rows under a treatment."""
+        fitted = self.admitted.with_battles(self.plugged.X)
+        items = self.treatments.covariance(treatment, fitted, self.plugged.calibrator)
+        return FullFit.of(self.stages, self.admitted, self.plugged, items)
+
+    def result(self, full: FullFit) -> AnchorResult:
+        """Cross-fit, and assemble the result."""
+        if full.chain.debiaser is None:
+            result = self._plug_in(full)
+        else:
+            result = self._cross_fit(full)
+        board = self.board()
+        if board is not None:
+            result = result.extended(self.everyone.X, *board)
+        return result if self.mix is None else ContextResult.of(result, self.mix)
+
+    def board(self) -> tuple[pd.Series, NDArray[np.intp], NDArray[np.intp]] | None:
+        """What puts models that were left out on the board again.
+
+        Returns
+        -------
+        scores : Series
+            Of the fit of the votes, by historical model.
+        n_human, n_judge : ndarray of shape (n_models,)
+            Rows of each model.
+        None
+            Where none was left out.
+        """
+        everyone = self.everyone
+        if len(everyone.X.models) == len(self.admitted.X.models):
+            return None
+        scores = scores_of_everyone(self.stages, everyone)
+        return scores, *count_rows(everyone.X, everyone.weight)
+
+    def _cross_fit(self, full: FullFit) -> AnchorResult:
+        found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
+        chain = full.chain
+        fitted = full.sample.with_battles(chain.X)
+        sums = FitSums.of(
+            fitted, full.sample.X.order, chain.calibrator, human_bias=chain.btl.bias_
+        )
+        result = assemble(full, found, sums, self.check, self.fold_plan)
+        if result.diagnostics is not None:
+            # What tables are made from may be larger than all else that is kept.
+            result.diagnostics.settle()
+        return result
+
+    def _plug_in(self, full: FullFit) -> AnchorResult:
+        X, n_models = full.chain.X, len(full.chain.X.models)
+        scores = full.chain.scores[None]
+        return AnchorResult(
+            X.models,
+            X.is_new,
+            scores,
+            np.full((1, n_models, n_models), np.nan),
+            np.zeros(n_models, dtype=bool),
+            *count_rows(X, full.sample.weight),
+            rows=RowInfluence(full.sample, []),
+            part_covariances=np.full((1, 4, n_models, n_models), np.nan),
+            lower_bound=np.full(n_models, np.nan),
+            plug_in=scores,
+            fold_plan=self.fold_plan,
+            inputs=_inputs(full),
+        )
+
+
+def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:
+    """Scores of all models by votes alone, for those that take no part in the fit.
+
+    Parameters
+    ----------
+    stages : Stages
+        Unfitted.
+    everyone : Sample
+        Rows of all models, before any was left out.
+
+    Returns
+    -------
+    Series
+        By model, in logits.
+    """
+    btl = clone(stages.btl)
+    if stages.fits_jointly(everyone.X):
+        btl.set_params(disconnected="warn")
+    with WarningLog():
+        # The admission has issued these warnings already.
+        return btl.fit_sample(everyone).scores_
+
+
+def assemble(
+    full: FullFit,
+    found: CrossFit,
+    sums: FitSums,
+    check: ItemCheck,
+    fold_plan: list[FoldPlan],
+) -> AnchorResult:
+    """Make the result of a cross-fit, of rows at hand or of kept sums and arrivals.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows; its sample holds those at hand.
+    found : CrossFit
+        What its folds add up to.
+    sums : FitSums
+        Over all rows.
+    check : ItemCheck
+        Whether verdicts deviate by model.
+    fold_plan : list of FoldPlan
+        Folds of the rows at hand, in each repeat.
+
+    Returns
+    -------
+    AnchorResult
+    """
+    chain, items = full.chain, full.items
+    X, debiaser = chain.X, chain.debiaser
+    assert debiaser is not None
+
+    def stacked(name: str) -> Any:
+        return np.array([getattr(repeat, name) for repeat in found.repeats])
+
+    plug_in = stacked("plug_in")
+    arrivals = check_arrivals(X, sums)
+    # Where judges disagree about a new model, its error is scaled up.
+    scale = arrivals.scale
+    square, covariance = np.outer(scale, scale), stacked("covariance")
+    with np.errstate(over="ignore"):
+        # A score that nothing determines may have a variance beyond all numbers.
+        covariance = covariance * square
+    lost = stacked("undetermined").any(axis=0) | chain.unbounded
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    result = AnchorResult(
+        X.models,
+        X.is_new,
+        stacked("estimate"),
+        covariance,
+        # A judge whose verdicts seem free of noise may disagree beyond measure.
+        lost | (variance > FARTHEST**2).any(axis=0),
+        sums.n_human,
+        sums.n_judge,
+        None if items is None else stacked("item_part") * square,
+        np.inf if items is None else items.df,
+        rows=found.influence,
+        part_covariances=stacked("part_covariances") * square,
+        lower_bound=debiaser.system_.lower_bound(chain.scores),
+        plug_in=plug_in,
+        fold_plan=fold_plan,
+        inputs=_inputs(full),
+    )
+    fitted = full.sample.with_battles(X)
+    historical = historical_table(X, sums, chain.btl, calibrated=not chain.is_joint)
+    system, bias = debiaser.system_, chain.btl.bias_
+    if bias is not None:
+        shares = pd.Series(style_shares(fitted, system), X.models)
+        historical["residual_share"] = shares.reindex(historical.index)
+    diagnostics = diagnose(
+        fitted,
+        sums,
+        system,
+        result.moments,
+        np.median(plug_in, axis=0),
+        stacked("largest").max(axis=0),
+        check,
+        arrivals,
+        historical=historical,
+        style=style_table(fitted, system, bias),
+        allows_curves=debiaser.judge_scale == "curved",
+        ridge_share=_ridge_share(chain, result),
+    )
+    # In two steps the scale is no factor of everything: judges do not help to place the
+    # old models. Nor is it one of style.
+    scaled = chain.is_joint and debiaser.responses_ is None
+    return replace(
+        result,
+        diagnostics=diagnostics,
+        scale_z=with_noise(diagnostics.scale_z, sums) if scaled else np.inf,
+    )
+
+
+def _ridge_share(chain: Chain, result: AnchorResult) -> float:
+    """How far apart a ridge leaves the scores that judges were calibrated to."""
+    if not chain.btl.alpha:
+        return 1.0
+    old = ~result.is_new
+    return relative_spread(chain.scores[old], result.moments[0][old])
+
+
+def _inputs(full: FullFit) -> Inputs:
+    """What was read, and what scores then say."""
+    if full.stages.btl.bias is None:
+        return full.sample.inputs
+    return replace(full.sample.inputs, style=full.stages.target)
+
+
+class TreatmentResults(Mapping[str, AnchorResult]):
+    """Results by treatment; one that is not reported is computed when asked for.
+
+    Parameters
+    ----------
+    inference : Inference
+        What results are made from.
+    known : dict
+        Results that are there already, to which others are added.
+    """
+
+    def __init__(self, inference: Inference, known: dict[str, AnchorResult]):
+        self._inference, self._known = inference, known
+
+    def __getitem__(self, name: str) -> AnchorResult:
+        if name not in self._inference.treatments.names:
+            raise KeyError(name)
+        if name not in self._known:
+            with WarningLog() as log:
+                full = self._inference.fit(name)
+                self._known[name] = self._inference.result(full)
+            for warning in log.distinct:
+                warn(warning)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inference.treatments.names)
+
+    def __len__(self) -> int:
+        return len(self._inference.treatments.names)
+
+    def __repr__(self) -> str:
+        known = {name: self._known.get(name, "not computed yet") for name in self}
+        return f"{type(self).__name__}({known!r})"

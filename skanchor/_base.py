@@ -1,0 +1,479 @@
+"""What every estimator shares: admission of data, labels, probabilities and tags."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, TransformerTags
+from sklearn.utils._param_validation import InvalidParameterError, StrOptions
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from skanchor._comparisons import Comparisons, Outcomes
+from skanchor._comparisons.table_rows import is_named
+from skanchor._documented import DocumentedMixin
+from skanchor._numerics.logistic import log_loss_terms
+from skanchor._plain_state import PlainState
+from skanchor._ties import drops_ties, treat_ties
+from skanchor._typing import Array
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.sample import Battles, Sample, check_weight, counts_rows, warn_of_counts
+from skanchor.warning_log import WarningLog
+
+__all__ = ["ComparisonEstimator"]
+
+
+class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEstimator):
+    """Base of the estimators that read battles.
+
+    A subclass implements the hooks ``_fit``, which learns from an admitted sample and
+    warns through :func:`skanchor.warning_log.warn`, ``_annotate``, which adds what it
+    learned to encoded rows, and ``_scored_rows``. Users fit with ``fit``; an estimator
+    that fits another as its part does so with ``fit_sample``; there is no third way.
+    Outcomes are binary preferences, so the tags are a binary classifier's.
+    """
+
+    # Parameters that may be None or a string, and the estimator this stands for.
+    _stands_for: ClassVar[dict[str, Callable[[Any], Any]]] = {}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "unseen": [StrOptions({"warn", "raise"})]
+    }
+    # Whether it ends in errors, which depend on what weights are.
+    _has_errors: ClassVar[bool] = False
+    # Names of the features seen in fit, by which later tables are read.
+    _seen_features: tuple[str, ...] | None = None
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, those of nested estimators included.
+
+        Setting a nested parameter of a part that is None or a string, or is set to
+        one in the same call, first replaces it by the estimator it stands for, the one
+        that ``fit`` would use.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters, such as ``calibrator__bias__alpha=1``.
+
+        Returns
+        -------
+        self
+        """
+        for name in list(params):
+            part, nested, _ = name.partition("__")
+            if nested and part in self._stands_for:
+                params[part] = self._standing_for(
+                    part, params.get(part, getattr(self, part))
+                )
+        super().set_params(**params)
+        return self
+
+    def _part(self, name: str) -> Any:
+        """Estimator in a parameter, or the one that its None or string stands for."""
+        return self._standing_for(name, getattr(self, name))
+
+    def _standing_for(self, name: str, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return self._stands_for[name](value)
+        return value
+
+    def _validate_params(self) -> None:
+        """Validate the parameters, those of the parts included, before any work."""
+        super()._validate_params()
+        for name in self._stands_for:
+            part = getattr(self, name)
+            for each in part.values() if isinstance(part, Mapping) else [part]:
+                if hasattr(each, "_parameter_constraints"):
+                    each._validate_params()
+        for name, value in self.get_params().items():
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise InvalidParameterError(
+                    f"The {name!r} parameter of {type(self).__name__} must be below "
+                    f"{sys.float_info.max:.2g}; got a whole number of "
+                    f"{value.bit_length()} bits."
+                )
+
+    def fit(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+    ) -> Self:
+        """Fit on battles.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes: ``model_a``, ``model_b``, ``tie`` and so on, or preferences for
+            ``model_a`` in [0, 1].
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights; rows of weight zero count for nothing.
+        groups : array-like of shape (n_rows,) or str, optional
+            Groups of dependent rows, or the column that holds them, such as the prompt.
+            Where an estimator has folds, a group goes whole to one of them.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        try:
+            self._validate_params()
+            with WarningLog() as log:
+                sample = self._admitted(X, y, sample_weight, groups)
+                if counts_rows(self):
+                    sample = sample.expanded()
+                elif self._has_errors:
+                    warn_of_counts(sample)
+                if not sample.X.named:
+                    # Before the fit: a wrong table is the first fault to name.
+                    validate_data(self, X, skip_check_array=True)
+                self.fit_sample(treat_ties(sample, drop=drops_ties(self)))
+            self.warnings_ = tuple(log.distinct)
+        except BaseException:
+            # An interrupt, too, leaves no half-fitted estimator behind.
+            self._forget()
+            raise
+        log.issue()
+        return self
+
+    def _admitted(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> Sample:
+        """Validate and encode what a user gives to ``fit``."""
+        return Sample.admit(X, y, sample_weight, groups)
+
+    def fit_sample(
+        self, sample: Sample, start: Any = None, seed_offset: int = 0
+    ) -> Self:
+        """Fit on a sample that has been admitted; other estimators call this.
+
+        Parameters
+        ----------
+        sample : Sample
+            Encoded battles, outcomes, weights and groups.
+        start : estimator, optional
+            The same estimator fitted on nearly the same rows: where to start from.
+        seed_offset : int, default=0
+            Number of the training set, from which learners with a ``random_state``
+            derive their seeds; zero keeps the seeds as they are.
+
+        Returns
+        -------
+        self
+        """
+        self.classes_ = sample.outcomes.classes
+        self.n_features_in_ = sample.X.shape[1]
+        self._first_wins = sample.outcomes.first_wins
+        self._tied_labels = sample.outcomes.tied_labels
+        self._seen_features = sample.X.feature_names if sample.X.named else None
+        self._fit(sample, start, seed_offset)
+        return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit has learned."""
+        for name in list(vars(self)):
+            if name.endswith("_") and not name.startswith("_"):
+                delattr(self, name)
+
+    def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
+        """Learn from a sample; the arguments are those of :meth:`fit_sample`."""
+        raise NotImplementedError
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        """Encoded rows with the columns that this estimator has learned."""
+        raise NotImplementedError
+
+    def _row_logits(self, known: Comparisons) -> Array:
+        """Logits of annotated rows."""
+        return known.logits().copy()
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        """Rows that :meth:`score` averages over."""
+        raise NotImplementedError
+
+    def _encode(self, X: Battles) -> Comparisons:
+        """Read a table by the names of the features that ``fit`` has seen."""
+        check_is_fitted(self)
+        if not isinstance(X, Comparisons) and not is_named(X):
+            # Before the columns are read: a wrong number of them is the first fault.
+            if hasattr(X, "columns"):
+                validate_data(self, X, skip_check_array=True, reset=False)
+            else:
+                X = validate_data(
+                    self, X, dtype=None, ensure_all_finite=False, reset=False
+                )
+        encoded = Comparisons.from_battles(X)
+        seen = self._seen_features
+        return encoded if seen is None else encoded.with_features(seen)
+
+    @overload
+    def transform(  # numpydoc ignore=GL08
+        self, X: Comparisons
+    ) -> Comparisons: ...
+
+    @overload
+    def transform(  # numpydoc ignore=GL08
+        self, X: Battles
+    ) -> Comparisons | Array: ...
+
+    def transform(self, X: Battles) -> Comparisons | Array:
+        """Return the battles with what this stage has learned.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        Comparisons or ndarray of shape (n_rows, 1 + n_features)
+            The rows for the next stage. A bare array, which no later stage can read,
+            becomes numbers: the logit of each row, then its features.
+        """
+        encoded = self._encode(X)
+        if encoded.named or isinstance(X, Comparisons):
+            return self._annotate(encoded)
+        contrast = encoded.features_left - encoded.features_right
+        return np.column_stack([self._logits(encoded), contrast])
+
+    def fit_transform(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+    ) -> Comparisons | Array:
+        """Fit, then :meth:`transform` the same rows.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+        groups : array-like of shape (n_rows,) or str, optional
+            Groups of dependent rows, or the column that holds them.
+
+        Returns
+        -------
+        Comparisons or ndarray of shape (n_rows, 1 + n_features)
+            As :meth:`transform`.
+        """
+        return self.fit(X, y, sample_weight, groups).transform(X)
+
+    def _logits(self, X: Battles) -> Array:
+        encoded = self._encode(X)
+        known = self._annotate(encoded)
+        eta = self._row_logits(known)
+        self_rows = (known.left == known.right) & (known.left >= 0)
+        missing = ~np.isfinite(eta) & ~self_rows
+        if missing.any():
+            self._refuse_unknown_judges(known, missing)
+            _refuse_blanks(known, missing)
+            names = known[missing].unscored_models()
+            message = (
+                f"{missing.sum()} rows involve models without a score ({names[:5]}); "
+                "they are given probability 1/2."
+            )
+            if getattr(self, "unseen", "warn") == "raise":
+                raise BattlesError(message)
+            warnings.warn(message, DataWarning, stacklevel=4)
+        if self_rows.any():
+            warnings.warn(
+                f"{self_rows.sum()} rows compare a model with itself; they are given "
+                "probability 1/2.",
+                DataWarning,
+                stacklevel=4,
+            )
+        return np.where(missing | self_rows, 0.0, eta)
+
+    def _refuse_unknown_judges(
+        self, X: Comparisons, missing: NDArray[np.bool_]
+    ) -> None:
+        slope = X.sensitivities
+        if slope is None:
+            return
+        unknown = (X.judge >= 0) & np.isnan(np.append(slope, [np.nan] * 2)[X.judge])
+        if (unknown & missing).any():
+            names = X.judges[np.unique(X.judge[unknown & missing])].tolist()
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise BattlesError(
+                f"Judges {names[:5]}{more} were not calibrated: fit had no historical "
+                "rows of theirs that it could use. Drop their rows, or fit with such."
+            )
+
+    def win_probability(self, X: Battles) -> Array:
+        """P(``model_a`` preferred by the row's judge), free of label order.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return expit(self._logits(X))
+
+    def decision_function(self, X: Battles) -> Array:
+        """Logit of the probability of ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Raises
+        ------
+        BattlesError
+            If the outcomes of ``fit`` had ties as labels: what decides between two
+            classes would be calibrated, or scored, against three.
+        """
+        eta = self._decision(X)
+        if self._tied_labels:
+            raise BattlesError(
+                "There is no decision function after a fit to outcomes with ties: it "
+                f"would decide between {self.classes_.tolist()} alone.",
+                advice=Advice(Remedy.LEAVE_OUT_TIES),
+            )
+        return eta
+
+    def _decision(self, X: Battles) -> Array:
+        eta = self._logits(X)
+        return eta if self._first_wins == 1 else -eta
+
+    def predict_proba(self, X: Battles) -> Array:
+        """Probabilities of the two outcome labels.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Columns follow ``classes_``.
+        """
+        eta = self._decision(X)
+        return np.column_stack([expit(-eta), expit(eta)])
+
+    def predict(self, X: Battles) -> NDArray[Any]:
+        """More probable outcome label of each row.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        eta = self._decision(X)
+        labels: NDArray[Any] = self.classes_[(eta > 0).astype(int)]
+        return labels
+
+    def _outcome_values(self, X: Comparisons, y: ArrayLike) -> Array:
+        """Preferences for the first side, in the labels of ``fit``."""
+        if X.named:
+            return Outcomes.encode(y, named=True, models=X.models).values
+        labels = np.asarray(y)
+        if labels.dtype.kind in "biuf" and self.classes_.dtype.kind in "biuf":
+            low, high = (float(label) for label in self.classes_)
+            return np.asarray((labels - low) / (high - low), dtype=np.float64)
+        unknown = sorted(set(labels.tolist()) - set(self.classes_.tolist()))
+        if unknown:
+            raise BattlesError(f"y has labels unseen in fit: {unknown[:5]}.")
+        return (labels == self.classes_[1]).astype(np.float64)
+
+    def score(
+        self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the mean log loss over the rows that this estimator models.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+            Higher is better; nats per row.
+        """
+        known, values, weight = self._score_inputs(X, y, sample_weight)
+        loss = log_loss_terms(values, self._row_logits(known))
+        return -float(np.average(loss, weights=weight))
+
+    def _score_inputs(
+        self, X: Battles, y: ArrayLike, sample_weight: Any
+    ) -> tuple[Comparisons, Array, Array]:
+        encoded = self._encode(X)
+        values = self._outcome_values(encoded, y)
+        check_consistent_length(encoded, values)
+        weight = check_weight(sample_weight, encoded)
+        known = self._annotate(encoded)
+        rows = self._scored_rows(known) & known.is_usable & (weight > 0)
+        if drops_ties(self):
+            rows &= values != 0.5
+        read = rows & np.isfinite(known.logits())
+        if not read.any():
+            _refuse_blanks(known, rows)
+            raise BattlesError(
+                f"{type(self).__name__}.score found no row that it models."
+            )
+        return known[read], values[read], weight[read]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Stages hand battles on; TransformerMixin would promise arrays and set_output.
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = False
+        return tags
+
+
+def _refuse_blanks(X: Comparisons, missing: NDArray[np.bool_]) -> None:
+    """Refuse rows without a logit, although their models have scores."""
+    blank = missing & np.isfinite(X.score_differences)
+    if not blank.any():
+        return
+    rows = np.flatnonzero(blank)
+    known = np.isfinite(X.features_left[rows]).any(axis=0)
+    names = [X.feature_names[k] for k in np.flatnonzero(~known)]
+    if names:
+        raise BattlesError(
+            f"{len(rows)} rows have NaN, or no columns, for the features {names[:5]} "
+            f"that fit has seen ({names[0] + '_a'!r}, {names[0] + '_b'!r} and so on)."
+        )
+    raise BattlesError(
+        f"{len(rows)} rows have NaN features, the first in row {rows[0]}."
+    )

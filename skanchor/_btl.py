@@ -1,0 +1,510 @@
+"""Bradley-Terry-Luce scores of the historical models from human votes."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length
+
+from skanchor._base import ComparisonEstimator
+from skanchor._checks import check_level
+from skanchor._comparisons import Comparisons, align
+from skanchor._comparisons.labels import label_index
+from skanchor._human_bias import Votes, fit_votes, vote_biases
+from skanchor._numerics.btl import fit_scores
+from skanchor._numerics.graph import Connectivity, describe_connectivity
+from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
+from skanchor._numerics.pair_counts import PairCounts
+from skanchor._numerics.separated_scores import (
+    SeparatedScores,
+    beyond,
+    find_separated_scores,
+)
+from skanchor._score_errors import (
+    GroupedVotes,
+    OrderedErrors,
+    ScoreErrors,
+    variance_of_differences,
+)
+from skanchor._ties import TIES
+from skanchor._typing import Array
+from skanchor._vote_checks import (
+    check_graph,
+    check_order,
+    counted_votes,
+    in_units_of_the_heaviest,
+    warn_of_bound,
+)
+from skanchor.bias import BiasLearner
+from skanchor.bias.registry import ONE_LEARNER, make_learner
+from skanchor.exceptions import (
+    BattlesError,
+    ConvergenceWarning,
+    SeparationWarning,
+)
+from skanchor.sample import WEIGHTS, Battles, Sample
+from skanchor.warning_log import warn
+
+__all__ = ["BTLRegressor"]
+
+
+ELO_SCALE = 400.0 / np.log(10.0)
+"""Elo points per logit."""
+
+
+class BTLRegressor(ComparisonEstimator):
+    """Bradley-Terry-Luce scores by maximum likelihood, with their covariance.
+
+    Parameters
+    ----------
+    alpha : float, default=0.0
+        Ridge: half the squared norm of the scores beside the mean loss.
+    score_bound : float, default=15.0
+        Bound on the absolute scores, in logits. Models without a finite score stand
+        between the others and the bound, in the order of the wins. Finite scores beyond
+        it stay as they are if all models that met are within twice the bound of each
+        other; else they are held on it, which moves no other score.
+    position_effect : bool, default=False
+        Whether people may favour the side shown first, by as many logits in every
+        vote. ``AnchorPipeline`` and the baselines take people without one.
+    covariance : {"sandwich", "fisher", "clustered"}, default="sandwich"
+        Covariance of the scores. ``"sandwich"`` sums score vectors over ``groups``
+        where they are given to ``fit``; ``"clustered"`` insists on them.
+    disconnected : {"raise", "warn"}, default="raise"
+        What to do when the comparisons do not join all models. With ``"warn"`` the
+        scores of each component are centred on their own.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model that ``fit`` has not scored.
+    tol : float, default=1e-10
+        Most by which the last Newton step may change the logit of a pair of models.
+    max_iter : int, default=100
+        Most Newton steps.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` is: with ``"frequency"`` a number of equal votes, for the
+        covariance of the table that lists them all. Scores are the same.
+    ties : {"half", "drop"}, default="half"
+        What becomes of ties: half a win for either side, or rows that count for
+        nothing. The scores are then log-odds of a decided vote, on a wider scale. A
+        method that has no such parameter takes that of its ``BTLRegressor``, for all
+        rows.
+    bias : str or learner, optional
+        Learner of people's own bias, a name or a learner as in
+        :class:`JudgeCalibrator`: scores then compare models at equal style. It needs
+        features in human rows. None: people have none.
+
+    Attributes
+    ----------
+    models_ : ndarray of shape (n_models,)
+        Models with votes.
+    scores_ : Series
+        Scores in logits by model. They sum to zero over the models that votes bound on
+        both sides, within each group that votes join.
+    covariance_ : ndarray of shape (n_models, n_models)
+        Covariance of the scores; infinite variance marks a score that the votes
+        bound on one side only.
+    position_effect_, position_effect_error_ : float
+        Logits by which people favour the side shown first, and their standard error;
+        zero without ``position_effect``.
+    connectivity_ : Connectivity
+        Components, strong components, models that never won or never lost.
+    unbounded_ : ndarray of shape (n_models,)
+        Whether the votes bound a model's score on one side only, or it lies on
+        ``score_bound``.
+    bias_ : learner or None
+        Fitted bias of people. Where it has no linear span, ``covariance_`` takes all
+        but its last coefficients as known; intervals of :class:`AnchorPipeline` do not.
+    converged_ : bool
+        Whether the solver converged.
+    n_iter_ : int
+        Newton steps taken.
+
+    Raises
+    ------
+    DisconnectedError
+        If the comparisons leave the models in several components.
+
+    Notes
+    -----
+    Solves eq:human-estimation-v2 from the K x K win counts, so the cost of a step does
+    not depend on the number of votes. Ties enter as half a win and one row, or not at
+    all.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import BTLRegressor
+    >>> X = pd.DataFrame({"model_a": ["x", "x", "y"], "model_b": ["y", "y", "x"]})
+    >>> btl = BTLRegressor().fit(X, ["model_a", "model_b", "model_b"])
+    >>> btl.scores_.round(2).to_dict()
+    {'x': 0.35, 'y': -0.35}
+    >>> btl.elo(rating=1000)["rating"].round().astype(int).to_dict()
+    {'x': 1060, 'y': 940}
+    """
+
+    scores_: pd.Series
+    unbounded_: NDArray[np.bool_]
+    position_effect_: float
+    _has_errors = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "score_bound": [Interval(Real, 0, None, closed="neither")],
+        **ComparisonEstimator._parameter_constraints,
+        "position_effect": ["boolean"],
+        "covariance": [StrOptions({"sandwich", "fisher", "clustered"})],
+        "disconnected": [StrOptions({"raise", "warn"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "weights": [StrOptions(set(WEIGHTS))],
+        "ties": [StrOptions(set(TIES))],
+        "bias": [*ONE_LEARNER, None],
+    }
+    _stands_for: ClassVar = {
+        "bias": lambda value: None if value is None else make_learner(value)
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.0,
+        score_bound: float = 15.0,
+        position_effect: bool = False,
+        covariance: str = "sandwich",
+        disconnected: Literal["raise", "warn"] = "raise",
+        unseen: Literal["warn", "raise"] = "warn",
+        tol: float = 1e-10,
+        max_iter: int = 100,
+        weights: Literal["importance", "frequency"] = "importance",
+        ties: Literal["half", "drop"] = "half",
+        bias: str | BiasLearner | None = None,
+    ):
+        self.alpha = alpha
+        self.score_bound = score_bound
+        self.position_effect = position_effect
+        self.covariance = covariance
+        self.disconnected = disconnected
+        self.unseen = unseen
+        self.tol = tol
+        self.max_iter = max_iter
+        self.weights = weights
+        self.ties = ties
+        self.bias = bias
+
+    def _fit(
+        self,
+        sample: Sample,
+        start: BTLRegressor | None = None,
+        seed_offset: int = 0,
+    ) -> None:
+        X, groups = sample.X, sample.groups
+        if self.covariance == "clustered" and groups is None:
+            raise ValueError("covariance='clustered' needs groups in fit.")
+        if self.bias is not None and self.position_effect:
+            raise ValueError(
+                "bias and position_effect cannot both be fitted for people: leave one "
+                "at its default."
+            )
+        rows = counted_votes(sample)
+        left, right, y = X.left[rows], X.right[rows], sample.y[rows]
+        share, unit = in_units_of_the_heaviest(sample.weight[rows])
+        counts = PairCounts.from_rows(left, right, y, share, len(X.models))
+        games = counts.weight + counts.weight.T
+        present = np.flatnonzero(games.sum(axis=1) > 0)
+        if not len(present):
+            self._fit_nothing(sample)
+            return
+        counts = counts.among(present)
+        self.models_ = X.models[present]
+        n_scales = len(np.unique(X.rows.items.context[present]))
+        self.connectivity_ = describe_connectivity(counts.wins, self.models_, n_scales)
+        check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
+        ordered = None
+        if self.position_effect:
+            table = OrderCounts.from_rows(
+                (left, right), X.order[rows], y, share, len(X.models)
+            )
+            ordered = OrderedBTL.of(table.among(present), self.alpha)
+        placed = self._fit_scores(counts, start, ordered)
+        self.bias_ = None
+        if self.bias is not None:
+            self._fit_bias(sample, placed, present, start, seed_offset)
+            return
+        if start is not None:
+            # In folds, errors are those of the whole inference.
+            self.covariance_ = np.full((len(present), len(present)), np.nan)
+            return
+        errors: ScoreErrors | OrderedErrors
+        if ordered is not None:
+            coef = np.append(placed.scores, self.position_effect_)
+            errors = OrderedErrors(ordered, coef)
+        else:
+            errors = ScoreErrors.of(
+                counts, placed, self.models_, self.alpha * counts.weight.sum()
+            )
+        if self.covariance == "fisher":
+            covariance = errors.fisher() / unit
+        elif groups is None:
+            covariance = errors.sandwich()
+        else:
+            place = np.full(len(X.models), -1)
+            place[present] = np.arange(len(present))
+            covariance = errors.clustered(
+                GroupedVotes(
+                    place[left], place[right], y, share, groups[rows], X.order[rows]
+                )
+            )
+        if self.position_effect:
+            self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
+            covariance = covariance[:-1, :-1]
+        self.covariance_ = self._open(covariance)
+
+    def _open(self, covariance: Array) -> Array:
+        """Mark scores that the votes bound on one side only, in place."""
+        covariance[self.unbounded_] = covariance[:, self.unbounded_] = 0.0
+        covariance[self.unbounded_, self.unbounded_] = np.inf
+        return covariance
+
+    def _fit_bias(
+        self,
+        sample: Sample,
+        placed: SeparatedScores,
+        present: NDArray[np.intp],
+        start: BTLRegressor | None,
+        seed_offset: int,
+    ) -> None:
+        """Fit scores and people's bias together, from the scores without one."""
+        votes = Votes.of(sample)
+        scores = np.zeros(len(sample.X.models))
+        scores[present] = placed.scores
+        found = fit_votes(
+            votes, scores, [present[at] for at in placed.scales], self.alpha,
+            self.bias, None if start is None else start.bias_, seed_offset,
+        )  # fmt: skip
+        on = ~self.unbounded_
+        values = np.where(on, found.scores[present], self.scores_.to_numpy())
+        self.scores_ = pd.Series(values, index=self._index, name="score")
+        self.bias_ = found.bias
+        kind = found.inverse if self.covariance == "fisher" else found.covariance
+        self.covariance_ = self._open(kind[np.ix_(present, present)])
+
+    def _fit_scores(
+        self,
+        counts: PairCounts,
+        start: BTLRegressor | None,
+        ordered: OrderedBTL | None = None,
+    ) -> SeparatedScores:
+        """Fit ``scores_`` of the models of the counts, and flag those without limit.
+
+        The result holds those that lie beyond the bound as well.
+        """
+        first = None
+        if start is not None:
+            first = start.scores_for(self.models_)
+            first = None if np.isnan(first).any() else first
+        scores, self.converged_, self.n_iter_ = fit_scores(
+            counts.wins,
+            alpha=self.alpha,
+            start=first,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self.position_effect_ = self.position_effect_error_ = 0.0
+        if ordered is not None:
+            scores = self._fit_order(ordered, scores)
+        if not self.converged_:
+            warn(
+                ConvergenceWarning(
+                    f"BTL scores did not converge in {self.n_iter_} steps."
+                )
+            )
+        if self.alpha:
+            scales = [self._place(part) for part in self.connectivity_.components]
+            placed = SeparatedScores(
+                scores, scales, np.zeros(len(scores), dtype=np.intp)
+            )
+        else:
+            placed = find_separated_scores(counts.wins, scores, self.score_bound)
+        far = beyond(counts.wins, placed, self.score_bound)
+        warn_of_bound(self.models_[far].tolist(), self.score_bound)
+        self.unbounded_ = far | ~np.isin(
+            np.arange(len(scores)), np.concatenate([[], *placed.scales])
+        )
+        self._side = np.where(far, np.sign(placed.scores), placed.side)
+        values = np.where(far, self._side * self.score_bound, placed.scores)
+        self.scores_ = pd.Series(values, index=self._index, name="score")
+        return placed
+
+    def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
+        """Scores beside an effect of the display order, which is kept."""
+        found = ordered.fit(scores, tol=self.tol, max_iter=self.max_iter)
+        check_order(found)
+        self.position_effect_ = found.effect
+        self.converged_ = self.converged_ and found.converged
+        self.n_iter_ += found.n_iter
+        return found.scores
+
+    def _fit_nothing(self, sample: Sample) -> None:
+        """Score no model, if every vote compares a model with itself."""
+        X = sample.X
+        votes = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
+        if self.disconnected != "warn" or not votes.any():
+            raise BattlesError(
+                "No human row compares two historical models; human rows carry the "
+                "label 'human' in column 'judge'."
+            )
+        self.models_, self.bias_ = np.empty(0, dtype=object), None
+        self.connectivity_ = Connectivity((), (), (), ())
+        self.scores_ = pd.Series(index=self._index, dtype=float, name="score")
+        self.covariance_ = np.zeros((0, 0))
+        self.unbounded_ = np.zeros(0, dtype=bool)
+        self._side = np.zeros(0, dtype=np.intp)
+        self.converged_, self.n_iter_ = True, 1
+        self.position_effect_ = self.position_effect_error_ = 0.0
+        warn(
+            SeparationWarning(
+                "Every human row compares a model with itself: no model has a score."
+            )
+        )
+
+    def _place(self, labels: Any) -> NDArray[np.intp]:
+        place = {label: i for i, label in enumerate(self.models_.tolist())}
+        return np.array([place[label] for label in labels], dtype=np.intp)
+
+    @property
+    def _index(self) -> pd.Index:
+        return label_index(self.models_, "model")
+
+    @property
+    def standard_errors_(self) -> pd.Series:
+        """Standard errors of the scores, in logits."""
+        errors = np.sqrt(np.diag(self.covariance_))
+        return pd.Series(errors, index=self._index, name="standard_error")
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Normal confidence intervals of the scores.
+
+        Where votes bound a score on one side only, or it lies on ``score_bound``, the
+        interval is open on the far side. Its finite end is the score of the table:
+        where the order of the wins places the model, or the bound. That is no
+        confidence limit, and such an interval has no level: votes that a model has all
+        won are consistent with scores below that end, too.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level in (0, 1).
+
+        Returns
+        -------
+        DataFrame
+            Columns ``low`` and ``high`` in logits, by model.
+        """
+        half = ndtri(0.5 + check_level(level) / 2.0) * self.standard_errors_
+        low, high = self.scores_ - half, self.scores_ + half
+        # Separation bounds a score on one side: the interval is half-open.
+        shut = ~np.isfinite(half)
+        low = low.mask(shut & (self._side > 0), self.scores_)
+        high = high.mask(shut & (self._side < 0), self.scores_)
+        return pd.DataFrame({"low": low, "high": high})
+
+    def elo(
+        self, level: float = 0.95, *, anchor: Any = None, rating: float = 1000.0
+    ) -> pd.DataFrame:
+        """Scores on the Elo scale, 400 points per factor ten in the odds.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level of the interval.
+        anchor : label, optional
+            Model that is given ``rating`` exactly; None gives it to the mean model.
+        rating : float, default=1000.0
+            Rating of the anchor.
+
+        Returns
+        -------
+        DataFrame
+            Columns ``rating``, ``low``, ``high``, by model; with an anchor the interval
+            is that of the difference to it.
+        """
+        check_level(level)
+        scores, covariance = self.scores_.to_numpy(), self.covariance_
+        if anchor is not None:
+            if anchor not in self.scores_.index:
+                raise BattlesError(f"Unknown anchor {anchor!r}.")
+            at = int(self._place([anchor])[0])
+            scores = scores - scores[at]
+            spread = variance_of_differences(covariance, at)
+        else:
+            spread = np.diag(covariance)
+        half = ndtri(0.5 + level / 2.0) * np.sqrt(np.maximum(spread, 0.0))
+        table = pd.DataFrame(
+            {"rating": scores, "low": scores - half, "high": scores + half},
+            index=self._index,
+        )
+        return rating + ELO_SCALE * table
+
+    def scores_for(self, models: NDArray[Any]) -> Array:
+        """Scores of the given models, in logits.
+
+        Parameters
+        ----------
+        models : ndarray of shape (n,)
+            Labels.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN where a model has no score.
+        """
+        return align(self.scores_.to_numpy(), self.models_, models)
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        scores = self.scores_for(X.models)
+        new = X.new_models
+        if new is None:
+            new = tuple(X.models[np.isnan(scores)].tolist())
+        if self.bias_ is None:
+            return X.with_columns(scores=scores, new_models=new)
+        return X.with_columns(
+            scores=scores, new_models=new, biases=vote_biases(self.bias_, X)
+        )
+
+    def _row_logits(self, known: Comparisons) -> Array:
+        eta = super()._row_logits(known)
+        if self.position_effect_:
+            eta += np.where(known.is_human, self.position_effect_ * known.order, 0.0)
+        return eta
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return X.is_human
+
+    def score(
+        self, X: Battles, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """D^2 on human rows: the share of log loss that the scores remove.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+            1 is perfect, 0 is tossing a fair coin.
+        """
+        if hasattr(self, "models_") and not len(self.models_):
+            # Every row is a toss of a fair coin, exactly.
+            check_consistent_length(self._encode(X), y, sample_weight)
+            return 0.0
+        return 1.0 + super().score(X, y, sample_weight) / np.log(2.0)

@@ -1,0 +1,213 @@
+"""``skanchor compare``: methods side by side on a table."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.check import add_models, models_left_out_of
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.method import Task, add_method, check_method, load_task
+from skanchor._cli.methods import ANCHOR, METHODS, check_method_names, make_method
+from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.resume import add_resume, finished_parts
+from skanchor._cli.table import add_table, check_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["COMPARE"]
+
+LEAST_RESAMPLES = 20
+"""Refits below which there are no intervals."""
+
+_DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
+_COLUMNS: dict[str, tuple[str, int | str]] = {
+    "rmse": ("error", 3),
+    "rank_error": ("places off", 2),
+    "exact": ("right place", "share"),
+    "compatible": ("agrees", "share"),
+    "width": ("width", 2),
+    "models": ("models", 0),
+}
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_method(parser)
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help=f"of {', '.join(METHODS)}, or all (default: {', '.join(_DEFAULT)})",
+    )
+    parser.add_argument(
+        "--bootstrap",
+        type=int,
+        metavar="N",
+        help="give methods that have scores but no intervals of their own, such as "
+        "ScalarJudge and HistoricalPPI, intervals from N refits on resampled rows, as "
+        "in 200 (default: they are shown without)",
+    )
+    add_models(parser)
+    add_resume(parser)
+    add_output(parser)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_method(options)
+    names = options.methods or list(_DEFAULT)
+    if names == ["all"]:
+        names = list(METHODS)
+    check_method_names(names)
+    if options.bootstrap is not None and options.bootstrap < LEAST_RESAMPLES:
+        raise BadInputError(
+            f"--bootstrap must be at least {LEAST_RESAMPLES}, got {options.bootstrap}: "
+            "fewer refits have no tails to read limits from"
+        )
+    check_output(options, inputs=options.battles)
+    task = load_task(options)
+    task.pipeline.set_params(n_jobs=None, verbose=0)
+    accuracy, places = {}, {}
+    with finished_parts(task, options) as kept:
+        for name in names:
+            method = make_method(name, task.pipeline, options.bootstrap)
+            # What other intervals are made of is no part of this run.
+            refits = getattr(method, "n_resamples", None)
+            part = name if refits is None else f"{name}, {refits} refits"
+            # Without new models the methods are compared on old ones alone.
+            places[name] = (
+                {} if options.no_new else _places(method, task, options.level)
+            )
+            accuracy[name] = _accuracy(
+                models_left_out_of(task, method, part, kept, options)
+            )
+
+    import pandas as pd
+
+    table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
+    shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")
+    deliver(_forms(table, shown, options.bootstrap), options)
+
+
+def _places(method: Any, task: Task, level: float) -> dict[str, str]:
+    """Where a method places the new models, with the rank set if it has one."""
+    import warnings
+
+    from sklearn.base import clone
+
+    from skanchor.exceptions import DiagnosticWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        fitted = clone(method).fit(
+            task.X, task.y, sample_weight=task.weight, groups=task.groups
+        )
+    ranks = {str(model): str(rank) for model, rank in fitted.ranks_.items()}
+    if hasattr(fitted, "rank_sets"):
+        for model, row in fitted.rank_sets(level).iterrows():
+            ranks[str(model)] += f" ({row['low']}-{row['high']})"
+    return ranks
+
+
+def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
+    """How far a method was off on models whose place is known."""
+    from skanchor.metrics import (
+        exact_insertion_rate,
+        insertion_mae,
+        interval_width,
+        rmse,
+    )
+
+    true, rank = left_out["true_rank"], left_out["rank"]
+    found = {
+        "models": len(left_out),
+        "rank_error": insertion_mae(true, rank),
+        "exact": exact_insertion_rate(true, rank),
+    }
+    if "score" in left_out:
+        found["rmse"] = rmse(left_out["true_score"], left_out["score"])
+    if "compatible" in left_out:
+        found["compatible"] = float(left_out["compatible"].mean())
+        found["width"] = interval_width(left_out["low"], left_out["high"])
+    return found
+
+
+def _forms(table: pd.DataFrame, places: pd.DataFrame, refits: int | None) -> Forms:
+    from skanchor.reports import plain, table_of
+
+    shown = table_of(table, "Methods on models left out", _COLUMNS)
+    new = table_of(
+        places,
+        "Places of the new models",
+        {str(name): (str(name), "text") for name in places},
+    )
+
+    def record() -> dict[str, Any]:
+        ranks = places.to_dict("index")
+        rows = [
+            {"method": m} | r | {"new_models": ranks[m]}
+            for m, r in table.to_dict("index").items()
+        ]
+        result: dict[str, Any] = plain({"methods": rows, "bootstrap": refits})
+        return result
+
+    def text() -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        from skanchor.reports import table_text
+
+        note = (
+            "error: root mean square of score differences. agrees: share of the models "
+            "left out\nwhose score differs by no more than the errors of both allow; "
+            "width: of the intervals.\n"
+            + (
+                "A dash: the method has no scores, or no intervals of its own; "
+                "--bootstrap 200 gives\nintervals by refits to those that have scores."
+                if refits is None
+                else f"Methods without intervals of their own have those of {refits} "
+                "refits. A dash: the method\nonly ranks."
+            )
+        )
+        placed: list[Any] = [
+            Text("Where each method places the new models (rank set)", style="bold"),
+            table_text(new),
+            Text(""),
+        ]
+        return Group(
+            Text("On models with votes, each left out in turn", style="bold"),
+            table_text(shown),
+            Text(""),
+            *(placed if len(places.columns) else []),
+            Text(note, style="dim"),
+        )
+
+    return Forms(text, record, lambda: table.join(places), lambda: shown)
+
+
+COMPARE = Command(
+    name="compare",
+    help="compare methods side by side",
+    description="Rank by several methods, and let each place the models that people "
+    "have voted on as if they were new: how far is it off, and do its intervals hold?",
+    examples=(
+        ("ANCHOR and some simpler methods", "skanchor compare battles.csv"),
+        (
+            "two of them",
+            "skanchor compare battles.csv --methods AnchorPipeline HistoricalPPI",
+        ),
+        (
+            "with intervals by refits where a method has none",
+            "skanchor compare battles.csv --bootstrap 200",
+        ),
+        (
+            "every method, so that it can be stopped and taken up again",
+            "skanchor compare battles.csv --methods all --resume compare.resume",
+        ),
+    ),
+    add_arguments=_add_arguments,
+    run=_compare,
+)

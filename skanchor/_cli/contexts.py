@@ -1,0 +1,95 @@
+"""Kinds of prompts, and the mix of them that scores are of."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from skanchor._cli.command import BadInputError
+
+__all__ = ["add_contexts", "check_contexts", "contexts_of"]
+
+
+def add_contexts(parser: argparse.ArgumentParser) -> None:
+    """Add the column of the contexts, and their mix."""
+    parser.add_argument(
+        "--context",
+        metavar="COLUMN",
+        help="column that tells the kind of each prompt: models then have a score for "
+        "each kind, judges are calibrated once for all",
+    )
+    parser.add_argument(
+        "--mix",
+        action="append",
+        default=[],
+        metavar="KIND=SHARE,...",
+        help="share of each kind in the scores that are shown, as in "
+        "coding=0.5,chat=0.5 (default: all alike)",
+    )
+
+
+def check_contexts(options: argparse.Namespace) -> None:
+    """Refuse a mix that is none."""
+    if not options.mix:
+        return
+    if options.context is None:
+        raise BadInputError("--mix goes with --context, the column that it mixes")
+    total = sum(_shares(options.mix).values())
+    if not abs(total - 1.0) <= 1e-6:
+        raise BadInputError(f"the shares of --mix must sum to one, not to {total:.6g}")
+
+
+def contexts_of(
+    X: Any, options: argparse.Namespace
+) -> tuple[str | None, dict[Any, float] | None]:
+    """Column of the contexts, and their mix by the labels of the table.
+
+    Parameters
+    ----------
+    X : DataFrame
+        The battles.
+    options : Namespace
+        Of a command that may have these flags.
+
+    Returns
+    -------
+    column : str or None
+    mix : dict of label to float, or None
+    """
+    from skanchor.io.generic import column_called
+
+    if getattr(options, "context", None) is None:
+        return None, None
+    column = column_called(X.columns, options.context)
+    if column is None:
+        raise BadInputError(f"--context: there is no column {options.context}")
+    if not options.mix:
+        return column, None
+    labels = {str(label): label for label in X[column].dropna().unique().tolist()}
+    shares = _shares(options.mix)
+    unknown = [name for name in shares if name not in labels]
+    if unknown:
+        raise BadInputError(
+            f"--mix names {', '.join(unknown[:5])}; column {column} holds "
+            f"{', '.join(list(labels)[:10])}"
+        )
+    return column, {labels[name]: share for name, share in shares.items()}
+
+
+def _shares(given: list[str]) -> dict[str, float]:
+    shares: dict[str, float] = {}
+    for pair in ",".join(given).split(","):
+        name, _, number = (part.strip() for part in pair.rpartition("="))
+        try:
+            share = float(number)
+        except ValueError:
+            share = math.nan
+        if not name or not 0.0 <= share <= 1.0:
+            raise BadInputError(
+                f"--mix takes KIND=SHARE,... with shares in [0, 1], got {pair!r}"
+            )
+        if name in shares:
+            raise BadInputError(f"--mix has {name} twice")
+        shares[name] = share
+    return shares

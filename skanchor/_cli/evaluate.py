@@ -1,0 +1,123 @@
+"""``skanchor evaluate``: how well a method predicts votes and verdicts left out."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import Command
+from skanchor._cli.method import add_method, check_method, load_task
+from skanchor._cli.methods import add_method_name, check_method_names, make_method
+from skanchor._cli.output import Forms, add_output, check_output, deliver
+from skanchor._cli.streams import is_watched
+from skanchor._cli.table import add_table, check_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["EVALUATE"]
+
+_COLUMNS: dict[str, tuple[str, int | str]] = {
+    "rows": ("rows", 0),
+    "log_loss": ("log loss", 3),
+    "brier": ("Brier", 3),
+    "accuracy": ("right", "share"),
+}
+_PEOPLE = "(people)"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_method(parser)
+    add_method_name(parser)
+    add_output(parser)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_method(options)
+    check_method_names([options.method])
+    check_output(options, inputs=options.battles)
+    task = load_task(options)
+    task.pipeline.set_params(n_jobs=None, verbose=0)
+
+    from skanchor.evaluation import predict_left_out
+
+    rows = predict_left_out(
+        make_method(options.method, task.pipeline),
+        task.X,
+        task.y,
+        sample_weight=task.weight,
+        groups=task.groups,
+        random_state=options.seed,
+        n_jobs=options.jobs,
+        verbose=int(is_watched()),
+    )
+    deliver(_forms(_by_source(rows), options.method), options)
+
+
+def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
+    """Losses of the rows of people and of each judge."""
+    import numpy as np
+    import pandas as pd
+
+    def losses(own: pd.DataFrame) -> dict[str, float]:
+        y, p, weight = (own[c].to_numpy() for c in ("outcome", "probability", "weight"))
+        p = np.clip(p, 1e-15, 1 - 1e-15)
+        decided = y != 0.5
+        log_loss = -(y * np.log(p) + (1 - y) * np.log1p(-p))
+        right = (p > 0.5) == (y > 0.5)
+        return {
+            "rows": len(own),
+            "log_loss": float(np.average(log_loss, weights=weight)),
+            "brier": float(np.average((y - p) ** 2, weights=weight)),
+            "accuracy": float(np.average(right[decided], weights=weight[decided]))
+            if decided.any()
+            else np.nan,
+        }
+
+    source = rows["judge"].fillna(_PEOPLE)
+    table = {name: losses(own) for name, own in rows.groupby(source, sort=True)}
+    return pd.DataFrame.from_dict(table, "index").rename_axis("source")
+
+
+def _forms(table: pd.DataFrame, method: str) -> Forms:
+    from skanchor.reports import plain, table_of
+
+    shown = table_of(table, f"{method} on rows left out", _COLUMNS)
+
+    def record() -> dict[str, Any]:
+        rows = [{"source": s} | r for s, r in table.to_dict("index").items()]
+        result: dict[str, Any] = plain({"method": method, "sources": rows})
+        return result
+
+    def text() -> Any:
+        from rich.console import Group
+        from rich.text import Text
+
+        from skanchor.reports import table_text
+
+        note = (
+            f"Each row was predicted by {method} fitted to the rows of other folds.\n"
+            "log loss: lower is better, and 0.693 is that of tossing a coin. right: "
+            "ties aside.\nThis says how well verdicts are predicted, not whether "
+            "intervals hold: see skanchor check."
+        )
+        return Group(table_text(shown), Text(""), Text(note, style="dim"))
+
+    return Forms(text, record, lambda: table, lambda: shown)
+
+
+EVALUATE = Command(
+    name="evaluate",
+    help="see how well votes and verdicts left out are predicted",
+    description="Predict every row by a fit to the rows of other folds, and say how "
+    "well that goes for people and for each judge. A judge that is predicted no better "
+    "than a coin tells nothing about the models.",
+    examples=(
+        ("how well each judge is understood", "skanchor evaluate battles.csv"),
+        ("by another method", "skanchor evaluate battles.csv --method JointBTL"),
+    ),
+    add_arguments=_add_arguments,
+    run=_evaluate,
+)

@@ -1,0 +1,99 @@
+"""``skanchor fetch``: bring a published table of battles onto this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.output import add_file, add_force, check_file, check_suffix
+from skanchor._cli.streams import check_stdout, print_result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FETCH"]
+
+# Known here, as the sets themselves take their time to import.
+_NAMES = ("arena", "llmfao", "mt_bench")
+_TEXTS = ("llmfao", "mt_bench")
+_SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", choices=_NAMES, metavar="NAME", help=", ".join(_NAMES))
+    add_file(
+        parser,
+        f"write the battles to FILE ({', '.join(_SUFFIXES)}) for skanchor rank; "
+        "without it only say what they are",
+    )
+    add_force(parser)
+    parser.add_argument(
+        "--texts",
+        action="store_true",
+        help=f"with the texts of prompt and responses ({' and '.join(_TEXTS)})",
+    )
+    parser.add_argument(
+        "--data-home",
+        metavar="FOLDER",
+        help="where fetched files are kept (default: ~/skanchor_data)",
+    )
+
+
+def _fetch(options: argparse.Namespace) -> None:
+    _check(options)
+
+    from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench
+
+    found: Any
+    if options.name == "arena":
+        found = fetch_arena(data_home=options.data_home)
+    else:
+        fetch = fetch_llmfao if options.name == "llmfao" else fetch_mt_bench
+        found = fetch(data_home=options.data_home, with_texts=options.texts)
+    if options.output is None:
+        print_result(found.DESCR)
+        return
+
+    from skanchor.io import write_atomically
+
+    suffix = Path(options.output).suffix.lower()
+    content = _content(found.frame, suffix)
+    write_atomically(options.output, content, overwrite=options.force)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Refuse what can be refused before any work."""
+    if options.texts and options.name not in _TEXTS:
+        raise BadInputError(f"--texts: {options.name} comes without texts")
+    if options.output is None:
+        check_stdout()
+        return
+    check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
+    check_file(options)
+
+
+def _content(battles: pd.DataFrame, suffix: str) -> str | bytes:
+    if suffix == ".parquet":
+        return battles.to_parquet(index=False)
+    if suffix == ".jsonl":
+        return battles.to_json(orient="records", lines=True, force_ascii=False)
+    from skanchor.io.spreadsheet import separated
+
+    return separated(battles, "\t" if suffix == ".tsv" else ",")
+
+
+FETCH = Command(
+    name="fetch",
+    help="fetch a published table of battles",
+    description="Fetch votes of people and verdicts of LLM judges that others have "
+    "published, once; files are checked by their hashes. Without a network set "
+    "SKANCHOR_DATA_MIRROR to a folder that holds them.",
+    examples=(
+        ("say what a set is", "skanchor fetch mt_bench"),
+        ("get it, and rank it", "skanchor fetch llmfao -o llmfao.csv"),
+    ),
+    add_arguments=_add_arguments,
+    run=_fetch,
+)

@@ -1,0 +1,379 @@
+"""``skanchor history``: fit a history once, and place new models by its file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.board import board_forms
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.history_stream import add_stream, build_from_stream, check_stream
+from skanchor._cli.layout import add_layout, check_layout
+from skanchor._cli.method import (
+    add_dependence,
+    add_level,
+    add_ranking,
+    check_level,
+    check_ranking,
+    pipeline_of,
+)
+from skanchor._cli.output import (
+    add_force,
+    add_output,
+    check_file,
+    check_output,
+    deliver,
+    is_same_file,
+)
+from skanchor._cli.streams import check_stdout, print_line, print_result
+from skanchor._cli.table import (
+    add_table,
+    check_table,
+    groups_of,
+    load_battles,
+    weights_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skanchor.history import AnchorHistory
+    from skanchor.results import AnchorResult
+
+__all__ = ["HISTORY", "add_fingerprints", "place"]
+
+_NAMED = 5
+"""Models that are named where some are left out."""
+
+
+# ---------------------------------------------------------------------------- flags
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, help_, add, _ in _ACTIONS:
+        add(actions.add_parser(name, help=help_, description=help_))
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_dependence(parser)
+    add_ranking(parser)
+    add_fingerprints(parser)
+    add_stream(parser)
+    parser.add_argument(
+        "--output", metavar="HISTORY", required=True, help="file to write it to"
+    )
+    add_force(parser)
+
+
+def _add_place(parser: argparse.ArgumentParser) -> None:
+    _add_history(parser)
+    add_table(parser)
+    add_dependence(parser)
+    add_fingerprints(parser)
+    add_level(parser)
+    add_layout(parser)
+    add_output(parser)
+
+
+def _add_update(parser: argparse.ArgumentParser) -> None:
+    _add_history(parser)
+    add_table(parser)
+    add_dependence(parser)
+    add_fingerprints(parser)
+    parser.add_argument(
+        "--past",
+        nargs="+",
+        metavar="FILE",
+        help="all battles that the history was built from, which it needs again where "
+        "there are features, groups or weights",
+    )
+    parser.add_argument(
+        "--output",
+        metavar="HISTORY",
+        help="file to write it to (default: the history itself, which is replaced "
+        "when the new one is complete)",
+    )
+    add_force(parser)
+
+
+def _add_promote(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="the model")
+    _add_update(parser)
+
+
+def _add_show(parser: argparse.ArgumentParser) -> None:
+    _add_history(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_fingerprints(parser: argparse.ArgumentParser) -> None:
+    """Add what tells that a judge has changed."""
+    parser.add_argument(
+        "--fingerprints",
+        metavar="FILE",
+        help="JSON file with a text by judge that changes when the judge does, as the "
+        "version of its model and a hash of its prompt",
+    )
+
+
+def _add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "history",
+        metavar="HISTORY",
+        help="file that skanchor history build has written",
+    )
+
+
+# ------------------------------------------------------------------------------ run
+def _history(options: argparse.Namespace) -> None:
+    run = {name: run for name, _, _, run in _ACTIONS}
+    run[options.action](options)
+
+
+def _build(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_ranking(options)
+    check_file(options, inputs=_read_files(options))
+    _refuse_new(options, "--new and --no-new go with skanchor rank")
+    check_stream(options)
+    prints = _fingerprints(options)
+    if options.stream:
+        history = build_from_stream(options, prints)
+        history.save(options.output, overwrite=options.force)
+        return
+    X, y, counted = load_battles(options)
+    X, y = _voted(X, y)
+    meaning, weight = weights_of(X, options, counted)
+
+    from skanchor.history import AnchorHistory
+
+    history = AnchorHistory(pipeline_of(options, meaning))
+    history.fit(X, y, weight, groups_of(X, options), prints)
+    history.save(options.output, overwrite=options.force)
+
+
+def place(options: argparse.Namespace) -> None:
+    """Place the new models of the files by a history.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of ``skanchor history place``, or of ``skanchor rank --history``.
+    """
+    check_table(options)
+    _refuse_new(
+        options,
+        "--new and --no-new do not go with a history: it places all models that it "
+        "does not hold",
+    )
+    check_level(options)
+    check_layout(options)
+    check_output(options, inputs=[*options.battles, options.history])
+    prints = _fingerprints(options)
+    history = _load(options.history)
+    X, y, counted = load_battles(options)
+    _, weight = weights_of(X, options, counted)
+    groups = groups_of(X, options)
+    result = history.place(X, y, weight, groups, fingerprints=prints)
+    deliver(board_forms(PlacedByHistory(history, result), options), options)
+
+
+def _update(options: argparse.Namespace) -> None:
+    check_table(options)
+    _refuse_new(
+        options,
+        "--new and --no-new do not go with skanchor history "
+        f"{options.action}, which adds historical rows",
+    )
+    if options.output is None:
+        options.output, options.force = options.history, True
+    check_file(options, inputs=[*_read_files(options), *(options.past or ())])
+    prints = _fingerprints(options)
+    seen = _stamp(options.history)
+    history = _load(options.history)
+    X, y, counted = load_battles(options)
+    _, weight = weights_of(X, options, counted)
+    rows = (X, y, weight, groups_of(X, options), prints)
+    past = _past(options)
+    if options.action == "promote":
+        history.promote(options.model, *rows, past=past)
+    else:
+        history.update(*rows, past=past)
+    replaced = is_same_file(options.output, options.history)
+    if replaced and _stamp(options.history) != seen:
+        raise BadInputError(
+            f"{options.history} has changed since it was read, perhaps by another "
+            "update; nothing was written. Run this one again"
+        )
+    history.save(options.output, overwrite=options.force)
+    what = {"counts": "counts of rows that it has kept", "rows": "all rows"}
+    print_line(f"the history was fitted again from {what[history.updated_from_]}")
+
+
+def _show(options: argparse.Namespace) -> None:
+    check_stdout()
+    facts = _facts(_load(options.history), options.history)
+    if options.json:
+        print_result(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+        return
+    lines = []
+    for name, value in facts.items():
+        if name == "groups":
+            value = "rows are independent" if value is None else f"{value} of rows"
+        if isinstance(value, dict):
+            value = [f"{key} ({one})" for key, one in value.items()]
+        if isinstance(value, list):
+            shown = f"{len(value)}: {', '.join(map(str, value))}" if value else "none"
+            value = shown
+        lines.append(f"{name.replace('_', ' ')}: {value}")
+    print_result("\n".join(lines) + "\n")
+
+
+# -------------------------------------------------------------------------- details
+def _refuse_new(options: argparse.Namespace, why: str) -> None:
+    """Refuse flags of new models where nothing would read them."""
+    if options.new or options.no_new:
+        raise BadInputError(why)
+
+
+def _load(path: str) -> AnchorHistory:
+    from skanchor.history import AnchorHistory
+
+    return AnchorHistory.load(path)
+
+
+def _read_files(options: argparse.Namespace) -> list[str]:
+    """Files that a command reads, and must not write over."""
+    known = (*options.battles, options.fingerprints)
+    return [path for path in known if path is not None]
+
+
+def _stamp(path: str) -> tuple[int, int, int]:
+    """What differs once a file was written again."""
+    found = os.stat(path)
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
+    kept = history.state_
+    return {
+        "models": history.models_.tolist(),
+        "models_left_out": kept.lost.tolist(),
+        "judges": history.judges_.tolist(),
+        "fingerprints": {str(k): str(v) for k, v in history.fingerprints_.items()},
+        "features": history.features_.tolist(),
+        **kept.facts,
+        "folds": [len(folds) for folds in kept.history.repeats],
+        "item_effects": history.item_effects_,
+        "groups": None if kept.groups is None else len(kept.groups.labels),
+        "updated_from": "rows" if kept.counts is None else "counts",
+        "bytes": os.path.getsize(path),
+    }
+
+
+def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
+    """The rows of models with human votes; say which models are left out."""
+    from skanchor._comparisons import Comparisons
+    from skanchor.warning_log import WarningLog
+
+    with WarningLog():
+        # What is odd about the table is told when it is fitted.
+        encoded = Comparisons.from_battles(X)
+    votes = encoded.rows.appearances(encoded.is_human & encoded.is_usable)
+    new = encoded.models[votes == 0].tolist()
+    if not new or not votes.any():
+        return X, y
+    late = encoded.with_columns(new_models=tuple(new)).involves_new
+    names = ", ".join(map(str, new[:_NAMED])) + (", ..." if len(new) > _NAMED else "")
+    print_line(
+        f"{late.sum()} rows of models without human votes ({names}) are no history and "
+        "are left out; skanchor history place places them"
+    )
+    return X[~late].reset_index(drop=True), y[~late].reset_index(drop=True)
+
+
+def _past(options: argparse.Namespace) -> tuple[Any, ...] | None:
+    """The rows that a history was built from, with their weights and groups."""
+    if options.past is None:
+        return None
+    own = argparse.Namespace(**vars(options))
+    own.battles = options.past
+    X, y, counted = load_battles(own)
+    X, y = _voted(X, y)
+    _, weight = weights_of(X, own, counted)
+    return X, y, weight, groups_of(X, own)
+
+
+def _fingerprints(options: argparse.Namespace) -> dict[str, str] | None:
+    """Read the fingerprints of the judges."""
+    path = options.fingerprints
+    if path is None:
+        return None
+    with open(path, encoding="utf-8") as file:
+        try:
+            found = json.load(file)
+        except ValueError as error:
+            raise BadInputError(f"--fingerprints {path}: {error}") from None
+    if not isinstance(found, dict) or not all(
+        isinstance(each, str) for each in found.values()
+    ):
+        raise BadInputError(f"--fingerprints {path} must hold a text for each judge")
+    return found
+
+
+class PlacedByHistory:
+    """A result as the reports read a fitted pipeline."""
+
+    def __init__(self, history: AnchorHistory, result: AnchorResult):
+        self.result_ = result
+        self.item_effects_ = history.item_effects_
+
+
+Action = tuple[
+    str,
+    str,
+    Callable[[argparse.ArgumentParser], None],
+    Callable[[argparse.Namespace], None],
+]
+
+_ACTIONS: tuple[Action, ...] = (
+    ("build", "fit a history, and write it to a file", _add_build, _build),
+    ("place", "place the new models of a table by a history", _add_place, place),
+    ("update", "add historical rows to a history", _add_update, _update),
+    (
+        "promote",
+        "make a new model historical once people have voted on it",
+        _add_promote,
+        _update,
+    ),
+    ("show", "say what a history holds", _add_show, _show),
+)
+
+HISTORY = Command(
+    name="history",
+    help="fit a history once, and place new models by it",
+    description="Fit the models with human votes once, keep what that learned in a "
+    "file whose size does not depend on the number of rows, and place new models by it "
+    "as they come.",
+    examples=(
+        (
+            "fit the models that people have voted on, once",
+            "skanchor history build battles.csv --output arena.history",
+        ),
+        (
+            "fit them from Parquet files that memory does not hold",
+            "skanchor history build battles/ --stream --checkpoint arena.stream "
+            "--output arena.history",
+        ),
+        (
+            "place a new model by its verdicts",
+            "skanchor history place arena.history new.csv",
+        ),
+        ("what the file holds", "skanchor history show arena.history"),
+    ),
+    add_arguments=_add_arguments,
+    run=_history,
+)

@@ -1,0 +1,138 @@
+"""``skanchor history build --stream``: from Parquet that does not fit into memory."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import BadInputError
+from skanchor._cli.method import pipeline_of
+from skanchor._cli.streams import is_watched, print_line
+from skanchor._cli.table import column_renames, feature_choice, flags_of_files
+
+if TYPE_CHECKING:
+    from skanchor.history import AnchorHistory
+
+__all__ = ["add_stream", "build_from_stream", "check_stream"]
+
+PARQUET = (".parquet", ".pq")
+
+
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    """Add what reads the battles in batches."""
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="read Parquet files, or a folder of them, in batches, several times: for "
+        "battles that do not fit into memory",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="FILE",
+        help="with --stream: keep finished work there, and go on from it",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="with --stream: batches read in parallel (-1: all cores)",
+    )
+
+
+def check_stream(options: argparse.Namespace) -> None:
+    """Refuse what does not go with a stream, before anything is read.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of ``skanchor history build``.
+    """
+    if not options.stream:
+        idle = [name for name in ("checkpoint", "jobs") if getattr(options, name)]
+        if idle:
+            raise BadInputError(f"--{idle[0]} goes with --stream")
+        return
+    if options.jobs == 0:
+        raise BadInputError("--jobs must not be 0; use -1 for all cores")
+    refused = {
+        "--demo": options.demo,
+        **flags_of_files(options),
+        "--judges": options.judges,
+        "--drop-judges": options.drop_judges,
+        "--text-columns": options.text_columns,
+        "--style": options.style != "ignored",
+        "--judge-scale": options.judge_scale != "straight",
+    }
+    for flag, given in refused.items():
+        if given:
+            raise BadInputError(
+                f"{flag} does not go with --stream, which reads columns as they are; "
+                "prepare them in the files, or build without --stream"
+            )
+    if options.groups:
+        raise BadInputError(
+            "--groups does not go with --stream: the sums that are kept of dependent "
+            "rows grow with their groups, and the folds of a stream tear groups apart; "
+            "build without --stream"
+        )
+    for label in options.human or ():
+        if set("*?[") & set(label):
+            raise BadInputError(
+                f"--human {label}: with --stream labels are no patterns; list them"
+            )
+    for path in options.battles:
+        if "://" not in path and not os.path.isdir(path):
+            if not path.endswith(PARQUET):
+                raise BadInputError(
+                    f"--stream reads Parquet files and folders of them, not {path}"
+                )
+            if not os.path.exists(path):
+                raise BadInputError(f"there is no file {path}")
+    kept = options.checkpoint
+    if kept is not None and os.path.realpath(kept) == os.path.realpath(options.output):
+        raise BadInputError(f"--checkpoint and --output are one file, {kept}")
+    if len(options.battles) > 1 and not all(map(os.path.isfile, options.battles)):
+        raise BadInputError("--stream takes one folder or URL, or several files")
+
+
+def build_from_stream(
+    options: argparse.Namespace, fingerprints: dict[str, str] | None
+) -> AnchorHistory:
+    """Fit a history from files that are read in batches.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of ``skanchor history build``.
+    fingerprints : dict or None
+        By judge.
+
+    Returns
+    -------
+    AnchorHistory
+    """
+    from skanchor._comparisons import HUMAN
+    from skanchor.streaming import StreamOptions, stream_history
+
+    features, dropped = feature_choice(options)
+    how = StreamOptions(
+        columns=column_renames(options),
+        features=features,
+        drop_features=dropped,
+        human=options.human or HUMAN,
+        weight=None if options.weights is None else "count",
+    )
+    anchor = pipeline_of(options, options.weights or "importance")
+    data: Any = options.battles if len(options.battles) > 1 else options.battles[0]
+    found = stream_history(
+        data,
+        anchor,
+        options=how,
+        fingerprints=fingerprints,
+        n_jobs=options.jobs,
+        checkpoint=options.checkpoint,
+        verbose=int(is_watched()),
+    )
+    print_line(f"{found.n_rows} rows were read {len(found.passes)} times")
+    return found.history

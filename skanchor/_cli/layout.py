@@ -1,0 +1,73 @@
+"""How a leaderboard is laid out: its scale, its order, and what a rank says."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from skanchor._cli.command import BadInputError
+
+__all__ = ["add_layout", "check_layout", "layout_of"]
+
+
+def add_layout(parser: argparse.ArgumentParser) -> None:
+    """Add the flags to a parser."""
+    parser.add_argument(
+        "--scale",
+        choices=["logit", "elo"],
+        default="logit",
+        help="what scores are measured in: log-odds of a human vote, or Elo points, "
+        "400 / ln 10 to the logit (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--anchor",
+        metavar="MODEL=SCORE",
+        help="model to measure scores from, and its score, as in gpt-4=1000 (default: "
+        "the mean of the historical models has 0 logits, or 1000 points)",
+    )
+    parser.add_argument(
+        "--sort",
+        choices=["score", "low"],
+        default="score",
+        help="sort by the score, or by the lower end of its interval (default: "
+        "%(default)s)",
+    )
+    parser.add_argument(
+        "--ranks",
+        choices=["score", "shared", "tier"],
+        default="score",
+        help="what a rank is: the place by score; one more than the models proven "
+        "better, so that models share places (shared); or a tier, better as a whole "
+        "than the next (default: %(default)s)",
+    )
+
+
+def check_layout(options: argparse.Namespace) -> None:
+    """Refuse an anchor that cannot be read, before any work."""
+    _anchor(options.anchor)
+
+
+def layout_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Give the arguments of `AnchorPipeline.leaderboard`, but for the level."""
+    return {
+        "scale": options.scale,
+        "anchor": _anchor(options.anchor),
+        "sort": options.sort,
+        "ranks": options.ranks,
+    }
+
+
+def _anchor(given: str | None) -> dict[str, float] | None:
+    if given is None:
+        return None
+    # A name may hold the sign itself.
+    model, _, score = given.rpartition("=")
+    try:
+        value = float(score)
+    except ValueError:
+        value = float("nan")
+    if not model or not abs(value) < float("inf"):
+        raise BadInputError(
+            f"--anchor takes MODEL=SCORE, as in gpt-4=1000, got {given!r}"
+        )
+    return {model: value}

@@ -1,0 +1,249 @@
+"""How the models are ranked: the flags of the method, and the method itself."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from skanchor._cli.command import BadInputError
+from skanchor._cli.contexts import contexts_of
+from skanchor._cli.streams import is_watched
+from skanchor._cli.table import groups_of, load_battles, weights_of
+
+if TYPE_CHECKING:
+    from skanchor._anchor import AnchorPipeline
+
+__all__ = [
+    "Task",
+    "add_dependence",
+    "add_level",
+    "add_method",
+    "add_ranking",
+    "check_level",
+    "check_method",
+    "check_ranking",
+    "fit_method",
+    "flags_of_method",
+    "load_task",
+    "pipeline_of",
+]
+
+
+# ---------------------------------------------------------------------------- flags
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """Add level, dependence of rows, how the models are ranked, and jobs."""
+    add_level(parser)
+    add_dependence(parser)
+    add_ranking(parser)
+    add_jobs(parser)
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    """Add the number of jobs."""
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add the level of what is reported."""
+    parser.add_argument(
+        "--level",
+        type=float,
+        default=0.95,
+        help="level of intervals and rank sets (default: %(default)s)",
+    )
+
+
+def add_dependence(parser: argparse.ArgumentParser) -> None:
+    """Add what tells dependent rows, and what weighs them."""
+    parser.add_argument(
+        "--groups",
+        action="append",
+        metavar="COLUMN,...",
+        help="column whose equal values mark dependent rows, such as prompt_id; of "
+        "several, rows that share a value in any of them",
+    )
+    parser.add_argument(
+        "--weights",
+        choices=["importance", "frequency"],
+        help="what column count is: numbers of equal rows (frequency), or importance "
+        "(default: not used, but frequency where the file is a table of wins)",
+    )
+
+
+def add_ranking(parser: argparse.ArgumentParser) -> None:
+    """Add how the models are ranked."""
+    parser.add_argument(
+        "--folds", type=int, default=10, help="folds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the folds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--position-effect",
+        action=argparse.BooleanOptionalAction,
+        default="auto",
+        help="whether each judge may favour the side shown first (default: wherever "
+        "its rows can show that)",
+    )
+    parser.add_argument(
+        "--item-effects",
+        choices=["auto", "none", "random", "conservative"],
+        default="auto",
+        help="whether judges deviate from models beyond score and features: auto lets "
+        "a test decide, random takes such deviations into account, conservative even "
+        "more of them, none leaves them out (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--historical-fit",
+        choices=["joint", "two-step"],
+        default="joint",
+        help="what decides the scores of models with votes: two-step takes votes "
+        "alone, joint votes and verdicts together, which needs far fewer votes "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--judge-scale",
+        choices=["straight", "curved"],
+        default="straight",
+        help="curved allows for judges that lapse, or tell models that are far apart "
+        "less or more sharply than close ones (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ties",
+        choices=["half", "drop"],
+        default="half",
+        help="what becomes of ties: half a win for either side, or left out, which "
+        "gives the scores of decided votes (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--style",
+        choices=["ignored", "controlled", "included"],
+        default="ignored",
+        help="what people make of the features of responses: controlled compares "
+        "models at equal features, included adds what each model's features are worth "
+        "to people; both need features in human rows (default: %(default)s)",
+    )
+
+
+def check_method(options: argparse.Namespace) -> None:
+    """Refuse what can be refused before any work."""
+    check_level(options)
+    check_ranking(options)
+    if options.jobs == 0:
+        raise BadInputError("--jobs must not be 0; use -1 for all cores")
+
+
+def check_level(options: argparse.Namespace) -> None:
+    """Refuse a level that is none."""
+    if not 0.0 < options.level < 1.0:
+        raise BadInputError(
+            f"--level must lie strictly between 0 and 1, got {options.level:g}"
+        )
+
+
+def check_ranking(options: argparse.Namespace) -> None:
+    """Refuse folds and seeds that are none."""
+    if options.folds < 2:
+        raise BadInputError(f"--folds must be at least 2, got {options.folds}")
+    if not 0 <= options.seed < 2**32:
+        raise BadInputError(f"--seed must be in 0 ... 2**32 - 1, got {options.seed}")
+
+
+def flags_of_method(options: argparse.Namespace) -> list[str]:
+    """Flags of the ranking that were typed, whatever their values.
+
+    Parameters
+    ----------
+    options : Namespace
+        With what was typed.
+
+    Returns
+    -------
+    list of str
+        Such as ``["--ties"]``.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    add_ranking(parser)
+    add_jobs(parser)
+    # Without what stands behind "=", and perhaps shortened.
+    typed = [each.partition("=")[0] for each in options.typed if each[:2] == "--"]
+    found = []
+    for name in vars(parser.parse_args([])):
+        flag = "--" + name.replace("_", "-")
+        forms = flag, flag.replace("--", "--no-", 1)
+        if any(form.startswith(each) for each in typed if each[2:] for form in forms):
+            found.append(flag)
+    return found
+
+
+# ------------------------------------------------------------------------------ use
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be fitted, and on what.
+
+    Attributes
+    ----------
+    pipeline : AnchorPipeline
+        Unfitted, with the settings of the flags.
+    X, y, weight, groups
+        Arguments of its ``fit``.
+    """
+
+    pipeline: AnchorPipeline
+    X: Any
+    y: Any
+    weight: Any
+    groups: Any
+
+
+def load_task(options: argparse.Namespace) -> Task:
+    """Read the battles, and make the method that the flags ask for."""
+    X, y, counted = load_battles(options)
+    meaning, weight = weights_of(X, options, counted)
+
+    pipeline = pipeline_of(options, meaning)
+    context, mix = contexts_of(X, options)
+    pipeline.set_params(
+        context=context,
+        context_mix=mix,
+        new_models=[] if options.no_new else options.new,
+        n_jobs=options.jobs,
+        verbose=int(is_watched()),
+    )
+    return Task(pipeline, X, y, weight, groups_of(X, options))
+
+
+def pipeline_of(
+    options: argparse.Namespace, meaning: Literal["importance", "frequency"]
+) -> AnchorPipeline:
+    """The unfitted pipeline that the flags of the ranking ask for."""
+    from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
+
+    favour = options.position_effect
+    return AnchorPipeline(
+        calibrator=None
+        if favour == "auto"
+        else JudgeCalibrator(position_effect=favour),
+        debiaser=None
+        if options.judge_scale == "straight"
+        else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
+        cv=options.folds,
+        item_effects=options.item_effects,
+        historical_fit=options.historical_fit,
+        human_bias=None if options.style == "ignored" else "linear",
+        target="style_included" if options.style == "included" else "style_controlled",
+        random_state=options.seed,
+        weights=meaning,
+        ties=options.ties,
+    )
+
+
+def fit_method(options: argparse.Namespace) -> AnchorPipeline:
+    """Read the battles, and rank their models."""
+    task = load_task(options)
+    return task.pipeline.fit(
+        task.X, task.y, sample_weight=task.weight, groups=task.groups
+    )

@@ -1,0 +1,224 @@
+"""Where a result goes, and in which form: ``--json``, ``--output`` and ``--force``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import BadInputError
+from skanchor._cli.streams import check_stdout, print_result
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from skanchor.reports import Table
+
+__all__ = [
+    "Forms",
+    "add_file",
+    "add_force",
+    "add_output",
+    "check_file",
+    "check_output",
+    "check_suffix",
+    "deliver",
+    "goes_to_file",
+    "write",
+]
+
+# What is written under a suffix.
+_OUTPUTS = {
+    "": "text",
+    ".txt": "text",
+    ".json": "json",
+    ".csv": "data",
+    ".tsv": "data",
+    ".parquet": "data",
+    ".xlsx": "data",
+    ".md": "markdown",
+    ".tex": "latex",
+}
+_KNOWN = (
+    ".json, .csv, .tsv, .parquet, .xlsx, .md, .tex and .txt (text, as without a suffix)"
+)
+
+
+# ---------------------------------------------------------------------------- flags
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a result that has many forms."""
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON with all that is known"
+    )
+    add_file(
+        parser,
+        "write to FILE, not to the screen: JSON where FILE ends in .json, the table "
+        "in .csv, .tsv, .parquet, .xlsx, .md (Markdown) or .tex (LaTeX), text in .txt "
+        "or no suffix",
+    )
+    add_force(parser)
+
+
+def add_file(parser: argparse.ArgumentParser, says: str) -> None:
+    """Add the flag that names the file to write."""
+    parser.add_argument("-o", "--output", metavar="FILE", help=says)
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add the flag without which a file that exists is not written over."""
+    parser.add_argument(
+        "--force", action="store_true", help="write over a file that exists"
+    )
+
+
+# --------------------------------------------------------------------------- checks
+def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
+    """Refuse a file that could not be written once the work is done, or is read."""
+    if not goes_to_file(options):
+        check_stdout()
+        return
+    suffix = check_suffix(options.output, _OUTPUTS, _KNOWN)
+    if options.json and suffix not in (".json", ""):
+        raise BadInputError(
+            f"--json does not go with --output {options.output}; drop one, or "
+            "choose a name that ends in .json"
+        )
+    if suffix == ".xlsx":
+        from importlib.util import find_spec
+
+        if find_spec("openpyxl") is None:
+            raise BadInputError(
+                f"--output {options.output}: writing .xlsx needs openpyxl (pip install "
+                "'skanchor[excel]'); .csv needs nothing"
+            )
+    check_file(options, inputs=inputs)
+
+
+def check_suffix(path: str, known: Iterable[str], told: str) -> str:
+    """Refuse a file whose suffix says nothing; give the suffix."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise BadInputError(f"--output {path}: unknown format; known are {told}")
+    return suffix
+
+
+def check_file(
+    options: argparse.Namespace, flag: str = "output", inputs: Sequence[str] = ()
+) -> None:
+    """Refuse a file that is read, cannot be written, or exists (but for --force)."""
+    from skanchor.io.atomic import check_writable
+
+    given = getattr(options, flag)
+    path = Path(given)
+    for each in inputs:
+        if is_same_file(each, path) or _is_inside(path, each):
+            raise BadInputError(f"--{flag} {given} is a file that is read")
+    if not path.parent.is_dir():
+        raise BadInputError(f"{path}: there is no directory {path.parent}")
+    try:
+        check_writable(given, overwrite=options.force)
+    except FileExistsError:
+        raise BadInputError(f"{given}: exists; write over it with --force") from None
+
+
+def is_same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two paths, however they are written, lead to one file that exists."""
+    return (
+        os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+    )
+
+
+def _is_inside(path: Path, folder: str) -> bool:
+    """Whether a file that exists lies in a folder that is read."""
+    return (
+        os.path.isdir(folder)
+        and path.exists()
+        and Path(folder).resolve() in path.resolve().parents
+    )
+
+
+def goes_to_file(options: argparse.Namespace) -> bool:
+    """Whether there is a file to write; ``-`` is standard output."""
+    return options.output not in (None, "-")
+
+
+# ------------------------------------------------------------------------------ use
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """A result in every form that it may be asked for; each is made when it is.
+
+    Attributes
+    ----------
+    text : callable
+        What rich can print.
+    record : callable
+        A dict fit for strict JSON.
+    frame : callable
+        The numbers as a DataFrame whose index names the rows.
+    table : callable
+        The same as a `Table` of `skanchor.reports`, to be set.
+    """
+
+    text: Callable[[], Any]
+    record: Callable[[], dict[str, Any]]
+    frame: Callable[[], pd.DataFrame]
+    table: Callable[[], Table]
+
+
+def deliver(forms: Forms, options: argparse.Namespace) -> None:
+    """Print a result, or write it where ``--output`` says."""
+    suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
+    kind = "json" if options.json else _OUTPUTS[suffix]
+    content: str | bytes
+    if kind == "json":
+        content = json.dumps(forms.record(), indent=2, allow_nan=False) + "\n"
+    elif kind == "data":
+        content = _data(forms.frame(), suffix)
+    elif kind == "markdown":
+        from skanchor.reports import markdown_table
+
+        content = f"{markdown_table(forms.table())}\n"
+    elif kind == "latex":
+        from skanchor.reports import latex_table
+
+        content = f"{latex_table(forms.table())}\n"
+    else:
+        content = _text(forms.text(), to_file=goes_to_file(options))
+    write(content, options)
+
+
+def write(content: str | bytes, options: argparse.Namespace) -> None:
+    """Print what a command has made, or write it where ``--output`` says."""
+    if goes_to_file(options):
+        from skanchor.io import write_atomically
+
+        write_atomically(options.output, content, overwrite=options.force)
+    else:
+        assert isinstance(content, str)
+        print_result(content)
+
+
+def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
+    from skanchor.io.spreadsheet import separated, workbook
+
+    frame = frame.reset_index(names=frame.index.name or "model")
+    if suffix == ".parquet":
+        return frame.to_parquet(index=False)
+    if suffix == ".xlsx":
+        return workbook(frame)
+    return separated(frame, "\t" if suffix == ".tsv" else ",")
+
+
+def _text(shown: Any, to_file: bool) -> str:
+    from skanchor.reports import render
+
+    if to_file or not sys.stdout.isatty():
+        return render(shown)
+    from rich.console import Console
+
+    return render(shown, width=Console().width, terminal=True)

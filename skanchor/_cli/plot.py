@@ -1,0 +1,140 @@
+"""``skanchor plot``: rank, and draw one display into a file."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.method import Task, add_method, check_method, load_task
+from skanchor._cli.output import add_file, add_force, check_file, check_suffix
+from skanchor._cli.table import add_table, check_table
+
+if TYPE_CHECKING:
+    from skanchor._anchor import AnchorPipeline
+
+__all__ = ["PLOT"]
+
+_KINDS = {
+    "leaderboard": "scores with intervals",
+    "ranks": "rank sets as strips",
+    "contrasts": "a new model against every other",
+    "judges": "sensitivities and position effects",
+    "bias": "what judges favour, by feature",
+    "deviations": "by how much each judge overrates each model",
+    "variance": "what the uncertainty comes from",
+    "calibration": "whether judges decide as predicted",
+    "overlap": "features of new and of old models",
+    "check": "models left out: estimate against votes",
+}
+_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kind",
+        choices=tuple(_KINDS),
+        metavar="KIND",
+        help="; ".join(f"{kind}: {what}" for kind, what in _KINDS.items()),
+    )
+    add_table(parser)
+    add_method(parser)
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="the new model to show in contrasts (default: the best of them)",
+    )
+    add_file(parser, f"where to draw: {', '.join(_SUFFIXES)}")
+    add_force(parser)
+
+
+def _plot(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_method(options)
+    if options.output is None:
+        raise BadInputError("give a file to draw into, as in -o leaderboard.png")
+    check_suffix(options.output, _SUFFIXES, ", ".join(_SUFFIXES))
+    if options.model is not None and options.kind != "contrasts":
+        raise BadInputError("--model goes with contrasts")
+    if find_spec("matplotlib") is None:
+        raise BadInputError("plots need matplotlib (pip install 'skanchor[plot]')")
+    check_file(options, inputs=options.battles)
+    task = load_task(options)
+
+    import matplotlib
+
+    # No window is opened, whatever the machine could show.
+    matplotlib.use("agg")
+    figure = _draw(task, options).figure_
+    content = BytesIO()
+    figure.savefig(content, format=Path(options.output).suffix[1:].lower(), dpi=200)
+
+    from skanchor.io import write_atomically
+
+    write_atomically(options.output, content.getvalue(), overwrite=options.force)
+
+
+def _draw(task: Task, options: argparse.Namespace) -> Any:
+    from skanchor.plotting import (
+        BiasDisplay,
+        ContrastDisplay,
+        FeatureOverlapDisplay,
+        ItemDeviationDisplay,
+        JudgeCalibrationDisplay,
+        JudgeDisplay,
+        LeaderboardDisplay,
+        LeftOutDisplay,
+        RankSetDisplay,
+        VarianceDisplay,
+    )
+
+    given = {"sample_weight": task.weight, "groups": task.groups}
+    level = options.level
+    if options.kind == "check":
+        # Each model left out is a fit of its own.
+        return LeftOutDisplay.from_estimator(
+            task.pipeline, task.X, task.y, level=level, **given
+        )
+    anchor: AnchorPipeline = task.pipeline.fit(task.X, task.y, **given)
+    if options.kind == "contrasts":
+        if options.model is not None and options.model not in anchor.new_models_:
+            raise BadInputError(f"--model {options.model}: is none of the new models")
+        return ContrastDisplay.from_estimator(anchor, options.model, level)
+    display: Any = {
+        "leaderboard": LeaderboardDisplay,
+        "ranks": RankSetDisplay,
+        "judges": JudgeDisplay,
+        "bias": BiasDisplay,
+        "deviations": ItemDeviationDisplay,
+        "variance": VarianceDisplay,
+        "calibration": JudgeCalibrationDisplay,
+        "overlap": FeatureOverlapDisplay,
+    }[options.kind]
+    if options.kind in ("deviations", "variance", "overlap"):
+        return display.from_estimator(anchor)
+    return display.from_estimator(anchor, level=level)
+
+
+PLOT = Command(
+    name="plot",
+    help="rank, and draw a plot into a file",
+    description="Rank the models of a battles table, and draw one of these: "
+    + "; ".join(f"{kind} ({what})" for kind, what in _KINDS.items())
+    + ".",
+    examples=(
+        (
+            "the leaderboard with intervals",
+            "skanchor plot leaderboard battles.csv -o board.png",
+        ),
+        (
+            "one new model against all others",
+            "skanchor plot contrasts battles.csv --model owl -o owl.svg",
+        ),
+        ("try it on a bundled table", "skanchor plot judges --demo -o judges.pdf"),
+    ),
+    add_arguments=_add_arguments,
+    run=_plot,
+)

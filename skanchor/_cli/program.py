@@ -1,0 +1,151 @@
+"""The program: its commands, and the exit code of a run."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Sequence
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NoReturn
+
+from skanchor._cli.check import CHECK
+from skanchor._cli.command import BadInputError, Command, Parser, examples_text, wrapped
+from skanchor._cli.compare import COMPARE
+from skanchor._cli.completion import completion_command
+from skanchor._cli.evaluate import EVALUATE
+from skanchor._cli.fetch import FETCH
+from skanchor._cli.history import HISTORY
+from skanchor._cli.plot import PLOT
+from skanchor._cli.rank import RANK
+from skanchor._cli.report import REPORT
+from skanchor._cli.signals import exit_code, raised_as_interrupts
+from skanchor._cli.streams import (
+    drop_stdout,
+    print_error,
+    print_line,
+    print_result,
+    show_own_warnings,
+)
+
+__all__ = ["COMMANDS", "main", "make_parser"]
+
+COMMANDS: tuple[Command, ...] = (
+    RANK,
+    REPORT,
+    PLOT,
+    CHECK,
+    EVALUATE,
+    COMPARE,
+    HISTORY,
+    FETCH,
+    completion_command(lambda: COMMANDS),
+)
+"""Every command."""
+
+_FIRST_STEPS = (
+    ("see what comes out, on a bundled table", "skanchor rank --demo"),
+    ("rank your own, and write a page to hand on",
+     "skanchor rank battles.csv --report report.html"),
+    ("before you believe an interval", "skanchor check battles.csv"),
+    ("all flags of a command, with examples", "skanchor rank --help"),
+)  # fmt: skip
+_EXIT_CODE = "Exit code: 0 on success, 2 with a one-line cause on bad input."
+
+_BAD_INPUT = 2
+_BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit code: 0, or 2 on bad input."""
+    try:
+        with raised_as_interrupts():
+            cause = _run(argv)
+        if cause is not None:
+            print_error(cause)
+        return 0 if cause is None else _BAD_INPUT
+    except SystemExit as stop:  # --help and --version
+        return int(stop.code or 0)
+    except KeyboardInterrupt as interrupt:
+        # What was finished, and how to go on, is a note of the interrupt.
+        print_line("; ".join(["interrupted", *getattr(interrupt, "__notes__", [])]))
+        return exit_code(interrupt)
+    except BrokenPipeError:
+        drop_stdout()
+        return _BROKEN_PIPE
+
+
+def _run(argv: Sequence[str] | None) -> str | None:
+    """Run a command; say what is wrong with its input, if anything is."""
+    try:
+        typed = list(sys.argv[1:] if argv is None else argv)
+        if not typed:
+            # Someone who does not know what to type is told.
+            print_result(make_parser().format_help())
+            return None
+        options = make_parser().parse_args(typed)
+        options.typed = typed
+        with warnings.catch_warnings():
+            options.warned = show_own_warnings()
+            options.run(options)
+    except BrokenPipeError:
+        raise
+    except BadInputError as error:
+        return str(error)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror or error}"
+    except KeyError as error:
+        return f"{error.args[0]!r} is missing" if error.args else "missing key"
+    except (ValueError, TypeError, MemoryError) as error:
+        from skanchor._cli.wording import worded
+
+        return worded(error) or type(error).__name__
+    except BrokenProcessPool:
+        return (
+            "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
+        )
+    except Exception as error:
+        # Of pyarrow's errors not all are ValueErrors; its import is too slow for above.
+        if type(error).__module__.partition(".")[0] != "pyarrow":
+            raise
+        return str(error)
+    return None
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Make the parser of all commands."""
+    parser = Parser(
+        prog="skanchor",
+        description=wrapped(
+            "Rank new language models on the human scale from LLM judges."
+        ),
+        epilog=examples_text(_FIRST_STEPS),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        own = commands.add_parser(
+            command.name,
+            help=command.help,
+            description=wrapped(command.description),
+            epilog=f"{examples_text(command.examples)}\n\n{_EXIT_CODE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(own)
+        own.set_defaults(run=command.run)
+    return parser
+
+
+class _Version(argparse.Action):
+    """Print the version; asks for it only when wanted."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str):
+        super().__init__(option_strings, dest, nargs=0, help="print the version")
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> NoReturn:
+        from importlib.metadata import version
+
+        print_result(f"skanchor {version('skanchor')}\n")
+        parser.exit()

@@ -1,0 +1,102 @@
+"""``skanchor rank``: rank the new models of a battles table."""
+
+from __future__ import annotations
+
+import argparse
+
+from skanchor._cli.board import board_forms
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.contexts import add_contexts, check_contexts
+from skanchor._cli.history import add_fingerprints, place
+from skanchor._cli.layout import add_layout, check_layout
+from skanchor._cli.method import (
+    add_method,
+    check_method,
+    fit_method,
+    flags_of_method,
+)
+from skanchor._cli.output import add_output, check_output, deliver
+from skanchor._cli.report import check_report, write_report
+from skanchor._cli.table import add_table, check_table
+
+__all__ = ["RANK"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_method(parser)
+    add_contexts(parser)
+    parser.add_argument(
+        "--history",
+        metavar="HISTORY",
+        help="place the new models by a history that skanchor history build has "
+        "written; FILE then holds their rows, and the method is that of the history",
+    )
+    add_fingerprints(parser)
+    add_layout(parser)
+    add_output(parser)
+    parser.add_argument(
+        "--report",
+        metavar="FILE",
+        help="write a report, too: .html, .md or .tex, as skanchor report does",
+    )
+
+
+def _rank(options: argparse.Namespace) -> None:
+    if options.history is not None:
+        if options.report is not None:
+            raise BadInputError("--report does not go with --history")
+        if options.context is not None or options.mix:
+            raise BadInputError("--context does not go with --history")
+        ignored = flags_of_method(options)
+        if ignored:
+            does = "does" if len(ignored) == 1 else "do"
+            raise BadInputError(
+                f"{', '.join(ignored)} {does} not go with --history, whose method was "
+                "settled when it was built; give such flags to skanchor history build"
+            )
+        place(options)
+        return
+    if options.fingerprints is not None:
+        raise BadInputError("--fingerprints goes with --history")
+    check_table(options)
+    check_method(options)
+    check_contexts(options)
+    check_layout(options)
+    check_output(options, inputs=options.battles)
+    if options.report is not None:
+        check_report(options, "report")
+    pipeline = fit_method(options)
+    if options.report is not None:
+        write_report(pipeline, options, options.report)
+    deliver(board_forms(pipeline, options), options)
+
+
+RANK = Command(
+    name="rank",
+    help="rank the new models of a battles table",
+    description="Rank the models of a battles table: those with human votes, and "
+    "the new ones, which only judges have compared.",
+    examples=(
+        ("try it on a bundled table", "skanchor rank --demo"),
+        ("rank your own", "skanchor rank battles.csv"),
+        (
+            "votes and verdicts in two files, the rows of a prompt together",
+            "skanchor rank votes.csv gpt-4.jsonl --groups prompt_id",
+        ),
+        (
+            "columns of other names, new models named, all results as JSON",
+            "skanchor rank t.csv --columns left=model_a,right=model_b --new owl --json",
+        ),
+        (
+            "kinds of prompts, and the scores of a mix of them",
+            "skanchor rank t.csv --context category --mix coding=0.7,chat=0.3",
+        ),
+        (
+            "from a pipe, with a report beside the table",
+            "zcat t.csv.gz | skanchor rank - --format csv -o board.csv --report r.html",
+        ),
+    ),
+    add_arguments=_add_arguments,
+    run=_rank,
+)

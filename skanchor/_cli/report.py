@@ -1,0 +1,127 @@
+"""``skanchor report``: rank, and write a page to hand on."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.contexts import add_contexts, check_contexts
+from skanchor._cli.layout import add_layout, check_layout, layout_of
+from skanchor._cli.method import add_method, check_method, fit_method
+from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
+from skanchor._cli.streams import check_stdout, print_result
+from skanchor._cli.table import add_table, check_table
+
+if TYPE_CHECKING:
+    from skanchor._anchor import AnchorPipeline
+
+__all__ = ["REPORT", "check_report", "write_report"]
+
+_SUFFIXES = (".html", ".htm", ".md", ".tex")
+
+
+def check_report(options: argparse.Namespace, flag: str) -> None:
+    """Refuse a report that could not be written once the work is done."""
+    path = getattr(options, flag)
+    suffix = Path(path).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise BadInputError(
+            f"--{flag} {path}: unknown format; a report ends in .html, .md (Markdown) "
+            "or .tex (LaTeX)"
+        )
+    if suffix in (".html", ".htm"):
+        _check_jinja()
+    if flag == "report" and options.output is not None:
+        if Path(path).absolute() == Path(options.output).absolute():
+            raise BadInputError("--report and --output name the same file")
+    check_file(options, flag, inputs=options.battles)
+
+
+def write_report(
+    pipeline: AnchorPipeline, options: argparse.Namespace, path: str
+) -> None:
+    """Write a report in the form that the suffix asks for."""
+    from skanchor.io import write_atomically
+
+    content = _content(pipeline, options, Path(path).suffix.lower())
+    write_atomically(path, content, overwrite=options.force)
+
+
+def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str) -> str:
+    from skanchor._cli.wording import worded
+    from skanchor.reports import (
+        report_document,
+        summarize,
+        to_html,
+        to_latex,
+        to_markdown,
+    )
+
+    render = {".md": to_markdown, ".tex": to_latex}.get(suffix, to_html)
+    document = report_document(
+        pipeline,
+        options.level,
+        summary=summarize(pipeline, options.level, earlier=options.warned),
+        words=worded,
+        command=shlex.join(["skanchor", *options.typed]),
+        figures=render is to_html,
+        **layout_of(options),
+    )
+    return render(document)
+
+
+def _check_jinja() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("jinja2") is None:
+        raise BadInputError(
+            "a report in HTML needs jinja2 (pip install 'skanchor[report]'); .md and "
+            ".tex need nothing"
+        )
+
+
+# -------------------------------------------------------------------------- command
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_method(parser)
+    add_contexts(parser)
+    add_layout(parser)
+    add_file(
+        parser,
+        "where the report goes: .html (one page that needs no network), .md or .tex; "
+        "without it HTML goes to standard output",
+    )
+    add_force(parser)
+
+
+def _report(options: argparse.Namespace) -> None:
+    check_table(options)
+    check_method(options)
+    check_contexts(options)
+    check_layout(options)
+    if goes_to_file(options):
+        check_report(options, "output")
+        write_report(fit_method(options), options, options.output)
+        return
+    check_stdout()
+    _check_jinja()
+    print_result(_content(fit_method(options), options, ".html"))
+
+
+REPORT = Command(
+    name="report",
+    help="rank, and write a page to hand on",
+    description="Write a report on the models of a battles table: the answer first, in "
+    "plain words, then what to look at before believing it, the leaderboard, the new "
+    "models against every other, the judges, and how to get it again.",
+    examples=(
+        ("a page for the browser", "skanchor report battles.csv -o report.html"),
+        ("for a paper, or a repository", "skanchor report battles.csv -o report.tex"),
+        ("try it on a bundled table", "skanchor report --demo -o report.html"),
+    ),
+    add_arguments=_add_arguments,
+    run=_report,
+)

@@ -1,0 +1,161 @@
+"""Finished parts of a long command, kept so that the same command can go on.
+
+A line of JSON says whose they are, and each further line is one part. A run that was
+killed leaves at most its last line broken, which is then done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from skanchor._cli.command import BadInputError
+from skanchor._cli.method import Task
+
+__all__ = ["FinishedParts", "add_resume", "finished_parts"]
+
+_FORMAT = "skanchor kept work 1"
+# Where and how loudly a number is computed decides nothing of it.
+_IDLE = ("n_jobs", "verbose")
+
+
+def add_resume(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that names the file."""
+    parser.add_argument(
+        "--resume",
+        metavar="FILE",
+        help="keep finished parts in FILE as they come, and go on from those in it "
+        "(without it they are written to a file of their own on Ctrl-C)",
+    )
+
+
+@dataclass(slots=True)
+class FinishedParts:
+    """Finished parts by name.
+
+    Attributes
+    ----------
+    key : str
+        Fingerprint of the rows and settings that they belong to.
+    path : str or None
+        The file, if there is one yet.
+    parts : dict
+        From (method, model) to its row.
+    """
+
+    key: str
+    path: str | None
+    parts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, method: str, model: str, row: dict[str, Any]) -> None:
+        """Keep a part, in the file as well."""
+        self.parts[method, model] = row
+        if self.path is not None:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(_line((method, model), row))
+
+    def of(self, method: str) -> dict[str, dict[str, Any]]:
+        """Parts of a method by model."""
+        return {model: row for (by, model), row in self.parts.items() if by == method}
+
+    def leave(self) -> str:
+        """See that parts outlive the program; say where they are."""
+        if not self.parts:
+            return "nothing was finished yet"
+        if self.path is None:
+            path = f"skanchor-{self.key[:8]}.resume"
+            if os.path.exists(path):
+                return f"{path} is there already, so what was finished is lost"
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(_head(self.key))
+                file.writelines(_line(name, row) for name, row in self.parts.items())
+            self.path = path
+        return (
+            f"{len(self.parts)} fits are kept in {self.path}; to go on, give the same "
+            f"command with --resume {self.path}"
+        )
+
+
+@contextmanager
+def finished_parts(task: Task, options: argparse.Namespace) -> Iterator[FinishedParts]:
+    """Take up what is kept, and keep what is finished where the command is stopped."""
+    kept = _open(options.resume, _key(task, options))
+    try:
+        yield kept
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(kept.leave())
+        raise
+
+
+def _key(task: Task, options: argparse.Namespace) -> str:
+    from importlib.metadata import version
+
+    import pandas as pd
+
+    digest = hashlib.sha256(version("skanchor").encode())
+    for column in (task.X, task.y, task.weight, task.groups):
+        frame = column if hasattr(column, "columns") else pd.Series(column)
+        values = pd.util.hash_pandas_object(frame, index=False)
+        digest.update(values.to_numpy().tobytes())
+    # Of an estimator its parameters stand beside it.
+    settings = [("level", options.level)] + [
+        (name, type(value).__name__ if hasattr(value, "get_params") else value)
+        for name, value in sorted(task.pipeline.get_params().items())
+        if name not in _IDLE
+    ]
+    digest.update(repr(settings).encode())
+    digest.update(repr(task.groups if isinstance(task.groups, str) else "").encode())
+    return digest.hexdigest()
+
+
+def _open(path: str | None, key: str) -> FinishedParts:
+    kept = FinishedParts(key, path)
+    if path is None:
+        return kept
+    if not os.path.exists(path):
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(_head(key))
+        return kept
+    with open(path, encoding="utf-8", errors="replace") as file:
+        head, *lines = file.read().split("\n")
+    found = _read(head)
+    if found.get("format") != _FORMAT:
+        raise BadInputError(f"--resume {path}: not a file of kept work; name another")
+    if found.get("key") != key:
+        raise BadInputError(
+            f"--resume {path}: kept by a run on other rows or with other settings; "
+            "name another file, or delete it"
+        )
+    for line in lines:
+        part = _read(line)
+        if part:
+            kept.parts[part["method"], part["model"]] = part["row"]
+    if lines and lines[-1]:
+        # The last line is broken: the next part must begin one of its own.
+        with open(path, "a", encoding="utf-8") as file:
+            file.write("\n")
+    return kept
+
+
+def _head(key: str) -> str:
+    return json.dumps({"format": _FORMAT, "key": key}) + "\n"
+
+
+def _line(name: tuple[str, str], row: dict[str, Any]) -> str:
+    plain = {key: v.item() if hasattr(v, "item") else v for key, v in row.items()}
+    part = {"method": name[0], "model": name[1], "row": plain}
+    return json.dumps(part) + "\n"
+
+
+def _read(line: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,349 @@
+"""The battles that a command works on: the files, their format, and who is who."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any, Literal
+
+from skanchor._cli.command import BadInputError
+from skanchor._cli.streams import is_watched
+
+__all__ = [
+    "add_table",
+    "check_table",
+    "column_renames",
+    "feature_choice",
+    "flags_of_files",
+    "groups_of",
+    "load_battles",
+    "weights_of",
+]
+
+
+# ---------------------------------------------------------------------------- flags
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add what the rows are and who takes which part in them."""
+    _add_files(parser)
+    _add_meanings(parser)
+    _add_roles(parser)
+    _add_feature_choice(parser)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "battles",
+        nargs="*",
+        metavar="FILE",
+        help="battles: .csv, .tsv, .jsonl (each also .gz, .bz2, .zst, .zip), .parquet, "
+        ".feather, or - for standard input; several are joined, and name their judges "
+        "where they have no column judge; while 50 MB or more are read a bar tells "
+        "how far",
+    )
+    parser.add_argument(
+        "--demo", action="store_true", help="use the bundled (simulated) table instead"
+    )
+    parser.add_argument(
+        "--from",
+        dest="tools",
+        default="auto",
+        metavar="FORMAT,...",
+        help="tool that wrote the files, such as alpaca_eval or arena_hard, or table; "
+        "one for all, or one for each (default: auto, told by their columns)",
+    )
+    parser.add_argument(
+        "--format",
+        dest="file_format",
+        metavar="SUFFIX",
+        help="csv, jsonl, ... where the name of a file does not tell it",
+    )
+    parser.add_argument(
+        "--encoding", help="of text that is neither UTF-8 nor UTF-16, such as latin-1"
+    )
+
+
+def _add_meanings(parser: argparse.ArgumentParser) -> None:
+    """Add what columns and outcomes of the files stand for."""
+    parser.add_argument(
+        "--columns",
+        action="append",
+        default=[],
+        metavar="OLD=NEW,...",
+        help="rename columns of the table, as in left=model_a,right=model_b",
+    )
+    parser.add_argument(
+        "--labels",
+        action="append",
+        default=[],
+        metavar="OLD=NEW,...",
+        help="what outcomes mean, as in left=model_a,right=model_b,draw=tie",
+    )
+    parser.add_argument(
+        "--levels",
+        action="append",
+        default=[],
+        metavar="VERDICT=NUMBER,...",
+        help="what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'",
+    )
+    parser.add_argument(
+        "--tie-margin",
+        type=float,
+        default=0.0,
+        metavar="GAP",
+        help="point scores that differ by no more are a tie (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--drop-invalid",
+        action="store_true",
+        help="leave out rows whose verdict is empty or failed, and lines that cannot "
+        "be read, and count them",
+    )
+
+
+def _add_roles(parser: argparse.ArgumentParser) -> None:
+    new = parser.add_mutually_exclusive_group()
+    new.add_argument(
+        "--new",
+        nargs="+",
+        action="extend",
+        metavar="MODEL",
+        help="new models (default: those without human rows)",
+    )
+    new.add_argument(
+        "--no-new",
+        action="store_true",
+        help="take no model as new: rank the models by their human rows",
+    )
+    people = parser.add_mutually_exclusive_group()
+    people.add_argument(
+        "--human",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="what marks the human rows in column judge, also as a pattern such as "
+        "'expert_*' (default: human)",
+    )
+    people.add_argument(
+        "--judges",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="the judges, also as patterns; all other labels are people's",
+    )
+    parser.add_argument(
+        "--drop-judges",
+        nargs="+",
+        action="extend",
+        metavar="LABEL",
+        help="judges, also as patterns, whose rows are left out",
+    )
+    parser.add_argument(
+        "--judge",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="the judge of files without a column judge, or one for each file",
+    )
+
+
+def _add_feature_choice(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--text-columns",
+        metavar="A,B",
+        help="columns with the texts of the two responses, as in response_a,response_b:"
+        " what they look like makes the features",
+    )
+    features = parser.add_mutually_exclusive_group()
+    features.add_argument(
+        "--features",
+        metavar="NAME,...",
+        help="response features to use, as in length for columns length_a and length_b "
+        "(default: all pairs of numbers, but those that may hold the outcome)",
+    )
+    features.add_argument(
+        "--drop-features", metavar="NAME,...", help="response features not to use"
+    )
+
+
+# ------------------------------------------------------------------------------ use
+_MANY_VALUES = ("new", "human", "judges", "drop_judges", "judge")
+
+
+def check_table(options: argparse.Namespace) -> None:
+    """Refuse what can be refused before any file is read."""
+    if options.demo and options.battles:
+        raise BadInputError("give either FILE or --demo, not both")
+    idle = [flag for flag, value in flags_of_files(options).items() if value]
+    if options.demo and idle:
+        raise BadInputError(f"{idle[0]} goes with a FILE, not with --demo")
+    if not options.demo and not options.battles:
+        greedy = [name for name in _MANY_VALUES if getattr(options, name)]
+        raise BadInputError(
+            "give a FILE of battles, or --demo"
+            + "".join(f" (FILE goes before --{n.replace('_', '-')})" for n in greedy)
+        )
+    if options.battles.count("-") > 1:
+        raise BadInputError("standard input (-) is given twice")
+    _pairs("--columns", options.columns)
+    _pairs("--labels", options.labels)
+    _levels(options.levels)
+    if not options.tie_margin >= 0.0:
+        raise BadInputError(
+            f"--tie-margin must not be negative, got {options.tie_margin:g}"
+        )
+
+
+def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
+    """What says how files are read, by flag."""
+    return {
+        "--from": options.tools != "auto",
+        "--format": options.file_format,
+        "--encoding": options.encoding,
+        "--labels": options.labels,
+        "--judge": options.judge,
+        "--levels": options.levels,
+        "--tie-margin": options.tie_margin,
+        "--drop-invalid": options.drop_invalid,
+    }
+
+
+def column_renames(options: argparse.Namespace) -> dict[str, str]:
+    """New names of columns by their old ones."""
+    return _pairs("--columns", options.columns)
+
+
+def feature_choice(
+    options: argparse.Namespace,
+) -> tuple[list[str] | None, list[str] | None]:
+    """Features to use, and features not to use; None where nothing is said."""
+    return _split_names(options.features), _split_names(options.drop_features)
+
+
+def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
+    """Read the battles; give the table, its outcomes, and whether it counts rows."""
+    renames = _pairs("--columns", options.columns)
+    counted = False
+    if options.demo:
+        from skanchor.datasets import load_demo
+
+        demo: Any = load_demo()
+        table = demo.frame
+    else:
+        from skanchor.io import read_battles
+        from skanchor.io.reading import COUNTED
+
+        table = read_battles(
+            options.battles,
+            _split_names(options.tools) or "auto",
+            file_format=options.file_format,
+            encoding=options.encoding,
+            columns=renames,
+            labels=_pairs("--labels", options.labels),
+            judge=options.judge,
+            levels=_levels(options.levels),
+            tie_margin=options.tie_margin,
+            drop_invalid=options.drop_invalid,
+            ids=_group_names(options),
+            verbose=int(is_watched()),
+        )
+        counted = COUNTED in table.attrs["formats"].values()
+        if table.empty:
+            raise BadInputError(
+                f"{', '.join(options.battles)}: there are names of columns, but no "
+                "battles; give a file with a row for each comparison"
+            )
+
+    from skanchor._cli.texts import with_text_features
+    from skanchor._comparisons import HUMAN, split_battles
+
+    X, y = split_battles(
+        with_text_features(table, options.text_columns),
+        columns=renames if options.demo else None,
+        human=options.human or HUMAN,
+        judges=options.judges,
+        without=options.drop_judges,
+        features=_split_names(options.features),
+        drop_features=_split_names(options.drop_features),
+    )
+    return X, y, counted
+
+
+def _split_names(given: str | None) -> list[str] | None:
+    if given is None:
+        return None
+    return [name for part in given.split(",") if (name := part.strip())]
+
+
+def groups_of(X: Any, options: argparse.Namespace) -> Any:
+    """Give the groups of dependent rows: none, a column, or several joined."""
+    from skanchor._comparisons import join_groups
+    from skanchor.io.generic import column_called
+
+    renames = _pairs("--columns", options.columns)
+    names = [renames.get(name, name) for name in _group_names(options)]
+    names = [column_called(X.columns, name) or name for name in names]
+    if len(names) < 2:
+        return names[0] if names else None
+    import pandas as pd
+
+    # The name is shown under the leaderboard.
+    groups = pd.Series(join_groups(X, names), name=", ".join(names))
+    if len(groups) > 1 and groups.nunique() == 1:
+        raise BadInputError(
+            f"--groups {','.join(names)}: all rows hang together by shared values; "
+            "name fewer columns"
+        )
+    return groups
+
+
+def weights_of(
+    X: Any, options: argparse.Namespace, counted: bool
+) -> tuple[Literal["importance", "frequency"], Any]:
+    """Give what weights are, and the weights of the rows, if there are any."""
+    from skanchor.io.generic import column_called
+
+    if options.weights is None and not counted:
+        return "importance", None
+    name = column_called(X.columns, "count")
+    if name is None:
+        raise BadInputError(
+            "--weights: there is no column count; name one, as in --columns n=count"
+        )
+    return options.weights or "frequency", X[name]
+
+
+def _group_names(options: argparse.Namespace) -> list[str]:
+    given = ",".join(options.groups or []).split(",")
+    return [name.strip() for name in given if name.strip()]
+
+
+def _pairs(flag: str, given: list[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for pair in ",".join(given).split(",") if given else []:
+        old, equals, new = (part.strip() for part in pair.partition("="))
+        if not (old and equals and new):
+            raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
+        twice = flag == "--columns" and new in pairs.values()
+        if old in pairs or twice:
+            raise BadInputError(f"{flag} has {old if old in pairs else new} twice")
+        pairs[old] = new
+    return pairs
+
+
+def _levels(given: list[str]) -> dict[str, float]:
+    levels: dict[str, float] = {}
+    for pair in ",".join(given).split(",") if given else []:
+        # A verdict may hold the sign itself: A=B.
+        verdict, _, number = (part.strip() for part in pair.rpartition("="))
+        try:
+            value = float(number)
+        except ValueError:
+            value = float("nan")
+        if not verdict or not 0.0 <= value <= 1.0:
+            raise BadInputError(
+                "--levels takes VERDICT=NUMBER,... with numbers in [0, 1], got "
+                f"{pair!r}"
+            )
+        if verdict in levels:
+            raise BadInputError(f"--levels has {verdict} twice")
+        levels[verdict] = value
+    return levels

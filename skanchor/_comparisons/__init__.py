@@ -1,0 +1,47 @@
+"""Battles tables: read and encoded once, and then gaining columns."""
+
+from skanchor._comparisons.agreement import warn_of_contradicting_judges
+from skanchor._comparisons.contexts import (
+    InContext,
+    Items,
+    has_contexts,
+    read_contexts,
+    with_contexts,
+)
+from skanchor._comparisons.encoded import Comparisons
+from skanchor._comparisons.grouping import join_groups
+from skanchor._comparisons.inputs import Inputs
+from skanchor._comparisons.judge_rows import JudgeRows
+from skanchor._comparisons.labels import align, constant, is_constant, label_list
+from skanchor._comparisons.outcomes import Outcomes
+from skanchor._comparisons.pairs import FeaturePairs
+from skanchor._comparisons.people import HUMAN
+from skanchor._comparisons.roles import count_rows, decide_roles, usable_features
+from skanchor._comparisons.rows import EncodedRows
+from skanchor._comparisons.table import as_frame, split_battles
+
+__all__ = [
+    "HUMAN",
+    "Comparisons",
+    "EncodedRows",
+    "FeaturePairs",
+    "InContext",
+    "Inputs",
+    "Items",
+    "JudgeRows",
+    "Outcomes",
+    "align",
+    "as_frame",
+    "constant",
+    "count_rows",
+    "decide_roles",
+    "has_contexts",
+    "is_constant",
+    "join_groups",
+    "label_list",
+    "read_contexts",
+    "split_battles",
+    "usable_features",
+    "warn_of_contradicting_judges",
+    "with_contexts",
+]

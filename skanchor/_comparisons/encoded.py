@@ -1,0 +1,434 @@
+"""Encoded battles that gain columns: what every stage reads and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons.contexts import with_contexts
+from skanchor._comparisons.judge_rows import JudgeRows
+from skanchor._comparisons.labels import align, is_in, label_list, same_labels
+from skanchor._comparisons.rows import EncodedRows
+from skanchor._comparisons.table_rows import read_rows
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+
+__all__ = ["Comparisons"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparisons:
+    """Encoded battles: integer codes with their labels, and what stages have learned.
+
+    Immutable. It has a length, a shape and row indexing, so scikit-learn's splitters
+    and searches slice it like a table; slicing never changes the vocabulary or the
+    roles. It never holds outcomes.
+
+    Attributes
+    ----------
+    rows : EncodedRows
+        The columns of codes, labels and features, which are attributes here, too, and
+        what is derived from them; stages that add columns share one.
+    models : ndarray of shape (n_models,)
+        Labels of the models; ``left`` and ``right`` point into it.
+    judges : ndarray of shape (n_judges,)
+        Labels of the LLM judges; ``judge`` points into it, -1 is a human vote.
+    left, right : ndarray of shape (n_rows,)
+        Model codes of ``model_a`` and ``model_b``; -1 is a model outside ``models``.
+    judge : ndarray of shape (n_rows,)
+        Judge codes; -1 is human, -2 a judge outside ``judges``.
+    order : ndarray of shape (n_rows,)
+        +1 where ``model_a`` was shown first, -1 where second, 0 where unknown.
+    features_left, features_right : ndarray of shape (n_rows, n_features)
+        Response features of the two sides.
+    feature_names : tuple of str
+        Names of the feature pairs, without ``_a`` and ``_b``.
+    new_models : tuple or None
+        Labels of the models with free scores; None before roles are decided.
+    scores : ndarray of shape (n_models,) or None
+        Human scores in logits, NaN where no stage has learned one.
+    sensitivities, position_effects : ndarray of shape (n_judges,) or None
+        Judge parameters in logits per score unit and logits.
+    biases : ndarray of shape (n_rows,) or None
+        Bias contrast h_m of each row in judge logits; zero on human rows.
+    deviations : ndarray of shape (n_judges, n_models) or None
+        Item effects u in judge logits.
+    item_covariance : ndarray of shape (n_judges, n_judges) or None
+        Covariance of the item effects of one model.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import Comparisons
+    >>> table = pd.DataFrame(
+    ...     {"model_a": ["x", "y"], "model_b": ["y", "z"], "judge": ["human", "gpt"]}
+    ... )
+    >>> battles = Comparisons.from_battles(table)
+    >>> battles.models.tolist(), battles.judges.tolist(), len(battles[:1])
+    (['x', 'y', 'z'], ['gpt'], 1)
+    """
+
+    rows: EncodedRows
+    scores: Array | None = None
+    sensitivities: Array | None = None
+    position_effects: Array | None = None
+    biases: Array | None = None
+    deviations: Array | None = None
+    item_covariance: Array | None = None
+
+    # ------------------------------------------------------------------ construction
+    @classmethod
+    def from_battles(
+        cls, table: Any, *, new_models: Sequence[Any] | None = None
+    ) -> Comparisons:
+        """Encode a battles table.
+
+        Parameters
+        ----------
+        table : dataframe, array of shape (n_rows, 2 + n_features) or Comparisons
+            pandas, polars or pyarrow table with columns ``model_a``, ``model_b``,
+            optionally ``judge``, ``shown_first`` and feature pairs ``<name>_a``,
+            ``<name>_b``; or a bare array whose first two columns are model ids.
+            A ``Comparisons`` comes back as it is.
+        new_models : sequence of labels, optional
+            Models with free scores, carried along by slicing and stages.
+
+        Returns
+        -------
+        Comparisons
+
+        Raises
+        ------
+        BattlesError
+            If columns are missing, duplicated or half a pair, or ids are null.
+        """
+        encoded = table if isinstance(table, Comparisons) else cls(read_rows(table))
+        if new_models is None:
+            return encoded
+        labels = label_list("new_models", new_models)
+        return encoded.with_columns(new_models=tuple(labels))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        new = "" if self.new_models is None else f", {self.is_new.sum()} of them new"
+        parts = [
+            f"{len(self)} rows, {self.is_human.sum()} of them human",
+            f"{len(self.models)} models{new}",
+        ]
+        for kind, labels in (("judges", self.judges), ("features", self.feature_names)):
+            names = ", ".join(map(str, labels[:5])) + ", ..." * (len(labels) > 5)
+            parts.append(f"{len(labels)} {kind}" + (f" ({names})" if names else ""))
+        return f"Comparisons: {'; '.join(parts)}"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows, and columns of the bare-array form (two ids, then the features)."""
+        return len(self), 2 + self.features_left.shape[1]
+
+    def __getitem__(self, rows: Any) -> Comparisons:
+        if isinstance(rows, tuple):
+            # scikit-learn indexes rows as X[rows, ...].
+            rows = rows[0]
+        if isinstance(rows, (int, np.integer)):
+            rows = [rows]
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            if rows.size == 0:
+                rows = rows.astype(np.intp)
+        return replace(
+            self,
+            rows=self.rows[rows],
+            biases=None if self.biases is None else self.biases[rows],
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: rows of models, judges and learned columns are no array."""
+        raise TypeError(
+            "Comparisons cannot become one array; its columns are arrays, such as "
+            "left, right, judge and features_left. A transformer of features belongs "
+            "into LinearBias(feature_map=transformer)."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    # ----------------------------------------------------- the columns of the rows
+    @property
+    def models(self) -> NDArray[Any]:
+        """Labels of the models."""
+        return self.rows.models
+
+    @property
+    def judges(self) -> NDArray[Any]:
+        """Labels of the LLM judges."""
+        return self.rows.judges
+
+    @property
+    def left(self) -> NDArray[np.intp]:
+        """Model codes of ``model_a``."""
+        return self.rows.left
+
+    @property
+    def right(self) -> NDArray[np.intp]:
+        """Model codes of ``model_b``."""
+        return self.rows.right
+
+    @property
+    def judge(self) -> NDArray[np.intp]:
+        """Judge codes; -1 is human, -2 unknown."""
+        return self.rows.judge
+
+    @property
+    def order(self) -> Array:
+        """Display order of each row."""
+        return self.rows.order
+
+    @property
+    def features_left(self) -> Array:
+        """Response features of the first side."""
+        return self.rows.features_left
+
+    @property
+    def features_right(self) -> Array:
+        """Response features of the second side."""
+        return self.rows.features_right
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the feature pairs."""
+        return self.rows.feature_names
+
+    @property
+    def named(self) -> bool:
+        """Whether the table names its columns."""
+        return self.rows.named
+
+    @property
+    def new_models(self) -> tuple[Any, ...] | None:
+        """Labels of the models with free scores."""
+        return self.rows.new_models
+
+    @property
+    def is_human(self) -> NDArray[np.bool_]:
+        """Rows that carry a human vote."""
+        return self.rows.is_human
+
+    @property
+    def is_new(self) -> NDArray[np.bool_]:
+        """Models with free scores, aligned with ``models``."""
+        return self.rows.is_new
+
+    @property
+    def involves_new(self) -> NDArray[np.bool_]:
+        """Rows in which at least one side is a new model."""
+        return self.rows.involves_new
+
+    @property
+    def is_historical_judge_row(self) -> NDArray[np.bool_]:
+        """Rows of a judge between historical models."""
+        return self.rows.is_historical_judge_row
+
+    @property
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Rows of known models and judge that compare two different models."""
+        return self.rows.is_usable
+
+    def by_judge(self, judge: int) -> JudgeRows:
+        """Return the usable rows of one judge (-1: human), cut out once."""
+        return self.rows.by_judge(judge)
+
+    def learned_scores(self) -> Array:
+        """Scores of all models, NaN where unknown; an error where none was learned."""
+        if self.scores is None:
+            raise BattlesError(
+                "These comparisons carry no scores; transform them with a fitted "
+                "BTLRegressor first."
+            )
+        return self.scores
+
+    @cached_property
+    def score_differences(self) -> Array:
+        """Score of the first side minus the second's, in logits; NaN if unknown."""
+        scores = self.learned_scores()
+        padded = np.append(scores, np.nan)
+        delta: Array = padded.take(self.left)
+        delta -= padded.take(self.right)
+        if np.isnan(scores).any():
+            delta[(self.left == self.right) & (self.left >= 0)] = 0.0
+        return delta
+
+    def logits(self) -> Array:
+        """Logit of P(first side preferred by the row's judge).
+
+        Uses what the stages have learned so far; NaN where a model or a judge has
+        not been learned. Computed once, and not to be written to.
+        """
+        return self._logits
+
+    @cached_property
+    def _logits(self) -> Array:
+        delta = self.score_differences
+        slope = np.ones(len(self.judges) + 2)
+        position = np.zeros(len(self.judges) + 2)
+        # Codes -1 and -2 index from the end: human rows have slope one, an
+        # unknown judge has none.
+        slope[-2] = np.nan
+        if self.sensitivities is not None:
+            slope[: len(self.judges)] = self.sensitivities
+        if self.position_effects is not None:
+            position[: len(self.judges)] = self.position_effects
+        eta: Array = slope.take(self.judge)
+        eta *= delta
+        if self.biases is not None:
+            eta += self.biases
+        if self.deviations is not None:
+            # Zero for humans and for what no stage has learned.
+            u = np.zeros((len(self.judges) + 2, len(self.models) + 1))
+            u[: len(self.judges), : len(self.models)] = np.nan_to_num(self.deviations)
+            eta += u[self.judge, self.left] - u[self.judge, self.right]
+        if self.position_effects is not None:
+            eta += position.take(self.judge) * self.order
+        eta.flags.writeable = False
+        return eta
+
+    def unscored_models(self) -> list[str]:
+        """Names of the models in these rows that carry no score."""
+        scores = np.full(len(self.models), np.nan)
+        if self.scores is not None:
+            scores = self.scores
+        sides = np.unique(np.concatenate([self.left, self.right]))
+        return [str(self.models[i]) for i in sides if i >= 0 and np.isnan(scores[i])]
+
+    # ------------------------------------------------------------------ other columns
+    def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Comparisons:
+        """Express the rows in the given vocabularies; unknown labels become -1, -2.
+
+        Learned scores and judge parameters move with their labels.
+        """
+        if same_labels(models, self.models) and same_labels(judges, self.judges):
+            return self
+
+        def by_model(values: Any) -> Any:
+            return align(values, self.models, models)
+
+        def by_judge(values: Any) -> Any:
+            return align(values, self.judges, judges)
+
+        u, covariance = self.deviations, self.item_covariance
+        return replace(
+            self,
+            rows=self.rows.relabel(models, judges),
+            scores=by_model(self.scores),
+            sensitivities=by_judge(self.sensitivities),
+            position_effects=by_judge(self.position_effects),
+            deviations=None if u is None else by_judge(by_model(u.T).T),
+            item_covariance=None
+            if covariance is None
+            else by_judge(by_judge(covariance).T),
+        )
+
+    def with_columns(self, **learned: Any) -> Comparisons:
+        """Return the same rows with more learned columns.
+
+        Parameters
+        ----------
+        **learned
+            Any of ``scores``, ``sensitivities``, ``position_effects``, ``biases``,
+            ``deviations``, ``item_covariance`` and ``new_models``.
+
+        Returns
+        -------
+        Comparisons
+        """
+        new_models = learned.pop("new_models", self.new_models)
+        if new_models != self.new_models:
+            learned["rows"] = replace(self.rows, new_models=new_models)
+        annotated = replace(self, **learned)
+        if "scores" not in learned and "score_differences" in vars(self):
+            vars(annotated)["score_differences"] = self.score_differences
+        return annotated
+
+    def with_rows(self, **columns: Any) -> Comparisons:
+        """Return the battles with other columns of :class:`EncodedRows`.
+
+        Parameters
+        ----------
+        **columns
+            Columns to replace, of as many rows.
+
+        Returns
+        -------
+        Comparisons
+            With the learned columns as they are.
+        """
+        return replace(self, rows=replace(self.rows, **columns))
+
+    def with_features(self, names: tuple[str, ...]) -> Comparisons:
+        """Return the rows with these features in this order.
+
+        Parameters
+        ----------
+        names : tuple of str
+            Names of features; one that the rows lack is NaN.
+
+        Returns
+        -------
+        Comparisons
+        """
+        if names == self.feature_names:
+            return self
+        return replace(self, rows=self.rows.with_features(names))
+
+    def in_contexts(self, contexts: NDArray[Any]) -> Comparisons:
+        """Return the rows of a table, their models those of a context each.
+
+        Parameters
+        ----------
+        contexts : ndarray of shape (n_rows,)
+            Context of each row.
+
+        Returns
+        -------
+        Comparisons
+            Whose ``models`` are :class:`skanchor._comparisons.InContext`.
+        """
+        models, left, right = with_contexts(
+            self.models, self.left, self.right, contexts
+        )
+        return self.with_rows(models=models, left=left, right=right)
+
+    def without_order(self, judges: NDArray[Any]) -> Comparisons:
+        """Return the rows, the display order of these judges' rows unknown."""
+        hit = np.append(is_in(self.judges, judges), [False, False])[self.judge]
+        if not self.order[hit].any():
+            return self
+        return self.with_rows(order=np.where(hit, 0.0, self.order))
+
+    def without_features(self) -> Comparisons:
+        """Return the rows without their features, so that slicing is cheap."""
+        return replace(self, rows=self.rows.without_features())
+
+    def as_preferences(self) -> Comparisons:
+        """Return the rows, their outcomes to be read as preferences in [0, 1]."""
+        return self if self.named else self.with_rows(named=True)
+
+    def of_one_judge(self) -> Comparisons:
+        """Read all judges as one; what was learned of each does not apply."""
+        return self.with_rows(
+            judge=np.minimum(self.judge, 0), judges=np.array(["judges"], dtype=object)
+        )
+
+    def as_human(self) -> Comparisons:
+        """Read every usable row as a human vote between historical models."""
+        judge = np.where(self.is_usable, -1, self.judge)
+        return self.with_rows(judge=judge, new_models=())

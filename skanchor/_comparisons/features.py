@@ -1,0 +1,241 @@
+"""Feature columns of a battles table: pairs of numbers, one for each response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._comparisons.labels import to_numpy
+from skanchor._comparisons.outcomes import is_number
+from skanchor._comparisons.suspects import feature_label
+from skanchor._typing import Array
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.warning_log import warn
+
+__all__ = [
+    "LARGEST",
+    "as_float",
+    "declared_label",
+    "feature_blocks",
+    "feature_kind",
+    "feature_stems",
+    "stems_of",
+]
+
+LARGEST = 1e100
+"""Largest absolute value of a feature, whose products are floats, too."""
+
+_FEW = 10_000
+"""Rows up to which the columns of features are checked together."""
+
+_RESERVED = ("model_a", "model_b", "judge", "shown_first")
+
+
+def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
+    """Names of the pairs of columns, and the columns that are half a pair.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A battles table.
+
+    Returns
+    -------
+    pairs : list of str
+        Without ``_a`` and ``_b``.
+    half : list of str
+        Columns, in their order by name.
+    """
+    names = [name for name in frame.columns if name not in _RESERVED]
+    stems_a = [name[:-2] for name in names if name.endswith("_a")]
+    stems_b = [name[:-2] for name in names if name.endswith("_b")]
+    half = [f"{stem}_a" for stem in stems_a if stem not in stems_b]
+    half += [f"{stem}_b" for stem in stems_b if stem not in stems_a]
+    return [stem for stem in stems_a if stem in stems_b], sorted(half)
+
+
+def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
+    """Names of the pairs of columns that hold features; half a pair is refused.
+
+    Pairs whose names smell of the outcome are left out with a warning.
+    """
+    stems, half = stems_of(frame)
+    if half:
+        raise BattlesError(
+            f"Feature columns {half} lack their other side; features come in pairs "
+            "<name>_a and <name>_b. Add the partner, or rename or drop the column."
+        )
+    kept: list[str] = []
+    suspects: list[str] = []
+    numeric = _numeric_columns(frame, stems) if stems else set()
+    for stem in stems:
+        sides = [stem + side for side in ("_a", "_b")]
+        if numeric.issuperset(sides):
+            (suspects if feature_label(stem) is None else kept).append(stem)
+            continue
+        columns = [frame[name] for name in sides]
+        kinds = [feature_kind(column) for column in columns]
+        if set(kinds) == {"text", "number"}:
+            types = ", ".join(str(column.dtype) for column in columns)
+            raise BattlesError(
+                f"Columns {stem}_a and {stem}_b differ in type: {types}"
+                f"{_first_word(columns[kinds.index('text')])}."
+            )
+        if kinds == ["number", "number"]:
+            (suspects if feature_label(stem) is None else kept).append(stem)
+        elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
+            warn(
+                DataWarning(
+                    f"Columns {stem}_a and {stem}_b hold numbers as text, which is no "
+                    "feature; convert them to numbers to use them."
+                ),
+                stacklevel=7,
+            )
+    if suspects:
+        names = ", ".join(f"{stem}_a and {stem}_b" for stem in suspects)
+        warn(
+            DataWarning(
+                f"Columns {names} are left out: by their names they hold the outcome "
+                "or ids, no features of responses.",
+                advice=Advice(Remedy.CHOOSE_FEATURES, {"names": suspects}),
+            ),
+            stacklevel=7,
+        )
+    return tuple(kept)
+
+
+def _numeric_columns(frame: nw.DataFrame[Any], stems: list[str]) -> set[str]:
+    """Columns of numbers by their type, all those of pairs among them."""
+    plain = _plain_columns(frame)
+    if all(stem + side in plain for stem in stems for side in ("_a", "_b")):
+        return set(plain)
+    return {name for name, kind in frame.schema.items() if kind.is_numeric()}
+
+
+def _plain_columns(frame: nw.DataFrame[Any]) -> dict[str, int]:
+    """Places of the columns that pandas has as arrays of floats; none of others."""
+    native = frame.to_native()
+    if not isinstance(native, pd.DataFrame):
+        return {}
+    # A look at each column takes longer than one at all their types.
+    kinds = zip(frame.columns, native.dtypes.tolist(), strict=True)
+    return {name: i for i, (name, kind) in enumerate(kinds) if kind == np.float64}
+
+
+def declared_label(stem: str) -> str:
+    """Name of the feature that a pair holds, whatever it smells of."""
+    return feature_label(stem) or stem
+
+
+def feature_kind(column: nw.Series[Any]) -> str:
+    """Say what a column of a pair holds: numbers, text, or what travels unread."""
+    kind = column.dtype
+    if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):
+        return "text"
+    if kind.is_numeric() or kind == nw.Boolean:
+        return "number"
+    values = column.to_numpy() if kind in (nw.Object, nw.Unknown) else np.empty(0)
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: feature {column.name!r}.")
+    numeric = [isinstance(value, (int, float, np.number)) for value in values]
+    if any(numeric):
+        odd = ~(np.array(numeric) | pd.isna(values))
+        if odd.any():
+            row = int(np.argmax(odd))
+            raise BattlesError(
+                f"Feature {column.name!r} must be numeric: row {row} holds "
+                f"{values[row]!r}, a {type(values[row]).__name__}."
+            )
+        return "number"
+    return "other"
+
+
+def _first_word(column: nw.Series[Any]) -> str:
+    """Say where a column of text holds something other than a number, if it does."""
+    for row, text in enumerate(column.cast(nw.String).to_list()):
+        if text is not None and not is_number(text):
+            return f"; row {row} of {column.name} holds {text!r:.60}"
+    return ""
+
+
+def _reads_as_numbers(column: nw.Series[Any]) -> bool:
+    """Whether the first few texts of a column are numbers."""
+    head = column.head(100).drop_nulls().cast(nw.String).to_list()[:5]
+    return bool(head) and all(map(is_number, head))
+
+
+def feature_blocks(
+    frame: nw.DataFrame[Any], names: tuple[str, ...]
+) -> tuple[Array, Array]:
+    """Features of the first and of the second responses, (n_rows, n_features) each."""
+    if not names:
+        none = np.empty((len(frame), 0))
+        return none, none
+    sides = [[name + side for name in names] for side in ("_a", "_b")]
+    plain = _plain_columns(frame) if len(frame) <= _FEW else {}
+    if all(name in plain for own in sides for name in own):
+        # One look at all of them takes less time than one at each.
+        at = [plain[name] for own in sides for name in own]
+        both = frame.to_native().take(at, axis=1).to_numpy()
+        if not np.fmax.reduce(np.abs(both), axis=None, initial=0.0) > LARGEST:
+            left, right = np.hsplit(both, 2)
+            return np.ascontiguousarray(left), np.ascontiguousarray(right)
+    left, right = (
+        np.column_stack([as_float(_values(frame, name), name) for name in own])
+        for own in sides
+    )
+    return left, right
+
+
+def _values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
+    """Values of a column; those that pandas has as an array, by the short way."""
+    native = frame.to_native()
+    if isinstance(native, pd.DataFrame):
+        column = native[name]
+        if isinstance(column.dtype, np.dtype):
+            return column.to_numpy()
+    return to_numpy(frame[name])
+
+
+def as_float(values: NDArray[Any], name: str) -> Array:
+    """Numbers of a feature column; refuse what is none, and infinity."""
+    if np.iscomplexobj(values):
+        raise BattlesError(f"Complex data not supported: feature {name!r}.")
+    try:
+        result = np.asarray(values, dtype=np.float64)
+    except OverflowError:
+        # An integer of hundreds of digits.
+        result = np.array([_float(value) for value in values])
+    except (TypeError, ValueError) as error:
+        example = next(
+            (value for value in values if not isinstance(value, (int, float))), None
+        )
+        kind = TypeError if isinstance(error, TypeError) else BattlesError
+        raise kind(
+            f"Feature {name!r} must be numeric: argument must be a string or a real "
+            f"number, got {example!r}."
+        ) from None
+    largest = np.abs(result).max(initial=0.0, where=~np.isnan(result))
+    if np.isinf(largest):
+        raise BattlesError(
+            f"Feature {name!r} contains infinity, first in row "
+            f"{int(np.argmax(np.isinf(result)))}. Put a number, or drop the rows."
+        )
+    if largest > LARGEST:
+        row = int(np.argmax(np.abs(result) > LARGEST))
+        raise BattlesError(
+            f"Feature {name!r} is too large to compute with: row {row} holds "
+            f"{result[row]:.3g}. Rescale it, or drop the row."
+        )
+    return result
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")

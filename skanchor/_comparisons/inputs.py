@@ -1,0 +1,181 @@
+"""What of a table a fit has read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from skanchor._comparisons.encoded import Comparisons
+from skanchor._comparisons.suspects import declared
+from skanchor._comparisons.table import as_frame
+
+__all__ = ["Inputs"]
+
+# The rater tells copies of a battle apart; ties that call both bad are counted.
+_READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
+_LISTED = 20
+_STYLES = {
+    "style_controlled": "Style: controlled; scores compare models at equal features.",
+    "style_included": "Style: included; scores add what people make of each model's "
+    "features.",
+}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What of a table a fit has read.
+
+    ``str`` says it in three lines, and one more each for weights, ties, style and
+    contexts.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the response features in use.
+    ignored : tuple of str
+        Columns that are not used.
+    groups : str or None
+        Name of what tells dependent rows; None without groups.
+    weights : str or None
+        Name of what weighs the rows; None without weights.
+    counted : bool
+        Whether weights are numbers of equal rows.
+    ties : {"half", "drop"}
+        What became of ties: half a win for either side, or left out.
+    n_ties, n_both_bad : int
+        Rows of ties, and those of them that call both responses bad.
+    style : {"style_controlled", "style_included"} or None
+        What scores say where people have a bias of their own; None where they have
+        none.
+    context : str or None
+        Column of the contexts; None without contexts.
+    mix : tuple of (label, float)
+        Share of each context in what scores say; empty without contexts.
+    """
+
+    features: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    groups: str | None = None
+    weights: str | None = None
+    counted: bool = False
+    ties: str = "half"
+    n_ties: int = 0
+    n_both_bad: int = 0
+    style: str | None = None
+    context: str | None = None
+    mix: tuple[tuple[Any, float], ...] = ()
+
+    @classmethod
+    def of(
+        cls, table: Any, encoded: Comparisons, groups: Any, weights: Any = None
+    ) -> Inputs:
+        """Find out what was read.
+
+        Parameters
+        ----------
+        table : battles table, array or Comparisons
+            As a user gave it.
+        encoded : Comparisons
+            The same, encoded.
+        groups : array-like, str or None
+            As a user gave them.
+        weights : array-like or None
+            Likewise.
+
+        Returns
+        -------
+        Inputs
+        """
+        features = encoded.feature_names
+        name, weight = _name(groups), _name(weights)
+        frame = None if isinstance(table, Comparisons) else as_frame(table)
+        if frame is None or not encoded.named:
+            return cls(features, (), name, weight)
+        used = set(_declared_columns(features))
+        # Groups may have been joined of several columns.
+        used |= {weight or "", *(name or "").split(", ")}
+        ignored = tuple(
+            column
+            for column in frame.columns
+            if column not in used and column not in _READ
+        )
+        return cls(features, ignored, name, weight)
+
+    def with_context(self, name: str) -> Inputs:
+        """What was read where a column holds contexts.
+
+        Parameters
+        ----------
+        name : str
+            The column.
+
+        Returns
+        -------
+        Inputs
+        """
+        ignored = tuple(column for column in self.ignored if column != name)
+        return replace(self, ignored=ignored, context=name)
+
+    def without_features(self) -> Inputs:
+        """What a method has read that uses no features: their columns are ignored.
+
+        Returns
+        -------
+        Inputs
+        """
+        return replace(
+            self,
+            features=(),
+            ignored=(*self.ignored, *_declared_columns(self.features)),
+        )
+
+    def __str__(self) -> str:
+        features = (
+            f"Features: {_shortened(self.features)}."
+            if self.features
+            else "Features: none; a judge's taste for kinds of responses is not "
+            "corrected."
+        )
+        ignored = f"Columns ignored: {_shortened(self.ignored) or 'none'}."
+        groups = (
+            f"Groups: {self.groups}."
+            if self.groups is not None
+            else "Groups: none; rows count as independent."
+        )
+        lines = [features, ignored, groups]
+        if self.weights is not None:
+            meaning = "numbers of equal rows" if self.counted else "importance"
+            lines.append(f"Weights: {self.weights}, {meaning}.")
+        if self.n_ties:
+            bad = f" ({self.n_both_bad} of them both bad)" if self.n_both_bad else ""
+            fate = {
+                "half": "each half a win for either side",
+                "drop": "left out: scores are those of decided votes",
+            }
+            lines.append(f"Ties: {self.n_ties} rows{bad}, {fate[self.ties]}.")
+        if self.style is not None:
+            lines.append(_STYLES[self.style])
+        if self.mix:
+            told = [f"{share:.3g} {name}" for name, share in self.mix]
+            lines.append(
+                f"Contexts: {self.context}; the scores mix {_shortened(told)}."
+            )
+        return "\n".join(lines)
+
+
+def _name(given: Any) -> str | None:
+    """Name of a column that was given as such or by its name."""
+    if given is None or isinstance(given, str):
+        return given
+    name = getattr(given, "name", None)
+    return "an array" if name is None else str(name)
+
+
+def _declared_columns(features: Sequence[str]) -> list[str]:
+    return [declared(stem) + side for stem in features for side in ("_a", "_b")]
+
+
+def _shortened(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,190 @@
+"""Rows and labels that a reader would not expect: each is warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._comparisons.encoded import Comparisons
+from skanchor._comparisons.labels import constant, exact_values, factorize
+from skanchor._comparisons.people import HUMAN
+from skanchor._comparisons.spellings import appearance, spelt_differently
+from skanchor._typing import Array
+from skanchor.exceptions import Advice, DataWarning, Remedy
+from skanchor.warning_log import warn
+
+__all__ = ["warn_of_odd_rows"]
+
+# Rows of a step that stays in the cache.
+_STEP = 1 << 16
+
+
+def warn_of_odd_rows(
+    frame: nw.DataFrame[Any] | None,
+    X: Comparisons,
+    y: Array,
+    weight: Array,
+) -> None:
+    """Warn of rows and labels that a reader would not expect to be there.
+
+    That is a table whose judges are in a column of another name, labels that look
+    alike, models that judges and people seem to spell differently,
+    self-comparisons, and copies of a battle where ``prompt_id`` tells battles apart.
+
+    Parameters
+    ----------
+    frame : DataFrame or None
+        The table, for the columns that the encoded rows do not carry.
+    X : Comparisons
+        The encoded rows.
+    y, weight : ndarray of shape (n_rows,)
+        Outcomes and row weights.
+    """
+    _warn_of_misspelt_judge(frame, X)
+    _warn_of_look_alikes(X, weight)
+    _warn_of_other_spellings(X, weight)
+    alone = constant(False, len(X))
+    if _ever_equal(X.left, X.right):
+        alone = (X.left == X.right) & (weight > 0)
+    if alone.any():
+        sides = X.rows.appearances((weight > 0) & ~alone)
+        lost = X.models[np.unique(X.left[alone & (sides[X.left] == 0)])].tolist()
+        warn(
+            DataWarning(
+                f"{alone.sum()} rows compare a model with itself and count for nothing"
+                + (f"; models {lost} appear in no other row." if lost else ".")
+            )
+        )
+    if frame is not None and "prompt_id" in frame.columns:
+        copies = _copies(frame, X, y, (weight > 0) & ~alone)
+        if copies.any():
+            warn(
+                DataWarning(
+                    f"{copies.sum()} rows are copies of earlier ones (same prompt_id, "
+                    "models, judge, verdict and features), the first in row "
+                    f"{int(np.argmax(copies))}. Drop them, unless different people "
+                    "cast them; a column 'rater' then tells them apart."
+                )
+            )
+
+
+def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> None:
+    if frame is None or not X.named or "judge" in frame.columns:
+        return
+    like = [name for name in map(str, frame.columns) if "judge" in name.casefold()]
+    if like:
+        warn(
+            DataWarning(
+                f"There is no column 'judge', so all rows count as human; {like} may "
+                "be meant.",
+                advice=Advice(Remedy.RENAME_COLUMNS),
+            )
+        )
+
+
+def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
+    """Warn of models and judges whose names can hardly be told apart by eye."""
+    if not (_look_alike(X.models) or _look_alike([HUMAN, *X.judges])):
+        return
+    used = weight > 0
+    models = X.models[X.rows.appearances(used) > 0]
+    judges = [HUMAN, *X.judges[np.unique(X.judge[used & (X.judge >= 0)])]]
+    for kind, labels in (("model", models), ("judge", judges)):
+        for alike in _look_alike(labels):
+            warn(
+                DataWarning(
+                    f"The {kind}s {_difference(alike)}, and each counts as a {kind} of "
+                    "its own"
+                    + (f" (only {HUMAN!r} marks human rows)" if HUMAN in alike else "")
+                    + ". Give them one name if they are one."
+                )
+            )
+
+
+def _difference(alike: list[str]) -> str:
+    """Name labels that look alike, and say in what they differ."""
+    if len({label.strip().casefold() for label in alike}) == 1:
+        return f"{alike} differ in blanks or case alone"
+    escaped = "" if ascii(alike) == str(alike) else f" ({alike!a})"
+    return f"{alike} look alike but hold different characters{escaped}"
+
+
+def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
+    """Warn of models of judges alone that people seem to have under another name."""
+    used = weight > 0
+    human = used & X.is_human
+    voted = X.rows.appearances(human) > 0
+    judged = (X.rows.appearances(used & ~human) > 0) & ~voted
+    pairs = [
+        pair
+        for pair in spelt_differently(X.models[judged], X.models[voted])
+        if len(_look_alike(pair)) == 0
+    ]
+    if pairs:
+        listed = ", ".join(f"{label!r} and {known!r}" for label, known in pairs[:5])
+        more = f" and {len(pairs) - 5} more pairs" if len(pairs) > 5 else ""
+        warn(
+            DataWarning(
+                f"Models without human rows have names that are nearly those of models "
+                f"with human rows: {listed}{more}. Each counts as a model of its own; "
+                "give them one name if they are one."
+            )
+        )
+
+
+def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
+    """Texts that look alike, side by side."""
+    alike: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            alike.setdefault(appearance(label), []).append(label)
+    return [same for same in alike.values() if len(same) > 1]
+
+
+def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
+    """Whether two columns agree in any row, without a column of answers."""
+    parts = (slice(start, start + _STEP) for start in range(0, len(first), _STEP))
+    return any((first[part] == second[part]).any() for part in parts)
+
+
+def _copies(
+    frame: nw.DataFrame[Any],
+    X: Comparisons,
+    y: Array,
+    rows: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Rows that repeat an earlier one, whichever side comes first in either."""
+    turned = X.left > X.right
+    columns = [
+        np.minimum(X.left, X.right),
+        np.maximum(X.left, X.right),
+        X.judge,
+        np.where(turned, -X.order, X.order),
+        np.where(turned, 1.0 - y, y),
+    ]
+    for name in ("prompt_id", "rater", "turn"):
+        if name in frame.columns:
+            values = exact_values(frame[name])
+            columns.append(factorize(values, f"Column {name!r}")[0])
+    # Null prompts are not one prompt.
+    rows = rows & (columns[5] >= 0)
+    key = np.zeros(len(X), dtype=np.intp)
+    for column in columns:
+        codes, values = pd.factorize(column)
+        key, _ = pd.factorize(key * len(values) + codes)
+    at = np.flatnonzero(rows)
+    # Features are compared only where all else agrees.
+    at = at[pd.Series(key[at]).duplicated(keep=False)]
+    first, second = X.features_left[at], X.features_right[at]
+    swap = turned[at, None]
+    table = pd.DataFrame(
+        np.hstack([np.where(swap, second, first), np.where(swap, first, second)])
+    ).assign(key=key[at])
+    copies = np.zeros(len(X), dtype=bool)
+    copies[at[table.duplicated()]] = True
+    return copies

@@ -1,0 +1,221 @@
+"""Outcomes of battles: what people and judges preferred, as numbers in [0, 1]."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from skanchor._checks import check_unmasked
+from skanchor._comparisons.labels import (
+    factorize,
+    is_text,
+    text_codes,
+    to_numpy,
+    value_range,
+)
+from skanchor._typing import Array
+from skanchor.exceptions import Advice, BattlesError, Remedy
+
+__all__ = ["BOTH_BAD", "WINNER_VALUES", "Outcomes", "is_number"]
+
+WINNER_VALUES = {
+    "model_a": 1.0,
+    "model_b": 0.0,
+    "tie": 0.5,
+    "tie (bothbad)": 0.5,
+    "both_bad": 0.5,
+}
+"""Outcome labels of a battles table and the preference for ``model_a`` they mean."""
+
+BOTH_BAD = ("tie (bothbad)", "both_bad")
+"""Those of them that call both responses bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Outcomes as preferences for the first side, with the labels they came in.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows,)
+        Preference for ``model_a`` in [0, 1]; ties are one half.
+    classes : ndarray of shape (2,)
+        The two labels in sorted order, as scikit-learn has them.
+    first_wins : int
+        Index in ``classes`` of the label that means "the first side won".
+    both_bad : ndarray of shape (n_rows,) or None
+        Ties in which both responses were called bad; None if there are none.
+    """
+
+    values: Array
+    classes: NDArray[Any]
+    first_wins: int
+    both_bad: NDArray[np.bool_] | None = None
+
+    def __getitem__(self, rows: Any) -> Outcomes:
+        both_bad = None if self.both_bad is None else self.both_bad[rows]
+        return replace(self, values=self.values[rows], both_bad=both_bad)
+
+    def marked(self, both_bad: NDArray[np.bool_] | None) -> Outcomes:
+        """The same outcomes, of which these ties are marked as both bad, too."""
+        if both_bad is None:
+            return self
+        known = both_bad if self.both_bad is None else self.both_bad | both_bad
+        return replace(self, both_bad=known)
+
+    @property
+    def tied_labels(self) -> bool:
+        """Whether ties came as labels, beside the two of ``classes``."""
+        return self.classes.dtype.kind in "OUST" and bool((self.values == 0.5).any())
+
+    @classmethod
+    def encode(
+        cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
+    ) -> Outcomes:
+        """Read outcomes: names and preferences of a named table, else two labels.
+
+        The models of the table are only for an error to know their names.
+        """
+        if issparse(y):
+            raise TypeError("y is sparse; give a dense array of outcomes.")
+        check_unmasked("y", y)
+        column = nw.from_native(y, series_only=True, pass_through=True)
+        if named and isinstance(column, nw.Series) and is_text(column):
+            return cls._of_labels(*text_codes(column), models)
+        values = np.asarray(y if not isinstance(column, nw.Series) else _array(column))
+        if values.ndim == 2 and values.shape[1] == 1:
+            from sklearn.exceptions import DataConversionWarning
+
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected.",
+                DataConversionWarning,
+                stacklevel=3,
+            )
+            values = values.ravel()
+        if values.ndim != 1:
+            raise BattlesError(
+                f"y must have one outcome per battle, got shape {values.shape}."
+            )
+        return cls._named(values, models) if named else cls._two_labels(values)
+
+    @classmethod
+    def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
+        if y.dtype.kind in "OUST":
+            codes, labels = factorize(y.astype(object, copy=False), "y")
+            if all(isinstance(label, str) for label in labels):
+                return cls._of_labels(codes, labels, models)
+            _refuse_missing_outcomes(codes)
+        try:
+            if y.dtype.kind in "mMc":
+                raise TypeError
+            values = y.astype(np.float64, copy=False)
+        except OverflowError:
+            raise BattlesError(
+                "Outcomes must be in [0, 1]; there are numbers too large for a float."
+            ) from None
+        except (TypeError, ValueError):
+            raise BattlesError(
+                "Outcomes must be all labels or all numbers in [0, 1], got "
+                f"{sorted({type(value).__name__ for value in y})}."
+            ) from None
+        # A comparison with NaN is false.
+        low, high = value_range(values)
+        if len(values) and not (low >= 0.0 and high <= 1.0):
+            bad = ~((values >= 0) & (values <= 1))
+            # The codes that scikit-learn's tools give to three labels.
+            encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
+            raise BattlesError(
+                f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
+                f"{float(values[np.argmax(bad)])!r}.",
+                advice=Advice(
+                    Remedy.LEAVE_OUT_TIES if encoded else Remedy.RELABEL_OUTCOMES
+                ),
+            )
+        classes = np.array([0, 1], dtype=y.dtype if y.dtype.kind in "biuf" else int)
+        return cls(values, classes, 1)
+
+    @classmethod
+    def _of_labels(
+        cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
+    ) -> Outcomes:
+        _refuse_missing_outcomes(codes)
+        unknown = [label for label in labels if label not in WINNER_VALUES]
+        if unknown:
+            row = int(np.argmax(codes == list(labels).index(unknown[0])))
+            what, advice = _how_to_recode(labels, unknown, models)
+            raise BattlesError(
+                f"Unknown outcome labels {unknown[:5]}, first in row {row}; {what}",
+                advice=advice,
+            )
+        values = np.array([WINNER_VALUES[label] for label in labels])
+        bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
+        both_bad = bad[codes] if bad.any() else None
+        return cls(values[codes], np.array(["model_a", "model_b"]), 0, both_bad)
+
+    @classmethod
+    def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
+        from sklearn.utils import assert_all_finite
+        from sklearn.utils.multiclass import check_classification_targets
+
+        if y.dtype.kind == "f":
+            assert_all_finite(y, input_name="y")
+            inside = (y >= 0) & (y <= 1)
+            if inside.all() and np.isin([0.0, 1.0], y).any() and (y % 1 != 0).any():
+                return cls(y.astype(np.float64), np.array([0.0, 1.0]), 1)
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) > 2:
+            raise BattlesError(
+                "Only binary classification is supported. The type of the target is "
+                f"multiclass: {len(classes)} labels, such as {classes[:3].tolist()}."
+            )
+        if len(classes) < 2:
+            raise BattlesError(
+                "Outcomes have only one class, "
+                f"{classes[0]!r}; both sides must win at least once."
+            )
+        return cls(codes.astype(np.float64), classes, 1)
+
+
+def _array(column: nw.Series[Any]) -> Any:
+    """What numpy reads of a column: itself, unless numpy lacks its type."""
+    wide = column.dtype in (nw.Int128, nw.UInt128)
+    return to_numpy(column) if wide else column.to_native()
+
+
+def _how_to_recode(
+    labels: Iterable[str], unknown: list[str], models: Iterable[Any]
+) -> tuple[str, list[Advice]]:
+    """Say what outcomes are that are none by their labels, and what to do."""
+    if not set(unknown) - set(models):
+        return "they are names of models.", [Advice(Remedy.PUT_SIDES_FOR_NAMES)]
+    if all(map(is_number, labels)):
+        return "they are numbers as text.", [Advice(Remedy.CONVERT_OUTCOMES)]
+    known = sorted(WINNER_VALUES)
+    return f"use {known} or numbers in [0, 1].", [Advice(Remedy.RELABEL_OUTCOMES)]
+
+
+def _refuse_missing_outcomes(codes: NDArray[np.intp]) -> None:
+    missing = codes < 0
+    if missing.any():
+        raise BattlesError(
+            f"y has {missing.sum()} missing outcomes, the first in row "
+            f"{int(np.argmax(missing))}.",
+            advice=Advice(Remedy.DROP_INVALID),
+        )
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

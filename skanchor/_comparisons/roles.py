@@ -1,0 +1,134 @@
+"""Roles: which models are historical and which are new, and which rows count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons.contexts import Items
+from skanchor._comparisons.encoded import Comparisons
+from skanchor._comparisons.labels import is_in, label_list
+from skanchor._typing import Array
+from skanchor.exceptions import Advice, BattlesError, Remedy, Term
+
+__all__ = ["count_rows", "decide_roles", "usable_features"]
+
+
+def decide_roles(
+    X: Comparisons, weight: Array, new_models: Sequence[Any] | None
+) -> Comparisons:
+    """Fix which models are historical and which are new, from rows that count.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The battles.
+    weight : ndarray of shape (n_rows,)
+        Row weights; rows of weight zero decide nothing.
+    new_models : sequence of labels or None
+        Models with free scores; None means those without human rows.
+
+    Returns
+    -------
+    Comparisons
+        The rows in the vocabulary of models and judges that have rows of positive
+        weight, with ``new_models`` set.
+
+    Raises
+    ------
+    BattlesError
+        If a named model has no row, or a model without human rows is not named.
+    """
+    active = X.is_usable & (weight > 0)
+    if not active.any():
+        raise BattlesError(
+            "No battle between two different models has positive weight."
+        )
+    human = active & X.is_human
+    # A model has one role, whatever context it is in.
+    items = X.rows.items
+    shown = X.rows.appearances(active) > 0
+    voted = X.rows.appearances(human) > 0
+    seen, known = (
+        np.bincount(items.model[which], minlength=len(items.models)) > 0
+        for which in (shown, voted)
+    )
+    present = items.models[seen]
+    without_votes = items.models[seen & ~known]
+    if new_models is None and X.new_models is not None:
+        new_models = Items.of(_labels(X.new_models)).models.tolist()
+    if new_models is None:
+        new = tuple(without_votes)
+    else:
+        new = tuple(label_list("new_models", new_models))
+        absent = [model for model in new if not is_in(present, [model]).any()]
+        if absent:
+            raise BattlesError(
+                Term.NEW_MODELS,
+                f" names {absent}, which no battle of positive weight "
+                f"involves; known models are {present[:10].tolist()}.",
+                advice=Advice(Remedy.SPLIT_BY_SOURCE),
+            )
+        forgotten = without_votes[~is_in(without_votes, new)]
+        if len(forgotten):
+            raise BattlesError(
+                f"Models {forgotten.tolist()} have no human rows and are not ",
+                Term.AMONG_NEW_MODELS,
+                ".",
+                advice=Advice(Remedy.ADD_NEW_MODELS),
+            )
+    judges = X.judges[
+        np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0
+    ]
+    free = is_in(items.models, new)[items.model]
+    labels = X.models[shown]
+    found = X.relabel(labels, judges)
+    if len(items.contexts):
+        new = tuple(X.models[shown & free].tolist())
+    return found.with_columns(new_models=new)
+
+
+def _labels(names: Sequence[Any]) -> NDArray[Any]:
+    labels = np.empty(len(names), dtype=object)
+    labels[:] = list(names)
+    return labels
+
+
+def count_rows(
+    X: Comparisons, weight: Array
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Count the human and the judge rows of each model."""
+    used = X.is_usable & (weight > 0)
+    return (
+        X.rows.appearances(used & X.is_human),
+        X.rows.appearances(used & ~X.is_human),
+    )
+
+
+def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
+    """Refuse missing features in rows that are used, and blank them elsewhere.
+
+    Rows without weight then add exactly zero to every sum.
+    """
+    if X.rows.features_complete:
+        return X
+    finite = np.isfinite(X.features_left) & np.isfinite(X.features_right)
+    bad = used & ~finite.all(axis=1)
+    if bad.any():
+        row = int(np.argmax(bad))
+        column = X.feature_names[int(np.argmin(finite[row]))]
+        kind, why = "judge", ""
+        if X.is_human[bad].all():
+            kind = "human"
+            why = " A bias of people needs the features of what they have voted on."
+        raise BattlesError(
+            f"Feature {column!r} contains NaN in {bad.sum()} {kind} rows, the first in "
+            f"row {row}. Fill the values or drop the rows.{why}"
+        )
+    return X.with_rows(
+        features_left=np.where(finite, X.features_left, 0.0),
+        features_right=np.where(finite, X.features_right, 0.0),
+    )

@@ -1,0 +1,278 @@
+"""Battles as plain columns of codes, and what follows from rows and roles alone.
+
+Stages add what they learn beside these columns (:class:`skanchor.Comparisons`), and
+all of them share one such object: what is derived here is derived once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons.contexts import Items
+from skanchor._comparisons.judge_rows import JudgeRows
+from skanchor._comparisons.labels import constant, is_in, positions
+from skanchor._comparisons.pairs import FeaturePairs
+from skanchor._numerics.linalg import zero_sum_basis
+from skanchor._numerics.parameters import selectors
+from skanchor._typing import Array
+
+__all__ = ["EncodedRows"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Rows of a battles table, without what stages have learned of them.
+
+    Attributes
+    ----------
+    models, judges : ndarray of shape (n_models,), (n_judges,)
+        Vocabularies.
+    left, right : ndarray of shape (n_rows,)
+        Model codes of ``model_a`` and ``model_b``; -1 is a model outside ``models``.
+    judge : ndarray of shape (n_rows,)
+        Judge codes; -1 is human, -2 a judge outside ``judges``.
+    order : ndarray of shape (n_rows,)
+        +1 where ``model_a`` was shown first, -1 where second, 0 where unknown.
+    features_left, features_right : ndarray of shape (n_rows, n_features)
+        Response features of the two sides.
+    feature_names : tuple of str
+        Names of the feature pairs, without ``_a`` and ``_b``.
+    named : bool
+        Whether the table names its columns; False for a bare array.
+    new_models : tuple or None
+        Labels of the models with free scores; None before roles are decided.
+    """
+
+    models: NDArray[Any]
+    judges: NDArray[Any]
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    judge: NDArray[np.intp]
+    order: Array
+    features_left: Array
+    features_right: Array
+    feature_names: tuple[str, ...] = ()
+    named: bool = True
+    new_models: tuple[Any, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What is derived is derived again.
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+
+    def __getitem__(self, rows: Any) -> Self:
+        columns = ("left", "right", "judge", "order", "features_left", "features_right")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+
+    # ------------------------------------------------------------------------ derived
+    @property
+    def is_human(self) -> NDArray[np.bool_]:
+        """Rows that carry a human vote."""
+        return self.judge == -1
+
+    @cached_property
+    def is_new(self) -> NDArray[np.bool_]:
+        """Models with free scores, aligned with ``models``."""
+        return is_in(self.models, self.new_models or ())
+
+    @cached_property
+    def items(self) -> Items:
+        """Contexts and models that ``models`` stand for."""
+        return Items.of(self.models)
+
+    @cached_property
+    def n_contexts(self) -> int:
+        """Number of contexts, each with a zero of its own; one where there are none."""
+        return max(len(self.items.contexts), 1)
+
+    @cached_property
+    def selectors(self) -> Array:
+        """Scores of all models from the free ones, as a matrix.
+
+        The free ones are those of the new models, then coordinates of the historical
+        scores, which sum to zero; where there are contexts, within each of them.
+        """
+        context = self.items.context[~self.is_new]
+        sizes = np.bincount(context, minlength=self.n_contexts)
+        basis = np.zeros((len(context), int(np.maximum(sizes - 1, 0).sum())))
+        start = 0
+        for code, size in enumerate(sizes.tolist()):
+            if size:
+                basis[context == code, start : start + size - 1] = zero_sum_basis(size)
+                start += size - 1
+        return selectors(self.is_new, basis)
+
+    @cached_property
+    def involves_new(self) -> NDArray[np.bool_]:
+        """Rows in which at least one side is a new model."""
+        if not self.is_new.any():
+            return constant(False, len(self))
+        padded = np.append(self.is_new, False)
+        return np.asarray(padded[self.left] | padded[self.right])
+
+    @cached_property
+    def is_historical_judge_row(self) -> NDArray[np.bool_]:
+        """Rows of a judge between historical models."""
+        return (self.judge >= 0) & ~self.involves_new
+
+    @cached_property
+    def is_usable(self) -> NDArray[np.bool_]:
+        """Rows of known models and judge that compare two different models."""
+        return (
+            (self.left >= 0)
+            & (self.right >= 0)
+            & (self.left != self.right)
+            & (self.judge > -2)
+        )
+
+    @cached_property
+    def all_known(self) -> bool:
+        """Whether every model of the rows is in the vocabulary."""
+        return all(
+            len(side) == 0 or int(side.min()) >= 0 for side in (self.left, self.right)
+        )
+
+    @cached_property
+    def features_complete(self) -> bool:
+        """Whether no feature of any row is missing."""
+        return bool(
+            np.isfinite(self.features_left).all()
+            and np.isfinite(self.features_right).all()
+        )
+
+    @cached_property
+    def _judge_rows(self) -> dict[int, JudgeRows]:
+        return {}
+
+    def by_judge(self, judge: int) -> JudgeRows:
+        """Return the usable rows of one judge (-1: human), cut out once."""
+        if judge not in self._judge_rows:
+            rows = self._by_pair(np.flatnonzero((self.judge == judge) & self.is_usable))
+            pairs = FeaturePairs(
+                self.features_left, self.features_right, self.feature_names, rows
+            )
+            self._judge_rows[judge] = JudgeRows(
+                rows,
+                self.left[rows],
+                self.right[rows],
+                self.order[rows],
+                pairs,
+                len(self.models),
+            )
+        return self._judge_rows[judge]
+
+    @cached_property
+    def places(self) -> NDArray[np.intp]:
+        """Where each usable row lies among those of its judge."""
+        places = np.zeros(len(self), dtype=np.intp)
+        for m in range(-1, len(self.judges)):
+            rows = self.by_judge(m).rows
+            places[rows] = np.arange(len(rows))
+        return places
+
+    def _by_pair(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Usable rows, sorted by their two models."""
+        size = len(self.models) ** 2
+        # Few bits are sorted much faster.
+        kind = np.uint16 if size <= np.iinfo(np.uint16).max else np.int64
+        code = (self.left[rows] * len(self.models) + self.right[rows]).astype(kind)
+        return rows[np.argsort(code, kind="stable")]
+
+    @cached_property
+    def sources(self) -> NDArray[np.intp]:
+        """Source of each row: its judge, context, and which new models it involves.
+
+        Codes from zero; rows that no stage can use have code -1.
+        """
+        position = np.append(np.where(self.is_new, np.cumsum(self.is_new), 0), 0)
+        left, right = position[self.left], position[self.right]
+        width = int(position.max()) + 1
+        low, high = np.minimum(left, right), np.maximum(left, right)
+        label = ((self.judge + 2) * width + low) * width + high
+        if self.n_contexts > 1:
+            label = label * self.n_contexts + self.items.context[self.left]
+        label = np.where(self.is_usable, label, -1)
+        size = int(label.max(initial=0)) + 2
+        if size <= 4 * len(label):
+            # Counting numbers the labels in use much faster than sorting.
+            used = np.bincount(label + 1, minlength=size) > 0
+            used[0] = False
+            return np.asarray((np.cumsum(used) - 1).take(label + 1))
+        values, codes = np.unique(label, return_inverse=True)
+        return np.asarray(codes - int(values[0] == -1))
+
+    @cached_property
+    def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
+        """Judge (or ``"human"``), new models and context of each source."""
+        keys = []
+        judges = [*self.judges.tolist(), None, "human"]
+        new = np.append(self.is_new, False)
+        values, rows = np.unique(self.sources, return_index=True)
+        for row in rows[values >= 0].tolist():
+            sides = [side for side in (self.left[row], self.right[row]) if new[side]]
+            labels = frozenset(self.models[sides].tolist())
+            context = getattr(self.models[self.left[row]], "context", None)
+            keys.append((judges[self.judge[row]], labels, context))
+        return keys
+
+    @cached_property
+    def alike(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Kinds of rows that agree in all but features: one of each, each row's kind.
+
+        The same two models in the same order, judge and display.
+        """
+        n_models = len(self.models) + 1
+        key = (self.judge + 2) * n_models + self.left + 1
+        key = (key * n_models + self.right + 1) * 3 + self.order.astype(np.intp) + 1
+        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+        return first, kind
+
+    def appearances(self, rows: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """How often each model is a side of the chosen rows."""
+        size = len(self.models)
+        return np.bincount(self.left[rows], minlength=size) + np.bincount(
+            self.right[rows], minlength=size
+        )
+
+    # ----------------------------------------------------------------- other columns
+    def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Self:
+        """Express the rows in other vocabularies; unknown labels become -1, -2."""
+        model_map = np.append(positions(self.models, models), -1)
+        judge_map = np.append(positions(self.judges, judges, missing=-2), [-2, -1])
+        return replace(
+            self,
+            models=models,
+            judges=judges,
+            left=model_map[self.left],
+            right=model_map[self.right],
+            judge=judge_map[self.judge],
+        )
+
+    def with_features(self, names: tuple[str, ...]) -> Self:
+        """Return the rows with these features in this order; NaN for absent ones."""
+        # The last column stands for those that are absent.
+        place = {name: k for k, name in enumerate(self.feature_names)}
+        at = [place.get(name, len(place)) for name in names]
+        absent = np.full((len(self), 1), np.nan)
+        left, right = (
+            np.hstack([side, absent]).take(at, axis=1)
+            for side in (self.features_left, self.features_right)
+        )
+        return replace(
+            self, features_left=left, features_right=right, feature_names=names
+        )
+
+    def without_features(self) -> Self:
+        """Return the rows without their features."""
+        none = np.empty((len(self), 0))
+        return replace(self, features_left=none, features_right=none, feature_names=())

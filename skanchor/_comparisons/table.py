@@ -1,0 +1,146 @@
+"""Tables of battles as users hold them: opened, renamed and split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+from narwhals.exceptions import DuplicateError
+from scipy.sparse import issparse
+
+from skanchor._comparisons.choice import choose_features
+from skanchor._comparisons.people import (
+    HUMAN,
+    drop_judges,
+    human_labels,
+    listed,
+    mark_people,
+)
+from skanchor.exceptions import Advice, BattlesError, Remedy
+
+__all__ = ["as_frame", "require_columns", "split_battles"]
+
+
+def split_battles(
+    table: Any,
+    *,
+    columns: dict[str, str] | None = None,
+    human: Any = HUMAN,
+    judges: Any = None,
+    without: Any = None,
+    outcome: str = "winner",
+    features: Iterable[str] | None = None,
+    drop_features: Iterable[str] | None = None,
+) -> tuple[Any, Any]:
+    """Split a table of battles into ``X`` and ``y``, renaming its columns.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+        One row per comparison.
+    columns : dict, optional
+        Renames, from the table's name to the standard one, such as
+        ``{"left": "model_a", "verdict": "winner"}``.
+    human : label or list of labels, default="human"
+        What marks the human rows in the judge column; it becomes ``"human"``. A text
+        may be a pattern, such as ``"expert_*"``. Of several labels each becomes the
+        ``rater`` of its rows, unless the table has that column.
+    judges : label or list of labels, optional
+        In place of ``human``: the labels, or patterns, that are judges'. All others are
+        people's.
+    without : label or list of labels, optional
+        Judges, or patterns of them, whose rows are left out.
+    outcome : str, default="winner"
+        Standard name of the outcome column.
+    features : list of str, optional
+        Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
+        numbers are dropped. None means all but those whose names smell of the outcome
+        (``score``, ``rating``, ``votes``, ids, ...). Such a pair, asked for here, is
+        renamed to ``feature_<name>``, under which every estimator takes it.
+    drop_features : list of str, optional
+        Names of the feature pairs not to use, in place of `features`.
+
+    Returns
+    -------
+    X : table
+        The table without its outcome, of the type given.
+    y : series
+        The outcomes.
+
+    Raises
+    ------
+    BattlesError
+        If a column, a feature pair or a human label is missing.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import split_battles
+    >>> table = pd.DataFrame({"l": ["x"], "r": ["y"], "winner": ["model_a"]})
+    >>> X, y = split_battles(table, columns={"l": "model_a", "r": "model_b"})
+    >>> list(X.columns), y.tolist()
+    (['model_a', 'model_b'], ['model_a'])
+    """
+    frame = as_frame(table)
+    if frame is None:
+        raise TypeError(
+            "split_battles needs a pandas, polars or pyarrow table, got "
+            f"{type(table).__name__}."
+        )
+    renames = dict(columns or {})
+    require_columns(frame.columns, renames)
+    # The renamed column takes the name; the column that had it would be ambiguous.
+    taken = set(renames.values()) - set(renames)
+    frame = frame.drop([name for name in frame.columns if name in taken])
+    frame = frame.rename(renames)
+    require_columns(frame.columns, [outcome, "model_a", "model_b"])
+    given = listed(human) != [HUMAN]
+    if judges is not None and given:
+        raise BattlesError("Give either the human labels or the judges, not both.")
+    if without is not None or judges is not None or given:
+        require_columns(frame.columns, ["judge"])
+    if without is not None:
+        frame = drop_judges(frame, without)
+    if judges is not None or given:
+        frame = mark_people(frame, human_labels(frame, human, judges))
+    frame = choose_features(frame, features, drop_features)
+    return frame.drop(outcome).to_native(), frame[outcome].to_native()
+
+
+def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse a table that lacks one of the wanted columns."""
+    present = list(present)
+    missing = [name for name in wanted if name not in present]
+    if missing:
+        raise BattlesError(
+            f"The battles table lacks the columns {missing}; it has {present[:20]}.",
+            advice=Advice(Remedy.RENAME_COLUMNS),
+        )
+
+
+def as_frame(table: Any) -> nw.DataFrame[Any] | None:
+    """Open a pandas, polars or pyarrow table; None for an array or the like."""
+    rows_are_dicts = isinstance(table, (list, tuple)) and isinstance(
+        next(iter(table), None), Mapping
+    )
+    # Some sparse matrices are dicts; their refusal is check_array's.
+    if rows_are_dicts or (isinstance(table, Mapping) and not issparse(table)):
+        kind = type(table).__name__ + (" of dicts" if rows_are_dicts else "")
+        raise TypeError(
+            f"Battles were given as a {kind}; make them a table with "
+            "pandas.DataFrame(X)."
+        )
+    try:
+        frame = nw.from_native(table, pass_through=True)
+    except DuplicateError:
+        names = list(getattr(table, "column_names", None) or table.columns)
+        twice = sorted({str(name) for name in names if names.count(name) > 1})
+        raise BattlesError(
+            f"The columns {twice} occur more than once; rename or drop the copies."
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(
+            f"A lazy table ({type(table).__name__}) has no rows yet; collect it first."
+        )
+    return frame if isinstance(frame, nw.DataFrame) else None

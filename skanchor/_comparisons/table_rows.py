@@ -1,0 +1,168 @@
+"""Rows of a table, or of an array, of battles as plain columns of codes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._checks import check_unmasked
+from skanchor._comparisons.features import (
+    as_float,
+    declared_label,
+    feature_blocks,
+    feature_stems,
+)
+from skanchor._comparisons.labels import (
+    argsort_labels,
+    code_labels,
+    constant,
+    factorize,
+    is_text,
+    merge_labels,
+    text_codes,
+    to_numpy,
+)
+from skanchor._comparisons.people import HUMAN
+from skanchor._comparisons.rows import EncodedRows
+from skanchor._comparisons.table import as_frame, require_columns
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+
+__all__ = ["has_standard_names", "is_named", "read_rows"]
+
+_SIDES = {"model_a": 1.0, "model_b": -1.0}
+
+
+def read_rows(table: Any) -> EncodedRows:
+    """Read a battles table, or a bare array of two ids and features.
+
+    Parameters
+    ----------
+    table : dataframe or array of shape (n_rows, 2 + n_features)
+        See :meth:`skanchor.Comparisons.from_battles`.
+
+    Returns
+    -------
+    EncodedRows
+
+    Raises
+    ------
+    BattlesError
+        If columns are missing, duplicated or half a pair, or ids are null.
+    """
+    frame = as_frame(table)
+    rows = _from_array(table) if frame is None else _from_frame(frame)
+    # Every label of a table enters its vocabulary: there is no need to look.
+    vars(rows)["all_known"] = True
+    return rows
+
+
+def is_named(table: Any) -> bool:
+    """Whether a table names its columns, rather than being a bare array."""
+    frame = as_frame(table)
+    return frame is not None and has_standard_names(frame)
+
+
+def has_standard_names(frame: nw.DataFrame[Any]) -> bool:
+    """Whether a frame is a battles table, not a bare array with headers."""
+    return bool({"model_a", "model_b", "judge"} & set(frame.columns))
+
+
+def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
+    names = list(frame.columns)
+    if not has_standard_names(frame) and len(names) >= 2:
+        columns = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
+        return _from_columns(columns, tuple(map(str, names)))
+    require_columns(names, ["model_a", "model_b"])
+    stems = feature_stems(frame)
+    models, (left, right) = merge_labels(
+        [code_labels(frame[name], name) for name in ("model_a", "model_b")]
+    )
+    judges, judge = _judges(frame)
+    order = constant(1.0, len(frame))
+    if "shown_first" in names:
+        order = _display_order(frame["shown_first"])
+    return EncodedRows(
+        models,
+        judges,
+        left,
+        right,
+        judge.astype(np.intp, copy=False),
+        order,
+        *feature_blocks(frame, stems),
+        feature_names=tuple(map(declared_label, stems)),
+    )
+
+
+def _judges(frame: nw.DataFrame[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Labels of the judges, and the judge of each row; -1 is human."""
+    if "judge" not in frame.columns:
+        return np.array([], dtype=object), constant(-1, len(frame))
+    codes, labels = code_labels(frame["judge"], "judge")
+    # Judges are named by their text: the human label is a string.
+    keep = np.array([label != HUMAN for label in labels], dtype=bool)
+    judges, position = labels[keep], np.full(len(labels), -1)
+    rank = argsort_labels(judges, "judge")
+    position[np.flatnonzero(keep)[rank]] = np.arange(len(judges))
+    return judges[rank], position[codes]
+
+
+def _from_array(table: Any) -> EncodedRows:
+    from sklearn.utils import check_array
+
+    check_unmasked("X", table)
+    values = check_array(table, dtype=None, ensure_all_finite=False)
+    if values.shape[1] < 2:
+        raise BattlesError(
+            f"Found array with {values.shape[1]} feature(s) (shape={values.shape}) "
+            "while a minimum of 2 is required: two model ids, then features."
+        )
+    return _from_columns(list(values.T), ())
+
+
+def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> EncodedRows:
+    if len(columns[0]) == 0:
+        raise BattlesError("Found array with 0 sample(s); give at least one battle.")
+    sides = []
+    for i, column in enumerate(columns[:2]):
+        name = names[i] if names else f"column {i}"
+        sides.append(code_labels(column, name))
+    models, (left, right) = merge_labels(sides)
+    rest = [
+        as_float(column, names[i] if names else f"column {i}")
+        for i, column in enumerate(columns[2:], start=2)
+    ]
+    block = np.column_stack(rest) if rest else np.empty((len(left), 0))
+    return EncodedRows(
+        models,
+        np.array([], dtype=object),
+        left,
+        right,
+        constant(-1, len(left)),
+        constant(1.0, len(left)),
+        block,
+        # A bare array states features of the battle, read as a contrast.
+        np.zeros_like(block),
+        feature_names=names[2:] or tuple(f"x{i}" for i in range(block.shape[1])),
+        named=False,
+    )
+
+
+def _display_order(column: nw.Series[Any]) -> Array:
+    if is_text(column):
+        codes, values = text_codes(column)
+    else:
+        shown = to_numpy(column).astype(object)
+        codes, values = factorize(shown, "Column 'shown_first'")
+    unknown = [value for value in values if value not in _SIDES]
+    if unknown:
+        raise BattlesError(
+            f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' or "
+            "null for unknown."
+        )
+    # Code -1, of what is missing, is the last entry.
+    signs = np.array([*(_SIDES[value] for value in values), 0.0])
+    return np.asarray(signs.take(codes))

@@ -1,0 +1,45 @@
+"""Signs that an interval should not be trusted, read off a fitted chain."""
+
+from skanchor._diagnostics._arrivals import ArrivalCheck, check_arrivals
+from skanchor._diagnostics._collect import diagnose
+from skanchor._diagnostics._item_check import (
+    DETECTED,
+    ItemCheck,
+    ItemTestSums,
+    item_effects_check,
+    score_error_of,
+    tested_items,
+)
+from skanchor._diagnostics._judge_errors import JudgeErrors, partial_effects
+from skanchor._diagnostics._judges import judge_table
+from skanchor._diagnostics._overlap import HistoricalFeatures
+from skanchor._diagnostics._report import KINDS, Diagnostics
+from skanchor._diagnostics._scale import with_noise
+from skanchor._diagnostics._style import style_shares, style_table
+from skanchor._diagnostics._sums import FitSums, FittedSource, tested_columns
+from skanchor._diagnostics._thin import historical_table
+
+__all__ = [
+    "DETECTED",
+    "KINDS",
+    "ArrivalCheck",
+    "Diagnostics",
+    "FitSums",
+    "FittedSource",
+    "HistoricalFeatures",
+    "ItemCheck",
+    "ItemTestSums",
+    "JudgeErrors",
+    "check_arrivals",
+    "diagnose",
+    "historical_table",
+    "item_effects_check",
+    "judge_table",
+    "partial_effects",
+    "score_error_of",
+    "style_shares",
+    "style_table",
+    "tested_columns",
+    "tested_items",
+    "with_noise",
+]

@@ -1,0 +1,444 @@
+"""Do judges treat the new models as they treated the old ones, and alike?
+
+Parameters that the fit leaves out are tested on its residuals: a change of a judge's
+sensitivity or position effect on arrival rows, a curved scale of a judge, and what each
+judge thinks of a model beyond what all share. Their scores are made orthogonal to all
+that was fitted, the new scores and the bias functions among it, and item effects are
+taken as the fit takes them, so that the test is against the noise of the whole fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import chdtrc, ndtr
+
+from skanchor._comparisons import Comparisons
+from skanchor._diagnostics._lazy import (
+    WithTables,
+    made_when_read,
+    with_lazy_tables,
+)
+from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
+from skanchor._multiplicity import holm_adjust
+from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.linalg import SymmetricSolver, standardised
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.stacked import project_spans
+from skanchor._numerics.system import RieszSystem
+from skanchor._riesz import riesz_problem
+from skanchor._typing import Array
+
+__all__ = ["DISAGREE", "TOGETHER", "ArrivalCheck", "check_arrivals"]
+
+
+TOGETHER = "all judges"
+"""In place of a judge, for a change that all share."""
+
+DISAGREE = 0.01
+"""P-value below which judges disagree about a model."""
+
+_OF_MODELS = ["chi2", "df", "p_value", "lowest", "highest"]
+
+OWN_SHARE = 1e-3
+"""Share of a change's information that what was fitted must leave."""
+
+_MODELS_AT_ONCE = 64
+"""Models whose columns are solved for at once: as fast as all, in less memory."""
+
+
+@with_lazy_tables("changes", "models", "curvature")
+@dataclass(frozen=True, eq=False)
+class ArrivalCheck(WithTables):
+    """Whether judges treat the new models as they treated the old ones, and alike.
+
+    Attributes
+    ----------
+    changes : DataFrame
+        By judge (and for all of them together) and change: its ``value`` on arrival
+        rows, a factor of the sensitivity or a difference of position effects in judge
+        logits; ``p_value``, and ``p_adjusted`` among all; the new ``model`` that it
+        moves most, and the ``shift`` of its score once it is taken into account.
+        Without a row for what the rows cannot tell.
+    curvature : DataFrame
+        By judge, whether its log-odds are proportional to the score difference, on all
+        its rows: ``value`` k, such that they are ``c sinh(b asinh(delta)) / b`` with
+        ``b = exp(-k)`` (positive where a judge saturates or lapses); ``p_value``,
+        ``p_adjusted`` among the judges, ``model`` and ``shift`` as above.
+    models : DataFrame
+        By model: ``chi2`` of the scores that the judges give it one by one, ``df``,
+        ``p_value``; ``lowest`` and ``highest`` of those scores; and for new models the
+        ``scale`` of its error, the root of chi2 over df where judges disagree, else
+        one. NaN where fewer than two judges see it.
+    scale : ndarray of shape (n_models,)
+        That of ``models``.
+    least : tuple of (changed, curved, disagreed)
+        Smallest adjusted p-value of ``changes`` and of ``curvature``, and p-value of a
+        new model in ``models``; one where there is none.
+    """
+
+    changes: pd.DataFrame
+    models: pd.DataFrame
+    curvature: pd.DataFrame
+    scale: Array
+    least: tuple[float, float, float]
+
+
+def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
+    """Test what judges make of the new models.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, that carry everything the chain learned.
+    sums : FitSums
+        Over all rows.
+
+    Returns
+    -------
+    ArrivalCheck
+    """
+    fit = _FittedRows.of(X, sums)
+    changes, curves = _Changes.of(fit, X)
+    new = np.flatnonzero(X.is_new).tolist()
+    found = _disagreements(fit, X, new)
+    scale = np.ones(len(X.models))
+    scale[new] = _scales(found)
+    disagreed = float(np.nanmin(found[:, 2], initial=1.0))
+    return ArrivalCheck(
+        made_when_read(_change_table, changes),
+        made_when_read(_model_table, fit, X),
+        made_when_read(_curve_table, curves),
+        scale,
+        (changes.least, curves.least, disagreed),
+    )
+
+
+def _disagreements(fit: _FittedRows, X: Comparisons, items: list[int]) -> Array:
+    """What :func:`_disagreement` finds of some models, row by row."""
+    found = []
+    for first in range(0, len(items), _MODELS_AT_ONCE):
+        part = items[first : first + _MODELS_AT_ONCE]
+        answers = fit.answers(part)
+        found += [_disagreement(fit, X, i, answers[:, k]) for k, i in enumerate(part)]
+    return np.array(found, dtype=float).reshape(len(items), len(_OF_MODELS))
+
+
+def _scales(found: Array) -> Array:
+    """Factors of the errors of new models."""
+    chi2, df, p = found[:, 0], found[:, 1], found[:, 2]
+    ratio = np.divide(chi2, df, out=np.ones(len(found)), where=p < DISAGREE)
+    return np.sqrt(np.maximum(ratio, 1.0))
+
+
+def _model_table(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
+    """By model, whether judges agree."""
+    found = _disagreements(fit, X, list(range(len(X.models))))
+    scale = np.where(X.is_new, _scales(found), 1.0)
+    index = pd.Index(X.models, name="model")
+    return pd.DataFrame(np.column_stack([found, scale]), index, [*_OF_MODELS, "scale"])
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgeSums:
+    """Sums over one judge's rows, its bias function profiled out.
+
+    The columns are those of the sums before the span.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_columns, n_columns)
+        Information of the columns.
+    score : ndarray of shape (n_columns,)
+        Their scores, of the residuals.
+    """
+
+    gram: Array
+    score: Array
+
+    @classmethod
+    def of(cls, sums: FittedSource) -> _JudgeSums:
+        """Profile out the last stage of the bias learner."""
+        gram, score = sums.gram, sums.score
+        if not len(sums.ridge):
+            return cls(gram, score)
+        span = sums.sums.blocks["span"]
+        head = slice(span.start)
+        solver = SymmetricSolver.factorise(gram[span, span] + np.diag(sums.ridge))
+        taken = solver.solve(gram[span, head])
+        rest = score[span] - sums.pull
+        return cls(
+            gram[head, head] - gram[head, span] @ taken, score[head] - taken.T @ rest
+        )
+
+
+def _profiled(sources: list[FittedSource]) -> list[_JudgeSums]:
+    """Profile out the biases of all judges, at once where they are of one kind."""
+    widths = {(len(one.score), len(one.ridge)) for one in sources}
+    found = None
+    if len(widths) == 1:
+        size, n_stage = widths.pop()
+        ridge = np.array([one.ridge for one in sources])
+        gram = np.array([one.gram for one in sources])
+        found = project_spans(gram, size - n_stage, ridge)
+    if found is None:
+        return [_JudgeSums.of(one) for one in sources]
+    n = size - n_stage
+    return [
+        _JudgeSums(gram, one.score[:n] - taken.T @ (one.score[n:] - one.pull))
+        for one, gram, taken in zip(sources, *found, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _FittedRows:
+    """Information and scores of all that was fitted, and of what was not.
+
+    Attributes
+    ----------
+    system : RieszSystem
+        Information of the fitted parameters.
+    score : ndarray of shape (p,)
+        Their scores, zero but for what was fitted in steps.
+    judges : list of _JudgeSums
+        By judge.
+    crosses : list of ndarray of shape (p, n_columns)
+        By judge, information that its columns share with what was fitted.
+    """
+
+    system: RieszSystem
+    score: Array
+    judges: list[_JudgeSums]
+    crosses: list[Array]
+
+    @classmethod
+    def of(cls, X: Comparisons, sums: FitSums) -> _FittedRows:
+        """Solve for what was fitted; rows weigh so that noise is that of votes."""
+        # Weighted so, a residual has the variance of a vote, ties or no ties.
+        sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
+        judges = _profiled([sources[m] for m in range(len(X.judges))])
+        columns = tested_columns(len(X.models), 0)
+        fitted = columns.run("items", "order")
+        blocks = [
+            JudgeBlock(g, g, None, None)
+            for g in (own.gram[fitted, fitted] for own in judges)
+        ]
+        people = _JudgeSums.of(sources[PEOPLE])
+        block = JudgeBlock(people.gram, people.gram, None, None)
+        system = riesz_problem(X, block).solve(blocks)
+        layout = system.layout
+        score = system.targets @ people.score
+        # By judge, so that all of them are reduced at once.
+        # Of each judge the score, then the Gram matrix, column by column.
+        total = layout.no_gradient(len(judges), 1 + columns.size)
+        for m, own in enumerate(judges):
+            both = np.column_stack([own.score, own.gram])[fitted]
+            layout.add_gradient(total[:, m], m, both, float(system.slopes[m]))
+        flat = layout.reduce_gradient(total.reshape(len(total), -1), system.factor)
+        reduced = flat.reshape(len(flat), len(judges), 1 + columns.size)
+        score = score + reduced[..., 0].sum(axis=1)
+        crosses = list(reduced[..., 1:].transpose(1, 0, 2))
+        if system.factor is not None:
+            assert X.deviations is not None
+            v = standardised(system.factor, X.deviations)
+            score[layout.at["deviation"]] -= v.ravel()
+        return cls(system, score, judges, crosses)
+
+    def answers(self, items: list[int]) -> Array:
+        """What the fitted parameters make of these items' columns, by one product.
+
+        Returns
+        -------
+        ndarray of shape (p, n_items, n_judges + 1)
+            By judge the answer to an item's column of that judge; last, that to the
+            item's score.
+        """
+        asked = [cross[:, items] for cross in self.crosses]
+        asked.append(self.system.targets[:, items])
+        stacked = np.stack(asked, axis=2)
+        solved = self.system.solver.solve(stacked.reshape(len(stacked), -1))
+        return np.asarray(solved.reshape(stacked.shape))
+
+    def changes(
+        self, X: Comparisons, asked: list[tuple[list[int], int]]
+    ) -> list[tuple[float, float, Array] | None]:
+        """One more parameter, after all that was fitted; for each of several.
+
+        Parameters
+        ----------
+        X : Comparisons
+            The rows.
+        asked : list of (judges, at)
+            Judges whose column it is that of, and the number of the column of
+            :class:`_JudgeSums`.
+
+        Returns
+        -------
+        list of (value, p, shift) or None
+            Its value after one step from zero, the two-sided p-value of zero, and what
+            it does to the new scores, of shape (n_new,). None where the rows do not
+            tell it from what was fitted.
+        """
+        if not asked:
+            return []
+        crosses = np.column_stack(
+            [sum(self.crosses[m][:, at] for m in judges) for judges, at in asked]
+        )
+        answers = -self.system.solver.solve(crosses)
+        taken = np.einsum("ij,ij->j", answers, crosses).tolist()
+        fitted = (answers.T @ self.score).tolist()
+        shifts = answers.T @ self.system.targets[:, X.is_new]
+        found: list[tuple[float, float, Array] | None] = []
+        for (judges, at), less, own, shift in zip(
+            asked, taken, fitted, shifts, strict=True
+        ):
+            raw = sum(float(self.judges[m].gram[at, at]) for m in judges)
+            information = raw + less
+            if not information > OWN_SHARE * raw:
+                found.append(None)
+                continue
+            score = sum(float(self.judges[m].score[at]) for m in judges) + own
+            value, z = score / information, abs(score) / information**0.5
+            found.append((value, float(2.0 * ndtr(-z)), value * shift))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """Parameters that were left out of the fit, as far as the rows tell them.
+
+    Attributes
+    ----------
+    names : list of tuple
+        Judge, and for changes on arrival rows what changes.
+    rows : list of (value, p, model, shift)
+        What was found, and the new model that it moves most.
+    adjusted : ndarray of shape (n,)
+        P-values, adjusted among all.
+    """
+
+    names: list[tuple[Any, ...]]
+    rows: list[tuple[float, float, Any, float]]
+    adjusted: Array
+
+    @property
+    def least(self) -> float:
+        """Smallest adjusted p-value; one where there is none."""
+        return float(self.adjusted.min(initial=1.0))
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """Columns of the table."""
+        value, p, model, shift = (
+            [list(column) for column in zip(*self.rows, strict=True)]
+            if self.rows
+            else [[], [], [], []]
+        )
+        return {
+            "value": np.array(value, dtype=float),
+            "p_value": np.array(p, dtype=float),
+            "p_adjusted": self.adjusted,
+            "model": model,
+            "shift": np.array(shift, dtype=float),
+        }
+
+    @classmethod
+    def of(cls, fit: _FittedRows, X: Comparisons) -> tuple[_Changes, _Changes]:
+        """Changes on arrival rows, by judge and together; and curves of the scales."""
+        columns, names = tested_columns(len(X.models), 0), X.judges.tolist()
+        at = {name: columns[name].start for name in (*CHANGES, "curve")}
+        asked: list[tuple[tuple[Any, ...], list[int], int]]
+        asked = [((judge, change), [m], at[change])
+                 for change in CHANGES for m, judge in enumerate(names)]  # fmt: skip
+        if len(names) > 1:
+            every = list(range(len(names)))
+            asked.append(((TOGETHER, CHANGES[0]), every, at[CHANGES[0]]))
+        curves = [((judge,), [m], at["curve"]) for m, judge in enumerate(names)]
+        found = fit.changes(X, [(judges, at) for _, judges, at in [*asked, *curves]])
+        stop = len(asked)
+        return (
+            cls._tested(X, [name for name, _, _ in asked], found[:stop]),
+            cls._tested(X, [name for name, _, _ in curves], found[stop:]),
+        )
+
+    @classmethod
+    def _tested(
+        cls,
+        X: Comparisons,
+        asked: list[tuple[Any, ...]],
+        answers: list[tuple[float, float, Array] | None],
+    ) -> _Changes:
+        names: list[tuple[Any, ...]] = []
+        rows = []
+        new = X.models[X.is_new].tolist()
+        for name, found in zip(asked, answers, strict=True):
+            if found is not None:
+                value, p, shift = found
+                # A sensitivity changes by a factor.
+                value += name[1:] == CHANGES[:1]
+                names.append(name)
+                rows.append((value, p, *_most_moved(new, shift)))
+        alone = np.array([row[1] for row in rows], dtype=float)
+        return cls(names, rows, holm_adjust(alone))
+
+
+def _change_table(found: _Changes) -> pd.DataFrame:
+    """Changes by judge and kind."""
+    index = pd.MultiIndex.from_tuples(found.names or [("", "")])[: len(found.names)]
+    table = pd.DataFrame(found.columns, index)
+    return table.rename_axis(["judge", "change"])
+
+
+def _curve_table(found: _Changes) -> pd.DataFrame:
+    """Curvature by judge."""
+    index = pd.Index([name for (name,) in found.names], name="judge")
+    return pd.DataFrame(found.columns, index)
+
+
+def _most_moved(new: list[Any], shift: Array) -> tuple[Any, float]:
+    """The new model that is moved most, and by how much."""
+    if not len(shift):
+        return None, np.nan
+    most = int(np.argmax(np.abs(shift)))
+    return new[most], float(shift[most])
+
+
+def _disagreement(
+    fit: _FittedRows, X: Comparisons, i: int, answers: Array
+) -> list[float]:
+    """Chi-square of the scores that judges give a model, each by itself.
+
+    ``answers`` are those of :meth:`_FittedRows.answers` for this model.
+    """
+    seen = [m for m, sums in enumerate(fit.judges) if sums.gram[i, i] > 0]
+    if len(seen) < 2:
+        return [np.nan] * 5
+    system = fit.system
+    cross = np.column_stack([fit.crosses[m][:, i] for m in seen])
+    # With the model's own score held fixed, each judge has one of its own.
+    answer, own = answers[:, seen], answers[:, -1]
+    variance = system.targets[:, i] @ own
+    if variance > 0:
+        answer = answer - np.outer(own, own @ cross) / variance
+    own_sums = np.array([fit.judges[m].gram[i, i] for m in seen])
+    information = np.diag(own_sums) - cross.T @ answer
+    score = np.array([fit.judges[m].score[i] for m in seen]) - answer.T @ fit.score
+    solver = SymmetricSolver.factorise(0.5 * (information + information.T))
+    assert X.sensitivities is not None and X.scores is not None
+    slope = X.sensitivities[seen]
+    apart = solver.solve(score)
+    common = slope @ information @ slope
+    shared = (slope @ score) ** 2 / common if common > 0 else 0.0
+    chi = float(score @ apart - shared)
+    df = solver.rank - 1
+    if df < 1:
+        return [np.nan] * 5
+    chi = max(chi, 0.0)
+    # A judge that says nothing of scores gives none.
+    told = slope != 0
+    alone = X.scores[i] + apart[told] / slope[told]
+    extent = [alone.min(), alone.max()] if told.any() else [np.nan, np.nan]
+    return [chi, df, float(chdtrc(df, chi)), *extent]

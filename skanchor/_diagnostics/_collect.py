@@ -1,0 +1,224 @@
+"""The diagnostics of one fitted chain, collected judge by judge and model by model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons import Comparisons
+from skanchor._comparisons.labels import label_index
+from skanchor._diagnostics._arrivals import ArrivalCheck
+from skanchor._diagnostics._item_check import ItemCheck
+from skanchor._diagnostics._lazy import made_when_read
+from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
+from skanchor._diagnostics._report import Diagnostics
+from skanchor._diagnostics._scale import scale_z
+from skanchor._diagnostics._sums import FitSums
+from skanchor._diagnostics._ties import tie_table
+from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.system import RieszSystem
+from skanchor._typing import Array
+from skanchor.sample import Sample
+
+if TYPE_CHECKING:
+    from skanchor._numerics.information import Projection
+
+__all__ = ["diagnose"]
+
+
+_OF_JUDGES = pd.Index(
+    [
+        "sensitivity_error",
+        "sensitivity_z",
+        "residual_share",
+        "outside_features",
+        "effective_share",
+        "largest_ratio",
+    ]
+)
+
+_OF_MODELS = pd.Index(
+    [
+        "residual_share",
+        "largest_influence",
+        "correction_z",
+        "outside_scores",
+        "self_judged",
+        "df",
+    ]
+)
+
+
+def diagnose(
+    sample: Sample,
+    sums: FitSums,
+    system: RieszSystem,
+    moments: tuple[Array, Array, Array],
+    plug_in: Array,
+    largest: Array,
+    check: ItemCheck,
+    arrivals: ArrivalCheck,
+    **found: Any,
+) -> Diagnostics:
+    """Collect the diagnostics of one fitted chain.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry everything the chain learned, and their weights: those of
+        arrivals, and of history where these are at hand.
+    sums : FitSums
+        Over all rows.
+    system : RieszSystem
+        Of all rows.
+    moments : tuple of ndarray of shape (n_models,)
+        Final scores, their standard errors, and degrees of freedom.
+    plug_in : ndarray of shape (n_models,)
+        Scores before the correction.
+    largest : ndarray of shape (n_models,)
+        Largest influence of a row on each score, in size; of a group, where there are
+        groups.
+    check : ItemCheck
+        Of the item effects, on the historical rows.
+    arrivals : ArrivalCheck
+        Of what judges make of the new models.
+    **found
+        What is known of other attributes of the diagnostics.
+
+    Returns
+    -------
+    Diagnostics
+    """
+    X = sample.X
+    tested = check.judges
+    judges = pd.DataFrame(
+        np.hstack([tested.to_numpy(float), _by_judge(sample, sums, system)]),
+        tested.index,
+        tested.columns.append(_OF_JUDGES),
+    )
+    scores, errors, df = moments
+    low, high = _historical_range(X, scores)
+    outside = np.maximum(0.0, np.maximum(scores - high, low - scores))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = [
+            _residual_share(X, sums, system),
+            (largest / errors) ** 2,
+            (scores - plug_in) / errors,
+            outside / (high - low),
+            _self_judged(X, sums),
+            df,
+        ]
+    by_model = np.column_stack(values)[X.is_new]
+    by_model[largest[X.is_new] == 0] = np.nan
+    models = pd.DataFrame(
+        by_model, label_index(X.models[X.is_new], "model"), _OF_MODELS.copy()
+    )
+    return Diagnostics(
+        judges,
+        models,
+        made_when_read(_deviations, X[:0], system),
+        check.p_value,
+        arrivals,
+        scale_z=scale_z(X, system),
+        grouped=sample.groups is not None,
+        with_items=X.deviations is not None and X.item_covariance is not None,
+        # Of a kept history the rows, and so its ties, are gone.
+        ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
+        **found,
+    )
+
+
+def _historical_range(X: Comparisons, scores: Array) -> tuple[Array, Array]:
+    """Lowest and highest historical score beside each model, in its context."""
+    context = X.rows.items.context
+    low, high = np.empty((2, len(scores)))
+    for code in np.unique(context):
+        old = scores[(context == code) & ~X.is_new]
+        low[context == code], high[context == code] = old.min(), old.max()
+    return low, high
+
+
+def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
+    """How well each judge tells models apart, and whether arrivals are like history.
+
+    Of shape (n_judges, 6), columns as in ``_OF_JUDGES``.
+    """
+    X = sample.X
+    slopes, n_models = system.layout.at["sensitivity"], len(X.models)
+    each = np.eye(system.layout.size)[:, slopes]
+    inverse_diagonal = system.solver.solve(each)[slopes].diagonal()
+    assert X.sensitivities is not None
+    eta = X.logits()
+    used = sample.counts & np.isfinite(eta)
+    found = np.full((len(X.judges), len(_OF_JUDGES)), np.nan)
+    for m, block in enumerate(system.projections):
+        # A pseudo-inverse gives zero where there is no information at all.
+        error = np.sqrt(inverse_diagonal[m]) or np.inf
+        found[m, 0] = error
+        found[m, 1] = X.sensitivities[m] / error if error > 0 else np.nan
+        if block is not None:
+            raw = sums.sources[m].gram[n_models, n_models]
+            found[m, 2] = _share(block, n_models, raw)
+    known: Iterable[HistoricalFeatures | None] | None = sums.features
+    if known is None:
+        known = (
+            HistoricalFeatures.of(X, m, used[X.by_judge(m).rows])
+            for m in range(len(found))
+        )
+    found[:, 3:] = feature_overlap(X, used, known)
+    return found
+
+
+def _residual_share(X: Comparisons, sums: FitSums, system: RieszSystem) -> Array:
+    """Share of each score's gradient that the bias functions cannot imitate."""
+    n_models = len(X.models)
+    total = sums.sources[PEOPLE].gram.diagonal()[:n_models].copy()
+    kept = total.copy()
+    if system.people.learner is not None:
+        kept = system.people.left[:n_models].copy()
+    assert X.sensitivities is not None
+    for m, block in enumerate(system.projections):
+        if block is None:
+            continue
+        square = X.sensitivities[m] ** 2
+        kept += square * block.left[:n_models]
+        total += square * sums.sources[m].gram.diagonal()[:n_models]
+    return np.asarray(kept / total)
+
+
+def _share(block: Projection, at: int, raw: float) -> float:
+    return float(block.left[at] / raw) if raw > 0 else np.nan
+
+
+def _self_judged(X: Comparisons, sums: FitSums) -> Array:
+    """Share of each model's verdicts that come from a judge of the same name."""
+    at = {judge: m for m, judge in enumerate(X.judges.tolist())}
+    items = X.rows.items
+    own = [
+        at.get(model, -1) if isinstance(model, str) else -1
+        for model in items.models[items.model].tolist()
+    ]
+    total, itself = np.zeros(len(own)), np.zeros(len(own))
+    for m in range(len(at)):
+        verdicts = sums.sources[m].rows
+        total += verdicts
+        itself += np.where(np.equal(own, m), verdicts, 0.0)
+    return np.divide(itself, total, out=np.zeros(len(own)), where=total > 0)
+
+
+def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
+    index = pd.MultiIndex.from_product([X.judges, X.models], names=["judge", "model"])
+    names = ["deviation", "standard_error"]
+    if X.deviations is None or X.item_covariance is None:
+        return pd.DataFrame(columns=names, index=index[:0], dtype=float)
+    factor = covariance_factor(X.item_covariance)
+    n_judges, n_models = X.deviations.shape
+    root = system.solver.root[-n_judges * n_models :]
+    root = np.einsum("mn,nir->mir", factor, root.reshape(n_judges, n_models, -1))
+    error = np.sqrt(np.sum(root**2, axis=2))
+    values = np.column_stack([X.deviations.ravel(), error.ravel()])
+    return pd.DataFrame(values, columns=names, index=index)

@@ -1,0 +1,477 @@
+"""Do verdicts deviate by model in ways that score and features do not explain?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import chdtrc, expit
+
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, JudgeRows
+from skanchor._items import LEAST_DISPERSION, dispersions
+from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.blocks import fitted_columns
+from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
+from skanchor._numerics.sums import SourceSums, local_gram, local_score
+from skanchor._plain_state import PlainState
+from skanchor._typing import Array
+from skanchor.bias.protocol import last_stage
+from skanchor.sample import Sample
+
+__all__ = [
+    "DETECTED",
+    "ItemCheck",
+    "ItemTestSums",
+    "item_effects_check",
+    "score_error_of",
+    "tested_items",
+]
+
+
+DETECTED = 0.2
+"""P-value of the item-effects check below which ``"auto"`` takes them as random."""
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCheck(PlainState):
+    """Whether verdicts deviate by model beyond score and features.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge: ``pearson``, ``pearson_df``, ``pearson_p``, ``item_chi2``,
+        ``item_df``, ``item_p``. NaN where a judge has no historical row, or the fit
+        explains every verdict exactly, as with one that only ties.
+    p_value : float
+        Of the test over all judges that can be tested, one if there is none; NaN where
+        there are no human scores to test against.
+    """
+
+    judges: pd.DataFrame
+    p_value: float
+
+    @property
+    def detected(self) -> bool:
+        """Whether ``"auto"`` takes item effects as random: also without a test."""
+        return not self.p_value >= DETECTED
+
+    @classmethod
+    def untested(cls, X: Comparisons) -> ItemCheck:
+        """No test, for votes that alone give the models no scores."""
+        return cls(tests_table({judge: {} for judge in X.judges.tolist()}), np.nan)
+
+
+def item_effects_check(
+    sample: Sample, btl: BTLRegressor, calibrator: JudgeCalibrator
+) -> ItemCheck:
+    """Test whether verdicts deviate by model beyond score and features.
+
+    Residuals of the historical judge rows are summed by pair (Pearson's chi-square)
+    and by model; the sums by model are set against their covariance, the error of the
+    human scores included. Over all judges the score test of a variance component is
+    taken, for deviations that are halfway shared between judges: it has power where
+    many judges of few rows each deviate together.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry scores, sensitivities and biases, without item effects.
+    btl : BTLRegressor
+        Fitted on the human rows.
+    calibrator : JudgeCalibrator
+        Fitted; what of its learners is linear in coefficients is profiled out.
+
+    Returns
+    -------
+    ItemCheck
+    """
+    X = sample.X
+    error = score_error_of(btl, X.models)
+    eta = X.logits()
+    noise = dispersions(sample, has_deviations=False)
+    judges: list[ItemTestSums | None] = []
+    for m, judge in enumerate(X.judges.tolist()):
+        residuals = _HistoricalResiduals.of(sample, m, eta)
+        # A judge that only ties, say: its verdicts have no error to test against.
+        if not residuals.curvature.any() or noise[m] < LEAST_DISPERSION:
+            judges.append(None)
+            continue
+        judges.append(residuals.tested(X, calibrator.biases_[judge], float(noise[m])))
+    return tested_items(X, judges, error)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ItemTestSums:
+    """What the test reads of the historical rows of one judge.
+
+    Attributes
+    ----------
+    sums : SourceSums
+        Information and score, by the blocks of :func:`fitted_columns`.
+    ridge : ndarray of shape (n_span,)
+        Penalty of the span, beside the summed loss.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    by_pair : tuple of ndarray of shape (n_models, n_models)
+        Residuals, information and number of rows of each ordered pair of models.
+    """
+
+    sums: SourceSums
+    ridge: Array
+    dispersion: float
+    by_pair: tuple[Array, Array, Array]
+
+    def after_fit(self, *, positions: bool) -> tuple[Array, float]:
+        """Take out what was fitted, as :func:`after_fit`: order if ``positions``."""
+        assert self.sums.information is not None
+        parametric = ["delta", "order"] if positions else ["delta"]
+        used = self.sums.blocks.at("items", *parametric, "span")
+        # Neither delta nor the display order has a penalty.
+        ridge = np.concatenate([np.zeros(len(parametric)), self.ridge])
+        return after_fit(self.sums.information[np.ix_(used, used)], ridge)
+
+
+def tested_items(
+    X: Comparisons, judges: Sequence[ItemTestSums | None], error: Array
+) -> ItemCheck:
+    """Test the sums of all judges, whether their rows are at hand or streamed.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, that carry sensitivities and position effects.
+    judges : sequence of ItemTestSums or None
+        By judge; None where there is nothing to test.
+    error : ndarray of shape (n_models, n_models)
+        Covariance of the human scores, in squared logits.
+
+    Returns
+    -------
+    ItemCheck
+    """
+    assert X.sensitivities is not None
+    rows: dict[Any, dict[str, float]] = {}
+    found: list[ModelSums] = []
+    for judge, slope, own in zip(
+        X.judges.tolist(), X.sensitivities.tolist(), judges, strict=True
+    ):
+        rows[judge] = {}
+        if own is None:
+            continue
+        seen, n_fitted = own.after_fit(positions=X.position_effects is not None)
+        # Turned round, a judge that dislikes what people like deviates alike.
+        sign = -1.0 if slope < 0 else 1.0
+        assert own.sums.score is not None
+        sums = sign * own.sums.score[own.sums.blocks["items"]]
+        by_model = ModelSums(sums, seen, own.dispersion, abs(slope))
+        found.append(by_model)
+        rows[judge] = pearson(*own.by_pair, own.dispersion, slope**2 * error, n_fitted)
+        rows[judge] |= by_model.chi_square(error)
+    return ItemCheck(tests_table(rows), score_test(found, error) if found else 1.0)
+
+
+def tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:
+    """Test of each judge, NaN where there is none."""
+    names = ["pearson", "pearson_df", "pearson_p", "item_chi2", "item_df", "item_p"]
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
+    return table.rename_axis("judge").astype(float)
+
+
+def score_error_of(btl: BTLRegressor, models: NDArray[Any]) -> Array:
+    """Covariance of the human scores of all models, zero where there is none."""
+    error = np.zeros((len(models), len(models)))
+    place = {model: i for i, model in enumerate(models.tolist())}
+    at = [place[model] for model in btl.models_.tolist()]
+    finite = np.where(np.isfinite(btl.covariance_), btl.covariance_, 0.0)
+    error[np.ix_(at, at)] = finite
+    return error
+
+
+@dataclass(frozen=True, slots=True)
+class _HistoricalResiduals:
+    """Residuals of one judge's rows, zero but for the historical ones.
+
+    Attributes
+    ----------
+    cut : JudgeRows
+        The rows of the judge.
+    judge : int
+        Its code.
+    used : ndarray of shape (n_rows,)
+        Its historical rows of positive weight.
+    weight, values, curvature : ndarray of shape (n_rows,)
+        Row weights, weighted residuals, weighted variances of the outcomes.
+    """
+
+    cut: JudgeRows
+    judge: int
+    used: NDArray[np.bool_]
+    weight: Array
+    values: Array
+    curvature: Array
+
+    @classmethod
+    def of(cls, sample: Sample, judge: int, eta: Array) -> _HistoricalResiduals:
+        X = sample.X
+        cut = X.by_judge(judge)
+        eta, weight = eta.take(cut.rows), sample.weight.take(cut.rows)
+        used = (weight > 0) & ~cut.involves(X.is_new) & np.isfinite(eta)
+        weight = np.where(used, weight, 0.0)
+        p = expit(np.where(used, eta, 0.0))
+        residual = weight * (sample.y.take(cut.rows) - p)
+        return cls(cut, judge, used, weight, residual, weight * p * (1.0 - p))
+
+    def tested(self, X: Comparisons, learner: Any, dispersion: float) -> ItemTestSums:
+        """Sum the rows, by the columns that were fitted."""
+        cut = self.cut
+        delta = np.where(self.used, X.score_differences.take(cut.rows), 0.0)
+        span, ridge = np.empty((len(cut), 0)), np.empty(0)
+        stage = last_stage(learner, cut.pairs, self.weight)
+        if stage is not None:
+            span, ridge = stage.columns, self.weight.sum() * stage.ridge
+        columns = Columns(delta[:, None], cut.order[:, None], span)
+        sums = SourceSums(
+            fitted_columns(cut.n_models, len(ridge)),
+            information=local_gram(cut, columns, self.curvature),
+            score=local_score(cut, columns, self.values),
+        )
+        return ItemTestSums(sums, ridge, dispersion, self.by_pair())
+
+    def by_pair(self) -> tuple[Array, Array, Array]:
+        """Residuals, information and number of rows of each ordered pair of models."""
+        values = self.values, self.curvature, self.used.astype(np.float64)
+        residual, information, n_rows = map(self.cut.pair_sums, values)
+        return residual, information, n_rows
+
+
+def after_fit(gram: Array, ridge: Array) -> tuple[Array, float]:
+    """Information on deviations by model after a fit, and what the fit took.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_models + n_fitted, n_models + n_fitted)
+        Information of the models, and of the columns that were fitted.
+    ridge : ndarray of shape (n_fitted,)
+        Penalty of the latter.
+
+    Returns
+    -------
+    seen : ndarray of shape (n_models, n_models)
+        Covariance of sums by model, after a fit that may be shrunk.
+    taken : float
+        Degrees of freedom, fewer than coefficients where the fit was shrunk.
+    """
+    n_models = len(gram) - len(ridge)
+    head, tail = slice(n_models), slice(n_models, None)
+    solver = SymmetricSolver.factorise(gram[tail, tail] + np.diag(ridge))
+    taken = solver.solve(gram[tail, head])
+    cross = gram[head, tail] @ taken
+    seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
+    return seen, float(np.trace(solver.solve(gram[tail, tail])))
+
+
+def pearson(
+    residual: Array,
+    information: Array,
+    n_rows: Array,
+    dispersion: float,
+    score_error: Array,
+    n_fitted: float,
+) -> dict[str, float]:
+    """Pearson's chi-square over pairs, the error of the human scores included.
+
+    Parameters
+    ----------
+    residual, information, n_rows : ndarray of shape (n_models, n_models)
+        Sums by ordered pair, and how many rows there are.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    score_error : ndarray of shape (n_models, n_models)
+        Covariance of the human scores, in logits of the judge.
+    n_fitted : float
+        Degrees of freedom that the fit took.
+
+    Returns
+    -------
+    dict of str to float
+    """
+    a, b = np.nonzero(np.triu(n_rows + n_rows.T))
+    sums = (residual - residual.T)[a, b]
+    seen = (information + information.T)[a, b]
+    spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
+    variance = dispersion * seen + seen**2 * spread
+    some = variance > 0
+    chi = float(np.sum(sums[some] ** 2 / variance[some]))
+    df = max(len(a) - round(n_fitted), 0)
+    return {"pearson": chi, "pearson_df": df, "pearson_p": _tail(chi, df)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSums:
+    """Residuals of one judge's historical rows, summed by model.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (n_models,)
+        The sums.
+    information : ndarray of shape (n_models, n_models)
+        Information of deviations by model, after what was fitted.
+    dispersion : float
+        Variance of a residual in units of that of a vote.
+    slope : float
+        Sensitivity; the sums are turned round where it is negative.
+    """
+
+    sums: Array
+    information: Array
+    dispersion: float
+    slope: float
+
+    @property
+    def from_score_error(self) -> Array:
+        """What an error of the human scores adds to the sums, per dispersion."""
+        return self.slope / self.dispersion * self.information
+
+    def chi_square(self, error: Array) -> dict[str, float]:
+        """Test the sums of this judge, with ``error`` the human scores' covariance."""
+        seen = self.information
+        covariance = self.dispersion * seen + self.slope**2 * seen @ error @ seen
+        solver = SymmetricSolver.factorise(covariance)
+        chi = float(self.sums @ solver.solve(self.sums))
+        return {"item_chi2": chi, "item_df": solver.rank,
+                "item_p": _tail(chi, solver.rank)}  # fmt: skip
+
+
+def score_test(judges: Sequence[ModelSums], error: Array) -> float:
+    """P-value of deviations with variance zero against ``(I + 11') (x) I``.
+
+    The statistic is a sum of weighted chi-squares; the chi-square law with its first
+    three moments gives the tail. Judges share nothing but the error of the human
+    scores, so that their covariance is inverted by Woodbury's identity.
+    """
+    n_models = len(error)
+    scores, pull = [], np.zeros(n_models)
+    total, from_score_error = np.zeros((2, n_models, n_models))
+    for one in judges:
+        seen = SymmetricSolver.factorise(one.information)
+        scores.append(one.information @ seen.solve(one.sums) / one.dispersion)
+        total += one.slope * one.from_score_error
+        from_score_error += one.from_score_error
+        pull += one.slope * scores[-1]
+    root = _shared_root(error, total)
+    pulled = root @ (root.T @ pull)
+    traces = _Traces(root, from_score_error)
+    for one, score in zip(judges, scores, strict=True):
+        score -= one.from_score_error @ pulled
+        traces.add(one)
+    first, second, third = traces.tested()
+    if not (second > 0 and third > 0):
+        return 1.0
+    statistic = float(np.sum(np.square(scores)) + np.sum(np.sum(scores, axis=0) ** 2))
+    # Of small numbers, powers may fall below all numbers.
+    df = second * (second / third) ** 2
+    deviation = (statistic - first) / np.sqrt(2.0 * second)
+    return _tail(df + deviation * np.sqrt(2.0 * df), df)
+
+
+def _shared_root(error: Array, total: Array) -> Array:
+    """U with U U' the error of the human scores once all judges are seen.
+
+    Woodbury's ``R (I + R' total R)^-1 R'`` for a root R of the error.
+    """
+    root = semidefinite_root(error)
+    inner = root.T @ total @ root
+    inner.flat[:: len(inner) + 1] += 1.0
+    lower = np.linalg.cholesky(inner)
+    return np.asarray(solve_triangular(lower, root.T, lower=True).T)
+
+
+class _Traces:
+    """Traces of V, V^2 and V^3 for the variance V of all scores, judge by judge.
+
+    V has the blocks ``D_m - F_m F_m'`` of a judge and ``-F_m F_n'`` of two, for
+    ``D_m = information / dispersion`` and ``F_m = slope D_m U``. A judge more borders V
+    by a column v and a corner, which adds terms in ``v'v`` and ``v'Vv`` to the traces;
+    sums over the judges so far give both, so that no matrix is larger than one block.
+
+    Parameters
+    ----------
+    root : ndarray of shape (n_models, n_root)
+        U, with U U' the error of the human scores once all judges are seen.
+    from_score_error : ndarray of shape (n_models, n_models)
+        Sum of ``slope D_m`` over all judges.
+    """
+
+    def __init__(self, root: Array, from_score_error: Array):
+        self.root, self.reached = root, root.T @ from_score_error
+        n_models, n_root = root.shape
+        self.traces = np.zeros(3)
+        # F'F and F'VF over the judges so far, with F the column of the F_m.
+        self.square, self.inner = np.zeros((2, n_root, n_root))
+        # E'VE, E'V^2E, F'VE and the trace of E'V^3E, with E one identity by judge.
+        self.once, self.twice = np.zeros((2, n_models, n_models))
+        self.cross = np.zeros((n_root, n_models))
+        self.thrice = 0.0
+
+    def add(self, one: ModelSums) -> None:
+        """Border V by a judge."""
+        D, F = one.information / one.dispersion, one.from_score_error @ self.root
+        corner = D - F @ F.T
+        own, seen = F.T @ F, F.T @ (corner @ F)
+        # Of v = F F_m', with F the column so far.
+        self._border(
+            corner,
+            _trace(self.square, own),
+            _trace(self.square, seen),
+            _trace(self.inner, own),
+        )
+        mixed = self.square @ own
+        self.inner += seen - mixed - mixed.T
+        self.square += own
+        # Its rows of VE.
+        rows = D - F @ self.reached
+        cross = F.T @ rows
+        self.thrice += _trace(corner, rows @ rows.T)
+        self.thrice -= 2.0 * _trace(self.cross, cross)
+        self.once += rows
+        self.twice += rows.T @ rows
+        self.cross += cross
+
+    def tested(self) -> Array:
+        """Traces of the powers of ``V (I + E E')``, once all judges are in V.
+
+        They are those of V bordered by the sum over judges.
+        """
+        self._border(
+            self.once, np.trace(self.twice), _trace(self.once, self.twice), self.thrice
+        )
+        return self.traces
+
+    def _border(
+        self, corner: Array, square: float, within: float, cubic: float
+    ) -> None:
+        """Add what a corner C and a column v add.
+
+        ``square``, ``within`` and ``cubic`` are the traces of ``v'v``, ``C v'v`` and
+        ``v'Vv``.
+        """
+        self.traces += (
+            np.trace(corner),
+            _trace(corner, corner) + 2.0 * square,
+            _trace(corner, corner @ corner) + 3.0 * (within + cubic),
+        )
+
+
+def _trace(left: Array, right: Array) -> float:
+    """Trace of ``left' right``."""
+    return float(np.vdot(left, right))
+
+
+def _tail(chi: float, df: float) -> float:
+    return float(chdtrc(df, chi)) if df > 0 else 1.0

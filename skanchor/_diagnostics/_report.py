@@ -1,0 +1,466 @@
+"""The diagnostics of a fit, and in words which thresholds they cross."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
+from skanchor._diagnostics._lazy import WithTables, with_lazy_tables
+from skanchor._diagnostics._ties import PEOPLE, apart_from_people
+from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
+from skanchor.warning_log import MANY_ALIKE, warn
+
+__all__ = ["KINDS", "Diagnostics"]
+
+KINDS = (
+    "item effects",
+    "scale",
+    "weak judge",
+    "few votes",
+    "information",
+    "overlap",
+    "influence",
+    "correction",
+    "beyond",
+    "self-judged",
+    "change",
+    "curved scale",
+    "ties",
+    "disagreement",
+)
+"""What a finding may be about."""
+
+OVERLOOKED = 0.01
+"""P-value of the item-effects check below which intervals that leave item effects out
+are warned of."""
+
+RESIDUAL_SHARE = 0.05
+"""Share of a gradient that the bias functions must leave."""
+
+SCALE_Z = 3.0
+"""Scale of the scores over its standard error: below, even intervals on its log scale
+miss mostly on one side."""
+
+RIDGE_SHARE = 0.9
+"""Distance of the scores under a ridge, in that of the corrected scores. Intervals are
+about so much too short: at .9 they cover .92, at .86 .87 did in a simulation, at .77
+.73."""
+
+CHANGED = 0.01
+"""P-value, among all judges, of a change on the rows of new models."""
+
+SENSITIVITY_Z = 3.0
+"""Sensitivity over its standard error."""
+
+LARGEST_INFLUENCE = 0.1
+"""Share of the variance that one row, or group, may carry."""
+
+SCORE_NOISE = 0.03
+"""Variance that the error of one human score brings into the score differences by which
+judges are calibrated, in their own: .002 where votes are plenty, .04 for one model of
+ten with a dozen, .06 for the worst of three such, which cost a third more error."""
+
+CORRECTION = 3.0
+"""Size of the correction in standard errors."""
+
+BEYOND = 0.5
+"""Distance beyond the historical scores, as a share of their range."""
+
+OUTSIDE = 0.1
+"""Share of arrival rows in which one feature leaves the range of history."""
+
+EFFECTIVE_SHARE = 0.1
+"""Effective share of the historical rows after weighting them like arrivals."""
+
+
+@with_lazy_tables("deviations")
+@dataclass(frozen=True, eq=False)
+class Diagnostics(WithTables):
+    """What to look at before trusting an interval.
+
+    Attributes
+    ----------
+    judges : DataFrame
+        By judge. ``sensitivity_error`` and ``sensitivity_z``: standard error of the
+        sensitivity, and the sensitivity over it (warns below 3). ``residual_share`` of
+        the sensitivity's gradient that the bias functions cannot imitate (warns below
+        .05). ``pearson``, ``pearson_df``, ``pearson_p``: chi-square of the verdicts
+        summed by pair of historical models. ``item_chi2``, ``item_df``, ``item_p``:
+        the same summed by model, which sees item effects best. ``outside_features``:
+        share of arrival rows in which the worst feature lies outside the range of the
+        historical rows (warns above .1). ``effective_share``, ``largest_ratio``:
+        effective sample size, as a share, and largest weight of the historical rows
+        when weighted towards the arrivals (warns below .1).
+    models : DataFrame
+        By new model. ``residual_share`` of the score's gradient (warns below .05);
+        ``largest_influence``, share of the variance from one row, or from one group
+        where there are groups (warns above .1);
+        ``correction_z``, correction over the standard error (warns above 3 in size);
+        ``outside_scores``, distance beyond the historical scores as a share of their
+        range (warns above .5); ``self_judged``, share of the verdicts on the model from
+        a judge of its own name (warns above 0); ``df``, degrees of freedom of the
+        interval.
+    deviations : DataFrame
+        By judge and model, with item effects: ``deviation``, how far the judge
+        overrates the model beyond score and features, and its ``standard_error``, both
+        in judge logits. Empty without item effects.
+    item_p : float
+        P-value of the item-effects check over all judges; small when judges like or
+        dislike models in ways that score and features do not explain (warns below .01
+        where the intervals leave this out).
+    scale_z : float
+        One over the standard error of the logarithm of the scale of the historical
+        scores (warns below 3). People alone fix that scale, and it grows with the root
+        of the number of their votes: it says how many are needed.
+    ridge_share : float
+        How far apart a ridge on the human scores leaves them, in the distances of the
+        corrected scores (warns below .9); one without a ridge.
+    arrivals : ArrivalCheck
+        Whether judges treat new models as they treat old ones, ``arrivals.changes``
+        (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
+        below .01, and widens the interval); whether a judge's log-odds are in
+        proportion to score differences, ``arrivals.curvature`` (warns below .01, unless
+        ``allows_curves``). The attributes of each are columns.
+    historical : DataFrame
+        By historical model. ``votes`` of people; ``human_error``, standard error of its
+        human score; ``score_noise``, the variance that this error brings into the score
+        differences by which judges are calibrated, in their own (warns above .03).
+    ties : DataFrame
+        By source, ``"human"`` and the judges: ``rows``, ``ties``, ``both_bad``, and
+        ``level``, by how much the log-odds of a tie rise with the mean score of the
+        two models, with its ``level_error``. Where a judge's level differs from that of
+        people by more than .2 and three standard errors, it warns: half-wins then bend
+        the scale.
+        Where people have a bias, ``residual_share`` of what votes say of the model
+        that its style cannot imitate (warns below .05).
+    style : DataFrame
+        By column of people's bias, where it is linear: ``coefficient`` in human logits
+        per unit of the column, ``standard_error``, ``z``. Empty without one.
+    grouped : bool
+        Whether rows depend on each other by group.
+    with_items : bool
+        Whether the intervals take item effects into account.
+    allows_curves : bool
+        Whether the correction allows for curved scales of the judges.
+    coverage : float or None
+        Share of historical models whose score, when they were left out, differed from
+        their human score by less than the errors of both allow; see
+        :meth:`skanchor.AnchorPipeline.check_coverage`.
+    covered : float or None
+        Share whose interval held the human score; falls short of the level where human
+        scores are noisy.
+    """
+
+    judges: pd.DataFrame
+    models: pd.DataFrame
+    deviations: pd.DataFrame
+    item_p: float
+    arrivals: ArrivalCheck
+    scale_z: float = np.nan
+    ridge_share: float = 1.0
+    historical: pd.DataFrame = field(default_factory=pd.DataFrame)
+    ties: pd.DataFrame = field(default_factory=pd.DataFrame)
+    style: pd.DataFrame = field(default_factory=pd.DataFrame)
+    grouped: bool = False
+    with_items: bool = False
+    allows_curves: bool = False
+    coverage: float | None = None
+    covered: float | None = None
+
+    def __repr__(self) -> str:
+        said = self.messages()
+        lines = [f"item effects: p = {self.item_p:.3g}"]
+        if self.coverage is not None:
+            lines.append(
+                f"coverage of the models left out: {self.coverage:.0%} (human scores "
+                f"taken as exact: {self.covered:.0%})"
+            )
+        return "\n".join([*lines, *(said or ["no threshold is crossed"])])
+
+    def messages(self) -> list[str]:
+        """Say in words which thresholds are crossed."""
+        return [said for _, said in self.findings()]
+
+    def findings(self) -> list[tuple[str, str]]:
+        """Say which thresholds are crossed, and of which kind each is.
+
+        Returns
+        -------
+        list of (str, str)
+            A member of `KINDS`, and what `messages` says.
+        """
+        said = (
+            self._about_item_effects(),
+            self._about_scale(),
+            self._about_judges(),
+            self._about_thin_models(),
+            self._about_information(),
+            self._about_overlap(),
+            self._about_influence(),
+            self._about_corrections(),
+            self._about_outliers(),
+            self._about_self_judgement(),
+            self._about_changes(),
+            self._about_curvature(),
+            self._about_ties(),
+            self.disagreements(),
+        )
+        return [
+            (kind, each)
+            for kind, about in zip(KINDS, said, strict=True)
+            for each in about
+        ]
+
+    def findings_in_short(self) -> list[tuple[str, str]]:
+        """Say the same of many alike by five of them and the number of the others.
+
+        Returns
+        -------
+        list of (str, str)
+        """
+        by_kind: dict[str, list[str]] = {}
+        for kind, each in self.findings():
+            by_kind.setdefault(kind, []).append(each)
+        for kind, own in by_kind.items():
+            if len(own) > MANY_ALIKE:
+                by_kind[kind] = [*own[:5], f"And {len(own) - 5} more of this kind."]
+        return [(kind, each) for kind, own in by_kind.items() for each in own]
+
+    def _about_item_effects(self) -> Iterator[str]:
+        if self.item_p < OVERLOOKED and not self.with_items:
+            yield (
+                "Judges deviate from models in ways that score and features do not "
+                f"explain (p = {self.item_p:.2g}), which these intervals leave out: "
+                "they are likely too short."
+            )
+
+    def _about_scale(self) -> Iterator[str]:
+        if self.scale_z < SCALE_Z:
+            needed = (SCALE_Z / self.scale_z) ** 2 if self.scale_z > 0 else np.inf
+            yield (
+                "The human votes hardly tell the scale of the scores: it is "
+                f"{self.scale_z:.2g} standard errors from zero, and intervals that "
+                "miss lie too near zero"
+                + (f"; {needed:.2g} times as many would do." if needed < 1e3 else ".")
+            )
+        if self.ridge_share < RIDGE_SHARE:
+            yield (
+                "The ridge on the human scores leaves them "
+                f"{self.ridge_share:.0%} as far apart as the correction finds them. "
+                "The correction makes up for most of that in the scores, but not in "
+                "their errors, and intervals are about as much too short: choose a "
+                "smaller ridge."
+            )
+
+    def _about_judges(self) -> Iterator[str]:
+        for judge, z in _outside(self.judges, "sensitivity_z", low=SENSITIVITY_Z):
+            yield (
+                f"Judge {judge!r} tells models apart weakly: its sensitivity is "
+                f"{z:.2g} standard errors above zero."
+            )
+
+    def _about_thin_models(self) -> Iterator[str]:
+        if "score_noise" not in self.historical:
+            return
+        if not any(_outside(self.historical, "score_noise", high=SCORE_NOISE)):
+            return
+        for model, row in self.historical.iterrows():
+            if SCORE_NOISE < row["score_noise"] < np.inf:
+                yield (
+                    f"Historical model {model!r} has {row['votes']:.0f} human votes: "
+                    f"the error of its human score is {row['human_error']:.2f} logits. "
+                    "Judges are calibrated to this score, so that it moves those of "
+                    "all new models: fit people and judges jointly, add votes, or take "
+                    "the model for a new one."
+                )
+
+    def _about_information(self) -> Iterator[str]:
+        for table, what in ((self.judges, "Judge"), (self.models, "New model")):
+            for name, share in _outside(table, "residual_share", low=RESIDUAL_SHARE):
+                yield (
+                    f"{what} {name!r}: the features tell models apart so well that "
+                    f"only {share:.1%} of the information is left to learn it "
+                    "from; use fewer features or a simpler bias."
+                )
+
+        if "residual_share" not in self.historical:
+            return
+        for name, share in _outside(
+            self.historical, "residual_share", low=RESIDUAL_SHARE
+        ):
+            yield (
+                f"Historical model {name!r}: its style tells it apart so well that "
+                f"only {share:.1%} of what its votes say is left to score it at "
+                "equal style; use fewer features in the bias of people."
+            )
+
+    def _about_overlap(self) -> Iterator[str]:
+        for judge, share in _outside(self.judges, "outside_features", high=OUTSIDE):
+            yield (
+                f"Judge {judge!r}: a feature of the new models lies outside the "
+                f"range of its historical rows in {share:.0%} of the rows; its "
+                "bias is extrapolated there."
+            )
+        for judge, share in _outside(
+            self.judges, "effective_share", low=EFFECTIVE_SHARE
+        ):
+            yield (
+                f"Judge {judge!r}: the features of the new models are rare among "
+                f"its historical rows (effective share {share:.1%})."
+            )
+
+    def _about_influence(self) -> Iterator[str]:
+        told = _outside(self.models, "largest_influence", high=LARGEST_INFLUENCE)
+        found = sorted(told, key=lambda each: -each[1])
+        if found:
+            (model, share), *others = found
+            likewise = ", ".join(f"{part:.0%} for {other!r}" for other, part in others)
+            yield (
+                f"One {'group' if self.grouped else 'row'} carries {share:.0%} of "
+                f"the variance of new model {model!r}"
+                + (f" (and likewise {likewise})." if others else ".")
+            )
+
+    def _about_corrections(self) -> Iterator[str]:
+        for model, z in _outside(self.models, "correction_z", -CORRECTION, CORRECTION):
+            yield (
+                f"The correction moves new model {model!r} by {z:+.1f} standard "
+                "errors: the fitted judges do not describe its rows."
+            )
+
+    def _about_outliers(self) -> Iterator[str]:
+        for model, distance in _outside(self.models, "outside_scores", high=BEYOND):
+            yield (
+                f"New model {model!r} lies far beyond the historical scores "
+                f"({distance:.0%} of their range), where no model shows how judges "
+                "answer."
+            )
+
+    def _about_self_judgement(self) -> Iterator[str]:
+        for model, share in _outside(self.models, "self_judged", high=0):
+            yield (
+                f"New model {model!r} gave {share:.0%} of the verdicts on itself: "
+                "that it may favour its own answers is not in its interval. Leave "
+                "these rows out where other judges see it."
+            )
+
+    @property
+    def _determined(self) -> pd.Index:
+        """New models of finite error: what judges make of others is anything."""
+        return self.models.index[self.models["largest_influence"] > 0]
+
+    def _about_changes(self) -> Iterator[str]:
+        if not self.arrivals.least[0] < CHANGED:
+            return
+        table = self.arrivals.changes
+        told = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
+        table = table[told].sort_values("p_value")
+        table = table.reset_index()
+        # What all share need not be said of each, nor the other way round.
+        shared = table["judge"] == TOGETHER
+        table = table[:1] if shared[:1].any() else table[~shared]
+        for _, row in table.iterrows():
+            judge, change = row["judge"], row["change"]
+            who = "The judges together" if judge == TOGETHER else f"Judge {judge!r}"
+            verb = "" if judge == TOGETHER else "s"
+            what = (
+                f"tell{verb} models apart {row['value']:.2f} times as sharply"
+                if change == "sensitivity"
+                else f"favour{verb} the side shown first by {row['value']:+.2f} logits"
+            )
+            than = "as in" if change == "sensitivity" else "against"
+            yield (
+                f"{who} {what} on the rows of new models {than} history (p = "
+                f"{row['p_adjusted']:.1g}), as if version or prompt had changed: taken "
+                f"into account, that moves {row['model']!r} by {row['shift']:+.2f}."
+            )
+
+    def _about_curvature(self) -> Iterator[str]:
+        if not self.arrivals.least[1] < CHANGED:
+            return
+        for judge, row in self._curved().iterrows():
+            how = "less" if row["value"] > 0 else "more"
+            moved = (
+                f": taken into account, that moves {row['model']!r} by "
+                f"{row['shift']:+.2f}"
+                if np.isfinite(row["shift"])
+                else ""
+            )
+            yield (
+                f"Judge {judge!r} tells models that are far apart {how} sharply than "
+                "its verdicts on close ones let expect (p = "
+                f"{row['p_adjusted']:.1g}), where log-odds in proportion to the score "
+                f"difference are supposed{moved}."
+            )
+
+    def _curved(self) -> pd.DataFrame:
+        """Judges whose scales are curved, where straight ones are supposed."""
+        table = self.arrivals.curvature
+        # What tells models apart weakly has no scale that could be looked at.
+        clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
+        told = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
+        return table[told & (not self.allows_curves)]
+
+    def _about_ties(self) -> Iterator[str]:
+        if self.ties.empty:
+            return
+        apart = apart_from_people(self.ties)
+        if len(apart):
+            people = float(self.ties["level"][PEOPLE])
+            judge = apart.index[int(apart.abs().argmax())]
+            others = f" (and {len(apart) - 1} more)" if len(apart) > 1 else ""
+            yield (
+                "The log-odds of a tie rise with the level of both models by "
+                f"{people:+.2f} a logit where people vote, by "
+                f"{people + apart[judge]:+.2f} with judge '{judge!s}'{others}: as ties "
+                "count for half a win, scores of new models far up or down the board "
+                "may be off."
+            )
+
+    def disagreements(self) -> list[str]:
+        """Say about which new models the judges disagree, and what was done."""
+        if not self.arrivals.least[2] < DISAGREE:
+            return []
+        table = self.arrivals.models
+        new = table.index.isin(self.models.index)
+        known = table.index.isin(self._determined)
+        most = (table["chi2"] / table["df"])[~new].max()
+        said = []
+        for model, row in table[known & (table["p_value"] < DISAGREE)].iterrows():
+            above = row["chi2"] / row["df"] > most
+            than = "about any old model" if above else "chance allows"
+            said.append(
+                f"Judges disagree about {model!r} more than {than}: they place it "
+                f"from {row['lowest']:.1f} to {row['highest']:.1f} "
+                f"(p = {row['p_value']:.1g}). Its error is scaled up by "
+                f"{row['scale']:.1f}."
+            )
+        return said
+
+    def warn(self) -> None:
+        """Warn of the thresholds crossed, in one warning."""
+        said = [each for _, each in self.findings_in_short()]
+        if said:
+            advice = []
+            if self.arrivals.least[1] < CHANGED and len(self._curved()):
+                advice.append(Advice(Remedy.ALLOW_CURVES))
+            if not self.ties.empty and len(apart_from_people(self.ties)):
+                advice.append(Advice(Remedy.COMPARE_WITHOUT_TIES))
+            warn(DiagnosticWarning(" ".join(said), advice=advice))
+
+
+def _outside(
+    table: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf
+) -> Iterator[tuple[Any, float]]:
+    """Labels and values of the entries of a column below ``low`` or above ``high``."""
+    # All of these tables hold nothing but floats, so that this is a view.
+    values = table.to_numpy()[:, table.columns.get_loc(name)]
+    at = np.flatnonzero((values < low) | (values > high))
+    # Most often none: to list labels takes longer than all else here.
+    labels = table.index[at] if len(at) else ()
+    return zip(labels, values[at].tolist(), strict=True)

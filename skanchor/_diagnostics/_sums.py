@@ -1,0 +1,326 @@
+"""Sums over rows from which the diagnostics are read, whether rows are at hand or kept.
+
+They are taken at the fit of all rows. Those of arrivals are added to those of history,
+so that neither needs the other's rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons import Comparisons, count_rows
+from skanchor._diagnostics._overlap import HistoricalFeatures
+from skanchor._items import LEAST_DISPERSION, dispersions
+from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.blocks import Blocks
+from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.linalg import Columns
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums, local_gram, local_score
+from skanchor._typing import Array
+from skanchor.bias.protocol import last_stage, linearity
+from skanchor.sample import Sample
+
+__all__ = ["CHANGES", "FitSums", "FittedSource", "tested_columns"]
+
+
+CHANGES = ("sensitivity", "position")
+"""What may change on arrival rows, and the blocks of columns that tell."""
+
+
+def tested_columns(n_items: int, n_span: int) -> Blocks:
+    """Blocks of the local columns of a judge: what is fitted, and what is tested.
+
+    ``items``, ``delta`` and ``order`` are fitted. ``sensitivity`` and ``position`` are
+    changes on arrival rows, and ``curve`` is the curvature of the judge's scale; these
+    are tested. ``span`` has the last stage of the bias learner.
+    """
+    return Blocks.of(
+        items=n_items,
+        delta=1,
+        order=1,
+        sensitivity=1,
+        position=1,
+        curve=1,
+        span=n_span,
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FittedSource:
+    """Sums over the rows of one source at the fit of all rows.
+
+    Attributes
+    ----------
+    sums : SourceSums
+        Information and score. The blocks of people are ``items`` and ``span``, those of
+        a judge :func:`tested_columns`; the span is the last stage of the bias learner.
+    ridge : ndarray of shape (n_stage,)
+        Ridge penalty of the last stage: that of a row, times the historical weight.
+    pull : ndarray of shape (n_stage,)
+        What it pulls the coefficients by.
+    rows : ndarray of shape (n_items,)
+        Number of rows of each model.
+    """
+
+    sums: SourceSums
+    ridge: Array
+    pull: Array
+    rows: Array
+
+    @classmethod
+    def of_arrays(
+        cls, gram: Array, score: Array, ridge: Array, pull: Array, rows: Array
+    ) -> Self:
+        """Sums by their arrays alone: the widths tell the blocks."""
+        n_items, n_span = len(rows), len(ridge)
+        blocks = tested_columns(n_items, n_span)
+        if len(score) < blocks.size:
+            blocks = Blocks.of(items=n_items, span=n_span)
+        return cls(SourceSums(blocks, information=gram, score=score), ridge, pull, rows)
+
+    @property
+    def gram(self) -> Array:
+        """Information of the columns, of shape (n_columns, n_columns)."""
+        assert self.sums.information is not None
+        return self.sums.information
+
+    @property
+    def score(self) -> Array:
+        """Their scores, of the residuals, of shape (n_columns,)."""
+        assert self.sums.score is not None
+        return self.sums.score
+
+    def __add__(self, other: FittedSource) -> FittedSource:
+        return FittedSource(
+            self.sums + other.sums,
+            self.ridge + other.ridge,
+            self.pull + other.pull,
+            self.rows + other.rows,
+        )
+
+    def scaled(self, factor: float) -> FittedSource:
+        """The same sums, each row with so many times its weight."""
+        return replace(
+            self,
+            sums=replace(
+                self.sums,
+                information=factor * self.gram,
+                score=factor * self.score,
+            ),
+            ridge=factor * self.ridge,
+            pull=factor * self.pull,
+        )
+
+    def embed(self, places: NDArray[np.intp], n_items: int) -> FittedSource:
+        """The same sums among more items, of which these have the ``places``."""
+        rows = np.zeros(n_items)
+        rows[places] = self.rows
+        return replace(self, sums=self.sums.embed(places, n_items), rows=rows)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FitSums:
+    """Sums over all rows, at the fit of all rows.
+
+    Attributes
+    ----------
+    sources : dict of int to FittedSource
+        By judge, and people at ``PEOPLE``.
+    n_human, n_judge : ndarray of shape (n_models,)
+        Rows of each model.
+    verdicts : ndarray of shape (n_models,)
+        Weight of the historical judge rows of each model.
+    spread_of_scores : float
+        Sum over these of their weight times the squared score difference.
+    noise : ndarray of shape (n_judges + 1,)
+        Variance of the historical residuals of each source in that of independent
+        votes, people last.
+    features : tuple of HistoricalFeatures or None
+        Of each judge, None where it has none; None where the rows are at hand.
+    """
+
+    sources: dict[int, FittedSource]
+    n_human: NDArray[np.intp]
+    n_judge: NDArray[np.intp]
+    verdicts: Array
+    spread_of_scores: float
+    noise: Array
+    features: tuple[HistoricalFeatures | None, ...] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        sample: Sample,
+        order: Array,
+        calibrator: JudgeCalibrator,
+        noise: Array | None = None,
+        human_bias: Any = None,
+    ) -> FitSums:
+        """Sum rows.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows that carry everything the chain learned, outcomes and weights.
+        order : ndarray of shape (n_rows,)
+            Display order, told or not told to the fit.
+        calibrator : JudgeCalibrator
+            Fitted.
+        noise : ndarray of shape (n_judges + 1,), optional
+            What is known of it, where the rows are a part of all.
+        human_bias : learner, optional
+            Fitted bias of people.
+
+        Returns
+        -------
+        FitSums
+        """
+        X = sample.X
+        if noise is None:
+            plain = sample.with_battles(X.with_columns(deviations=None))
+            noise = dispersions(plain, has_deviations=True)
+            noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
+        eta = X.logits()
+        sources = {PEOPLE: _people(sample, eta, human_bias)}
+        for m, judge in enumerate(X.judges.tolist()):
+            learner = calibrator.biases_.get(judge)
+            sources[m] = _judge(sample, m, order, eta, learner)
+        old = sample.counts & (X.judge >= 0) & ~X.involves_new
+        weight = sample.weight[old]
+        verdicts = np.zeros(len(X.models))
+        for side in (X.left, X.right):
+            verdicts += np.bincount(side[old], weight, minlength=len(X.models))
+        apart = float(weight @ X.score_differences[old] ** 2)
+        counts = count_rows(X, sample.weight)
+        return cls(sources, *counts, verdicts, apart, noise)
+
+    def __add__(self, other: FitSums) -> FitSums:
+        """Add the sums of other rows; noise and features stay what they are."""
+        both = {m: sums + other.sources[m] for m, sums in self.sources.items()}
+        return FitSums(
+            both,
+            self.n_human + other.n_human,
+            self.n_judge + other.n_judge,
+            self.verdicts + other.verdicts,
+            self.spread_of_scores + other.spread_of_scores,
+            self.noise,
+            self.features,
+        )
+
+    def stored(self, sample: Sample) -> FitSums:
+        """The same sums, with what is kept of the features of their rows.
+
+        Parameters
+        ----------
+        sample : Sample
+            The rows, all historical.
+
+        Returns
+        -------
+        FitSums
+        """
+        X = sample.X
+        used = sample.counts & np.isfinite(X.logits())
+        found = (
+            HistoricalFeatures.of(X, m, used[X.by_judge(m).rows])
+            for m in range(len(X.judges))
+        )
+        thin = tuple(None if one is None else one.thinned() for one in found)
+        return replace(self, features=thin)
+
+    def embed(self, places: NDArray[np.intp], n_items: int) -> FitSums:
+        """The same sums among more items, of which these have the ``places``."""
+
+        def moved(values: NDArray[Any]) -> NDArray[Any]:
+            result = np.zeros(n_items, dtype=values.dtype)
+            result[places] = values
+            return result
+
+        return replace(
+            self,
+            sources={m: s.embed(places, n_items) for m, s in self.sources.items()},
+            n_human=moved(self.n_human),
+            n_judge=moved(self.n_judge),
+            verdicts=moved(self.verdicts),
+        )
+
+
+def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:
+    """Sum over the human rows with logits ``eta``, NaN where not used."""
+    cut = sample.X.by_judge(PEOPLE)
+    used, residual, curvature = _of_rows(sample, cut.rows, eta)
+    columns, ridge = np.empty((len(cut), 0)), np.empty(0)
+    pull = ridge
+    weight = np.where(used, sample.weight[cut.rows], 0.0)
+    stage = None
+    if linearity(bias) == "fixed" and used.any():
+        stage = last_stage(bias, cut.pairs, weight)
+    if stage is not None:
+        columns, ridge = stage.columns, weight.sum() * stage.ridge
+        pull = ridge * stage.coef
+    extra = Columns(columns)
+    gram = local_gram(cut, extra, curvature)
+    score = local_score(cut, extra, residual)
+    rows = _rows_of_models(sample.X, PEOPLE, used)
+    return FittedSource.of_arrays(gram, score, ridge, pull, rows)
+
+
+def _judge(
+    sample: Sample, m: int, order: Array, eta: Array, learner: Any
+) -> FittedSource:
+    """Sum over the rows of judge m."""
+    X, cut = sample.X, sample.X.by_judge(m)
+    used, residual, curvature = _of_rows(sample, cut.rows, eta)
+    arrival = cut.involves(X.is_new)
+    delta = np.where(used, X.score_differences.take(cut.rows), 0.0)
+    assert X.sensitivities is not None
+    shown = np.where(arrival & used, order.take(cut.rows), 0.0)
+    turned = np.where(np.append(X.is_new, False)[cut.left], shown, -shown)
+    if not (turned > 0).any() or not (turned < 0).any():
+        # A side shown first throughout is the score of who is shown there.
+        shown = np.zeros(len(cut))
+    slope = X.sensitivities[m]
+    tested = [slope * arrival * delta, shown, slope * bend(delta)]
+    blocks = [np.column_stack([delta, cut.order, *tested])]
+    known = np.where(arrival | ~used, 0.0, sample.weight.take(cut.rows))
+    # Arrivals change nothing of the penalty.
+    stage = last_stage(
+        learner, cut.pairs, known if known.any() else np.ones(len(known))
+    )
+    ridge = pull = np.empty(0)
+    if stage is not None:
+        blocks.append(stage.columns)
+        ridge = np.zeros(len(stage.coef))
+        if known.any():
+            ridge = known.sum() * stage.ridge
+        pull = ridge * stage.coef
+    extra = Columns(*blocks)
+    gram = local_gram(cut, extra, curvature)
+    score = local_score(cut, extra, residual)
+    rows = _rows_of_models(X, m, used)
+    return FittedSource.of_arrays(gram, score, ridge, pull, rows)
+
+
+def _of_rows(
+    sample: Sample, rows: NDArray[np.intp], eta: Array
+) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Which of some rows are used, their weighted residuals and curvatures."""
+    logits, weight = eta.take(rows), sample.weight.take(rows)
+    # Rows of a source are usable.
+    used = (weight > 0) & np.isfinite(logits)
+    weight = np.where(used, weight, 0.0)
+    p = sigmoid(np.where(used, logits, 0.0))
+    return used, weight * (sample.y.take(rows) - p), weight * p * (1.0 - p)
+
+
+def _rows_of_models(X: Comparisons, m: int, used: NDArray[np.bool_]) -> Array:
+    cut, size = X.by_judge(m), len(X.models)
+    return np.asarray(
+        np.bincount(cut.left, used, size) + np.bincount(cut.right, used, size)
+    )

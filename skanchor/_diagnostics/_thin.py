@@ -1,0 +1,48 @@
+"""Do people's votes place each historical model well enough to calibrate judges by?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, align
+from skanchor._comparisons.labels import label_index
+from skanchor._diagnostics._sums import FitSums
+
+__all__ = ["historical_table"]
+
+_COLUMNS = pd.Index(["votes", "human_error", "score_noise"])
+
+
+def historical_table(
+    X: Comparisons, sums: FitSums, btl: BTLRegressor, *, calibrated: bool
+) -> pd.DataFrame:
+    """Human votes of each historical model, and the error of its human score.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, in their roles.
+    sums : FitSums
+        Over all rows.
+    btl : BTLRegressor
+        Fitted to the human rows.
+    calibrated : bool
+        Whether judges are calibrated to its scores, taken for exact.
+
+    Returns
+    -------
+    DataFrame
+        By historical model, ``votes``, ``human_error`` and ``score_noise``.
+    """
+    old = ~X.is_new
+    known = np.sqrt(np.diag(btl.covariance_))
+    error = np.asarray(align(known, btl.models_, X.models))
+    # Noise in a regressor makes its slope, the sensitivity, too small by this share.
+    spread = sums.spread_of_scores
+    exact = calibrated and spread > 0
+    noise = sums.verdicts * error**2 / spread if exact else np.full(len(error), np.nan)
+    table = np.column_stack([np.asarray(sums.n_human, dtype=float), error, noise])
+    index = label_index(X.models[old], "model")
+    return pd.DataFrame(table[old], index, _COLUMNS.copy())

@@ -1,0 +1,407 @@
+"""The cross-fit: the loop over folds, and what the folds add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._chain import Chain, complete, fit_stages
+from skanchor._comparisons import Comparisons
+from skanchor._folds import FoldPlan, stream_plan, training_weights
+from skanchor._items import ItemCovariance
+from skanchor._judges import WEAK_SENSITIVITY
+from skanchor._riesz import InfluenceSums, RowEvidence
+from skanchor._stages import Stages
+from skanchor._typing import Array
+from skanchor.exceptions import (
+    Advice,
+    DataWarning,
+    InstabilityWarning,
+    Remedy,
+    located,
+)
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn, warn_of_folds
+
+__all__ = [
+    "FARTHEST",
+    "CrossFit",
+    "FoldFit",
+    "FullFit",
+    "Repeat",
+    "RowInfluence",
+    "collect_folds",
+    "cross_fit",
+    "sum_up",
+]
+
+
+FAR = 3.0
+"""Logits beyond which one corrective step from the plug-in is not believed."""
+
+FARTHEST = 100.0
+"""Error in logits, far beyond all scores, of which rows say nothing but rounding."""
+
+LEAST_NOISE = 1e-20
+"""Sampling variance, in that of independent votes, below which it is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullFit:
+    """The fit of all rows under one treatment, which every fold starts from.
+
+    Attributes
+    ----------
+    stages : Stages
+        Unfitted.
+    sample : Sample
+        Rows whose roles are decided.
+    plugged : Chain
+        The plug-in.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
+    chain : Chain
+        The complete chain.
+    """
+
+    stages: Stages
+    sample: Sample
+    plugged: Chain
+    items: ItemCovariance | None
+    chain: Chain
+
+    @classmethod
+    def of(
+        cls,
+        stages: Stages,
+        sample: Sample,
+        plugged: Chain,
+        items: ItemCovariance | None,
+    ) -> FullFit:
+        """Complete the plug-in."""
+        chain = complete(stages, plugged, sample, items)
+        return cls(stages, sample, plugged, items, chain)
+
+    @property
+    def item_fit(self) -> Chain | None:
+        """The complete chain, if it has item effects."""
+        return None if self.items is None else self.chain
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFit:
+    """What a fold hands back.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_models,)
+        Plug-in of the training rows.
+    sensitivities : ndarray of shape (n_judges,)
+        Those of the training rows.
+    prior_score : ndarray of shape (n_models,)
+        Correction by the prior of the item effects.
+    item_covariance : ndarray of shape (n_models, n_models)
+        Variance that the item effects leave.
+    expected : ndarray of shape (3, n_models, n_models)
+        Sampling variance if outcomes are independent votes, by kind of row.
+    undetermined : ndarray of shape (n_models,)
+        Scores that the training rows do not determine.
+    sums : InfluenceSums
+        Over the influence of the rows held out.
+    influence : ndarray of shape (n_test, n_models) or Chain
+        That influence, or what it can be computed from anew.
+    """
+
+    scores: Array
+    sensitivities: Array
+    prior_score: Array
+    item_covariance: Array
+    expected: Array
+    undetermined: NDArray[np.bool_]
+    sums: InfluenceSums
+    influence: Array | Chain
+
+    @classmethod
+    def of(cls, chain: Chain, sums: InfluenceSums, influence: Array | Chain) -> FoldFit:
+        """Hand back what a complete chain of the training rows has found."""
+        slopes = chain.X.sensitivities
+        assert chain.debiaser is not None and slopes is not None
+        system = chain.debiaser.system_
+        return cls(
+            chain.targets,
+            slopes,
+            system.prior_score(chain.X.deviations),
+            system.item_covariance(),
+            system.expected_covariance(),
+            chain.debiaser.undetermined_,
+            sums,
+            influence,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """What the folds of one repeat add up to."""
+
+    plug_in: Array
+    estimate: Array
+    covariance: Array
+    item_part: Array
+    part_covariances: Array
+    largest: Array
+    undetermined: NDArray[np.bool_]
+    instability: Warning | None
+
+    @property
+    def parts(self) -> Array:
+        """Human, judge, cross and item parts of the variances, (4, n_models)."""
+        return np.diagonal(self.part_covariances, axis1=1, axis2=2)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowInfluence:
+    """Influence of each row on each score, computed when it is asked for.
+
+    Attributes
+    ----------
+    sample : Sample
+        The rows.
+    repeats : list of lists of (test, influence)
+        By repeat and fold, the rows held out and :attr:`FoldFit.influence`.
+    """
+
+    sample: Sample
+    repeats: list[list[tuple[NDArray[np.intp], Array | Chain]]]
+
+    def values(self) -> Array:
+        """Mean over the repeats, of shape (n_rows, n_models)."""
+        total = np.zeros((len(self.sample), len(self.sample.X.models)))
+        for folds in self.repeats:
+            for test, influence in folds:
+                if isinstance(influence, Chain):
+                    influence = influence.influence(self.sample[test])
+                total[test] += influence / len(self.repeats)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFit:
+    """The repeats of a cross-fit, and the influence values.
+
+    Attributes
+    ----------
+    repeats : list of Repeat
+        What each repeat adds up to.
+    influence : RowInfluence
+        Influence of each row on each score.
+    """
+
+    repeats: list[Repeat]
+    influence: RowInfluence
+
+
+def cross_fit(
+    full: FullFit, plans: list[FoldPlan], n_jobs: int | None = None, verbose: int = 0
+) -> CrossFit:
+    """Fit every fold of every repeat; warn of what the folds warn of.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows.
+    plans : list of FoldPlan
+        Folds of each repeat.
+    n_jobs : int, optional
+        Folds fitted in parallel, as in joblib.
+    verbose : int, default=0
+        Shows a progress bar when positive.
+
+    Returns
+    -------
+    CrossFit
+    """
+    seed_offset = count(1)
+    jobs = [
+        (full, number, next(seed_offset), train, test)
+        for plan in plans
+        for number, (train, test) in enumerate(plan)
+    ]
+    return collect_folds(
+        full, plans, stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
+    )
+
+
+def collect_folds(
+    full: FullFit,
+    plans: Sequence[FoldPlan],
+    done: Iterable[tuple[FoldFit, list[Warning]]],
+) -> CrossFit:
+    """Add up the folds of each repeat; warn of what the folds warn of.
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows.
+    plans : sequence of FoldPlan
+        Folds of each repeat.
+    done : iterable of (fold, warnings)
+        Every fold, repeat by repeat, and what it warned of; read once.
+
+    Returns
+    -------
+    CrossFit
+    """
+    rest = iter(done)
+    by_fold: dict[int, list[Warning]] = {}
+    repeats: list[Repeat] = []
+    influence: list[list[tuple[NDArray[np.intp], Array | Chain]]] = []
+    for plan in plans:
+        folds: list[FoldFit] = []
+        for number in range(len(plan)):
+            fold, warnings_of_fold = next(rest)
+            by_fold.setdefault(number, []).extend(warnings_of_fold)
+            folds.append(fold)
+        repeats.append(sum_up(full, folds))
+        kept = [fold.influence for fold in folds]
+        influence.append(list(zip([test for _, test in plan], kept, strict=True)))
+    warn_of_folds(by_fold)
+    for repeat in repeats:
+        if repeat.instability is not None:
+            warn(repeat.instability)
+    return CrossFit(repeats, RowInfluence(full.sample, influence))
+
+
+def _fit_fold(
+    full: FullFit,
+    number: int,
+    seed_offset: int,
+    train: NDArray[np.intp],
+    test: NDArray[np.intp],
+) -> tuple[FoldFit, list[Warning]]:
+    """Fit on the training rows and evaluate the correction on the test rows.
+
+    ``number`` is that of the fold in its repeat, ``seed_offset`` that among all folds,
+    by which learners have another seed in each, and the cross-fit averages them.
+    """
+    sample = full.sample
+    with located(f"Fold {number}"), WarningLog() as log:
+        training = sample.weighted(training_weights(sample, train))
+        plugged = fit_stages(
+            full.stages, training, full.plugged, seed_offset, full.item_fit
+        )
+        chain = complete(
+            full.stages, plugged, training, full.items, full.chain, seed_offset
+        )
+        assert chain.debiaser is not None
+        if chain.has_spans:
+            rows = RowEvidence.held(sample.with_battles(chain.X), test)
+            sums = chain.debiaser.influence_sums([rows])
+            kept: Array | Chain = chain.without_rows()
+        else:
+            # What the learners hold may be larger, and slower, than the values.
+            known = sample.with_battles(chain.X)
+            kept = chain.debiaser.influence_of_rows(known, test)
+            groups = None if sample.groups is None else sample.groups[test]
+            sums = InfluenceSums.of(
+                kept, sample.X.is_human[test], groups
+            ).with_closed_groups()
+        fold = FoldFit.of(chain, sums, kept)
+    return fold, log.found
+
+
+def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
+    """Sum up one cross-fit (eq:feasible-anchor-estimator-v2, -variance-v2).
+
+    Parameters
+    ----------
+    full : FullFit
+        The fit of all rows.
+    folds : list of FoldFit
+        All folds of one repeat.
+
+    Returns
+    -------
+    Repeat
+    """
+    X, chain = full.sample.X, full.chain
+    sums = sum((fold.sums for fold in folds[1:]), folds[0].sums)
+    plug_in = np.mean([fold.scores for fold in folds], axis=0)
+    prior = np.mean([fold.prior_score for fold in folds], axis=0)
+    expected = np.mean([fold.expected for fold in folds], axis=0)
+    found, due = np.diag(sums.sampling), np.diag(expected.sum(axis=0))
+    # A score that no row informs has no variance either way.
+    if ((due > 0) & (found <= LEAST_NOISE * due)).any():
+        warn(
+            DataWarning(
+                "The outcomes show no noise: each is what the fit predicts. The errors "
+                "are those that independent votes would have."
+            )
+        )
+        sums = replace(sums, outer=expected)
+    inflation = 1.0 if full.items is None else full.items.inflation
+    item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
+    step = sums.total + prior
+    unstable = _unstable(chain, folds, step, np.diag(sums.sampling))
+    if (~unstable & ~X.is_new).sum() < 2:
+        # A score is a difference to others: beside none that stands, none does.
+        unstable[:] = True
+    undetermined = np.any([fold.undetermined for fold in folds], axis=0)
+    return Repeat(
+        plug_in,
+        # No number is better than one that cannot be believed.
+        np.where(unstable, chain.targets, plug_in + step),
+        sums.sampling + item_part,
+        item_part,
+        np.concatenate([sums.outer, item_part[None]]),
+        sums.largest,
+        undetermined | unstable,
+        _instability(X, chain, folds, unstable) if unstable.any() else None,
+    )
+
+
+def _unstable(
+    full: Chain, folds: list[FoldFit], step: Array, variance: Array
+) -> NDArray[np.bool_]:
+    """Scores that one corrective step cannot reach.
+
+    The correction is a step along the tangent; a fold whose plug-in lies far from that
+    of all rows, or a step of several logits, has left the region where the tangent says
+    something. So has one whose error is none, or larger than all scores.
+    """
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
+    moved = (apart > FAR).any(axis=0) | (np.abs(step) > FAR)
+    return np.asarray(moved | (variance == 0.0) | ~(variance < FARTHEST**2))
+
+
+def _instability(
+    X: Comparisons, full: Chain, folds: list[FoldFit], unstable: NDArray[np.bool_]
+) -> Warning:
+    """Say which scores are not determined, and which judges and folds may be why."""
+    slopes = np.array([fold.sensitivities for fold in folds])
+    apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
+    least = slopes.min(axis=0)
+    weak = [m for m in np.argsort(least, kind="stable") if least[m] < WEAK_SENSITIVITY]
+    judges = X.judges.tolist()
+    causes = [
+        f"judge {judges[m]!r} in folds "
+        f"{np.flatnonzero(slopes[:, m] < WEAK_SENSITIVITY).tolist()} "
+        f"(down to {least[m]:.2g})"
+        for m in weak[:5]
+    ]
+    if len(weak) > 5:
+        causes.append(f"{len(weak) - 5} more")
+    away = np.flatnonzero((apart[:, unstable] > FAR).any(axis=1)).tolist()
+    names = X.models[unstable].tolist()
+    others = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return InstabilityWarning(
+        f"The scores of {names[:5]}{others} are not determined: the "
+        "correction of the plug-in is beyond what one step can do"
+        + (f", and folds {away} place them {FAR:g} logits off" if away else "")
+        + ". They keep the plug-in score, with an infinite error."
+        + (f" Sensitivities are weak: {'; '.join(causes)}." if causes else ""),
+        advice=Advice(Remedy.STEADY_CORRECTION, {"alpha": 0.01}),
+    )

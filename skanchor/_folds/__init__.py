@@ -1,0 +1,22 @@
+"""Folds by source, the fold plan as data, and the loop over it."""
+
+from skanchor._folds._draw import make_plans
+from skanchor._folds._plan import (
+    FoldPlan,
+    check_training_sets,
+    plan_weights,
+    training_weights,
+)
+from skanchor._folds._run import run_plan, stream_plan
+from skanchor._folds._source_kfold import SourceKFold
+
+__all__ = [
+    "FoldPlan",
+    "SourceKFold",
+    "check_training_sets",
+    "make_plans",
+    "plan_weights",
+    "run_plan",
+    "stream_plan",
+    "training_weights",
+]

@@ -1,0 +1,103 @@
+"""The fold plans that ``cv`` stands for: by source, by a splitter, or given."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from skanchor._folds._plan import FoldPlan, check_plan, is_split
+from skanchor._folds._source_kfold import SourceKFold
+from skanchor._numerics.graph import count_components
+from skanchor.sample import Sample
+
+__all__ = ["make_plans"]
+
+MOST_DRAWS = 20
+"""Most times that folds are drawn to keep the human votes of each model apart."""
+
+
+def make_plans(
+    cv: Any, n_repeats: int, sample: Sample, random_state: Any
+) -> list[FoldPlan]:
+    """Folds of each repeat.
+
+    Parameters
+    ----------
+    cv : int, splitter, list of splits or list of such lists
+        As in :class:`skanchor.AnchorPipeline`.
+    n_repeats : int
+        Repeats to draw, where ``cv`` does not bring its own.
+    sample : Sample
+        Rows whose roles are decided.
+    random_state : int, RandomState or None
+        Seed of the folds.
+
+    Returns
+    -------
+    list of FoldPlan
+    """
+    if isinstance(cv, Integral):
+        random = check_random_state(random_state)
+        # True is an integer to Python, but no size to numpy.
+        seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
+        return [_draw_plan(sample, int(cv), seed) for seed in seeds.tolist()]
+    if isinstance(cv, (list, tuple)):
+        nested = len(cv) > 0 and not is_split(cv[0])
+        plans = [list(plan) for plan in cv] if nested else [list(cv)]
+    else:
+        plans = [
+            list(cv.split(sample.X, sample.y, sample.groups)) for _ in range(n_repeats)
+        ]
+        if n_repeats > 1 and _equal_plans(plans[0], plans[1]):
+            raise ValueError(
+                "cv gives the same folds each time, so that n_repeats="
+                f"{n_repeats} repeats nothing: leave its random_state at "
+                "None, or give cv a number of folds."
+            )
+    return [check_plan(plan, sample) for plan in plans]
+
+
+def _draw_plan(sample: Sample, n_folds: int, seed: int) -> FoldPlan:
+    """Assign folds, again where a training set would lose what joins its models."""
+    # Rows that count for nothing take no place in a fold.
+    counted = np.flatnonzero(sample.counts)
+    # A generator, unlike its seed, gives other folds each time.
+    splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
+    groups = None if sample.groups is None else sample.groups[counted]
+    part = sample.X.without_features()[counted]
+    fold = np.full(len(sample), -1)
+    for _ in range(MOST_DRAWS):
+        fold[counted] = splitter.assign_folds(part, groups)
+        if _keeps_scale(sample, fold, n_folds):
+            break
+    return [
+        (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
+        for k in range(n_folds)
+    ]
+
+
+def _keeps_scale(sample: Sample, fold: NDArray[np.intp], n_folds: int) -> bool:
+    """Whether every training set's human votes join the models as all votes do."""
+    X = sample.X
+    rows = (fold >= 0) & X.is_human & ~X.involves_new
+    left, right, at, y = X.left[rows], X.right[rows], fold[rows], sample.y[rows]
+    size = len(X.models)
+    places = (at * size + left) * size + right, (at * size + right) * size + left
+    counts = [
+        np.bincount(place[won], minlength=n_folds * size**2)
+        for place, won in zip(places, (y > 0, y < 1), strict=True)
+    ]
+    wins = np.add(*counts).reshape(n_folds, size, size)
+    whole = wins.sum(axis=0)
+    found = count_components(whole)
+    return all(count_components(whole - w) == found for w in wins)
+
+
+def _equal_plans(one: FoldPlan, other: FoldPlan) -> bool:
+    return len(one) == len(other) and all(
+        np.array_equal(a[1], b[1]) for a, b in zip(one, other, strict=True)
+    )

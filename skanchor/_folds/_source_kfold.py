@@ -1,0 +1,199 @@
+"""Folds by source: every source is divided evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+
+from skanchor._comparisons import Comparisons, decide_roles
+from skanchor._folds._plan import Split
+from skanchor._typing import Seed
+from skanchor.exceptions import BattlesError, Term
+from skanchor.sample import Battles, resolve_groups
+
+__all__ = ["SourceKFold"]
+
+
+class SourceKFold(BaseCrossValidator):
+    """K folds that divide every source evenly.
+
+    A source is a judge (or the humans) together with the new models that a row
+    involves, and its context where there are contexts. Within a source the rows are
+    shuffled, and each pair of models is spread over the folds, so that no fold takes a
+    pair's votes away from training more than it must.
+
+    Parameters
+    ----------
+    n_splits : int, default=10
+        Number of folds.
+    groups : array-like of shape (n_rows,) or str, optional
+        Groups that go whole to one fold, or the column of X that holds them.
+    new_models : sequence of labels, optional
+        Models with free scores; None means those without human rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the shuffle.
+
+    Examples
+    --------
+    >>> from skanchor import SourceKFold
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> [len(test) for _, test in SourceKFold(5, random_state=0).split(data.X)]
+    [1700, 1700, 1700, 1700, 1700]
+    """
+
+    # With metadata routing, groups that are passed are meant for the folds.
+    __metadata_request__split: ClassVar = {"groups": True}
+
+    def __init__(
+        self,
+        n_splits: int = 10,
+        *,
+        groups: ArrayLike | str | None = None,
+        new_models: Sequence[Hashable] | None = None,
+        random_state: Seed = None,
+    ):
+        self.n_splits = n_splits
+        self.groups = groups
+        self.new_models = new_models
+        self.random_state = random_state
+
+    def get_n_splits(
+        self,
+        X: Battles | None = None,
+        y: Any = None,
+        groups: ArrayLike | str | None = None,
+    ) -> int:
+        """Number of folds.
+
+        Parameters
+        ----------
+        X, y, groups : ignored
+            Present for scikit-learn.
+
+        Returns
+        -------
+        int
+        """
+        return self.n_splits
+
+    def split(
+        self, X: Battles, y: Any = None, groups: ArrayLike | str | None = None
+    ) -> Iterator[Split]:
+        """Yield training and test row numbers.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        y : ignored
+            Present for scikit-learn.
+        groups : array-like of shape (n_rows,) or str, optional
+            Overrides the constructor's ``groups``.
+
+        Yields
+        ------
+        train, test : ndarray
+            Row numbers.
+        """
+        fold = self.assign_folds(X, groups)
+        for k in range(self.n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+    def assign_folds(
+        self, X: Battles, groups: ArrayLike | str | None = None
+    ) -> NDArray[np.intp]:
+        """Fold that holds each row out.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison.
+        groups : array-like of shape (n_rows,) or str, optional
+            Overrides the constructor's ``groups``.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbers from zero.
+        """
+        if isinstance(self.n_splits, bool) or not isinstance(
+            self.n_splits, (int, np.integer)
+        ):
+            raise ValueError(f"n_splits must be an integer, got {self.n_splits!r}.")
+        if self.n_splits < 2:
+            raise ValueError(f"n_splits must be at least 2, got {self.n_splits}.")
+        encoded = Comparisons.from_battles(X)
+        if len(encoded) < self.n_splits:
+            raise BattlesError(
+                "Cannot have ",
+                Term.N_FOLDS,
+                f"={self.n_splits} greater than the number of rows, {len(encoded)}. "
+                "Use fewer folds.",
+            )
+        codes = resolve_groups(
+            self.groups if groups is None else groups, X, len(encoded)
+        )
+        if codes is not None and len(np.unique(codes)) < self.n_splits:
+            raise BattlesError(
+                "Cannot have ",
+                Term.N_FOLDS,
+                f"={self.n_splits} greater than the number of groups, "
+                f"{len(np.unique(codes))}. Use fewer folds, or finer groups.",
+            )
+        if encoded.new_models is None or self.new_models is not None:
+            encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
+        return _assign_folds(
+            encoded, codes, self.n_splits, check_random_state(self.random_state)
+        )
+
+
+def _assign_folds(
+    X: Comparisons,
+    groups: NDArray[np.intp] | None,
+    n_splits: int,
+    random: np.random.RandomState,
+) -> NDArray[np.intp]:
+    """Fold number of each row.
+
+    Units (rows, or whole groups) are put in the order of what they share, at random
+    within it, and assigned to the folds in turn: every stratum is divided evenly.
+    """
+    source = X.rows.sources
+    if groups is None:
+        n_models = len(X.models) + 1
+        low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+        kind = ((source + 1) * n_models + low + 1) * n_models + high + 1
+        order = _sorted_within(kind, random)
+        fold = np.empty(len(X), dtype=np.intp)
+        fold[order] = np.arange(len(X)) % n_splits
+        return fold
+    n_groups = int(groups.max()) + 1
+    # Groups that hold the same number of rows of each source are alike.
+    table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
+    known = source >= 0
+    np.add.at(table, (groups[known], source[known]), 1)
+    _, kind = np.unique(table, axis=0, return_inverse=True)
+    order = _sorted_within(kind.ravel(), random)
+    # Assigned in rounds, each in an order of its own: groups may all differ, and then
+    # nothing else is left to chance.
+    rounds = random.random_sample((-(-n_groups // n_splits), n_splits))
+    assigned = np.empty(n_groups, dtype=np.intp)
+    assigned[order] = rounds.argsort(axis=1).ravel()[:n_groups]
+    return assigned[groups]
+
+
+def _sorted_within(
+    kind: NDArray[np.intp], random: np.random.RandomState
+) -> NDArray[np.intp]:
+    """Order that sorts by kind, at random within a kind."""
+    shuffled = np.empty(len(kind), dtype=np.intp)
+    shuffled[random.permutation(len(kind))] = np.arange(len(kind))
+    # numpy sorts integers of 16 bits in linear time.
+    small = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
+    return shuffled[np.argsort(small[shuffled], kind="stable")]

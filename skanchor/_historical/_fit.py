@@ -1,0 +1,339 @@
+"""The fit of the historical rows, in two steps or of votes and verdicts together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons, align
+from skanchor._historical._joint import EXACT, NEAR, fit_jointly
+from skanchor._historical._separation import runaway_judges, separated_judges
+from skanchor._human_bias import Votes, fit_bias
+from skanchor._judges import JudgeCalibrator, NoJudges
+from skanchor._numerics.graph import strong_components
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._stages import Stages
+from skanchor._typing import Array
+from skanchor.bias import LinearBias
+from skanchor.bias.protocol import linearity
+from skanchor.exceptions import Advice, BattlesError, Remedy, WeakJudgeWarning
+from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog, warn
+
+__all__ = ["HistoricalFit", "fit_history"]
+
+
+ROUNDS = 2
+"""Times that a learner without a span is fitted again on jointly fitted scores."""
+
+
+class WarmStart(Protocol):
+    """A fit of nearly the same rows, arrivals among them or not, to start from."""
+
+    @property
+    def btl(self) -> BTLRegressor:
+        """The fitted stage of the human scores."""
+
+    @property
+    def calibrator(self) -> JudgeCalibrator:
+        """The fitted stage of the judges: sensitivities, biases, position effects."""
+
+    @property
+    def scores(self) -> Array:
+        """Scores of all models, in logits."""
+
+    @property
+    def excluded_judges(self) -> frozenset[Any]:
+        """Judges without whose verdicts scores are fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoricalFit:
+    """Stages fitted on the historical rows, and rows with what they learned.
+
+    Where the history is fitted jointly, in the fit of all rows ``two_step`` is the fit
+    that it started from, if votes alone gave every score a finite value. Scores are
+    fitted without the verdicts of ``excluded_judges``, which the scores separate.
+    """
+
+    btl: BTLRegressor
+    calibrator: JudgeCalibrator
+    X: Comparisons
+    two_step: HistoricalFit | None = None
+    excluded_judges: frozenset[Any] = frozenset()
+
+    def with_scores(self, X: Comparisons) -> HistoricalFit:
+        """The same history, its rows and the scores of its votes those of other rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores.
+
+        Returns
+        -------
+        History
+        """
+        assert X.scores is not None
+        btl = copy(self.btl)
+        scores = align(X.scores, X.models, btl.models_)
+        btl.scores_ = pd.Series(scores, index=btl.scores_.index, name="score")
+        btl.unbounded_ = np.abs(scores) >= btl.score_bound
+        return replace(self, btl=btl, X=X)
+
+
+def fit_history(
+    stages: Stages,
+    sample: Sample,
+    start: WarmStart | None = None,
+    seed_offset: int = 0,
+    item_fit: WarmStart | None = None,
+) -> HistoricalFit:
+    """Fit what the historical rows alone decide.
+
+    Parameters
+    ----------
+    stages, sample, start, seed_offset, deviating
+        As in :func:`skanchor._chain.fit_stages`.
+
+    Returns
+    -------
+    History
+        The same whatever arrives, and whether it is there or not.
+    """
+    if item_fit is not None and _is_decided_later(stages, sample, item_fit):
+        return _await_items(stages, sample, item_fit, seed_offset)
+    if not stages.fits_jointly(sample.X):
+        return _fit_in_two_steps(stages, sample, start, seed_offset)
+    if start is not None:
+        return _fit_near(stages, sample, start, seed_offset)
+    first, is_finite = _start_jointly(stages, sample)
+    found = _fit_in_turns(stages, sample, first)
+    return replace(found, two_step=first if is_finite else None)
+
+
+def _fit_in_two_steps(
+    stages: Stages, sample: Sample, start: WarmStart | None, seed_offset: int
+) -> HistoricalFit:
+    """Scores by people's votes alone, then judges calibrated against them."""
+    near = None if start is None else start.btl
+    btl = clone(stages.btl).fit_sample(sample, near, seed_offset)
+    if start is not None:
+        _check_votes(btl, start.btl)
+    near = None if start is None else start.calibrator
+    return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
+
+
+def _is_decided_later(stages: Stages, sample: Sample, item_fit: WarmStart) -> bool:
+    """Whether the fit of item effects decides all that a fit without them would.
+
+    It does where learners are linear in the features themselves, so that their fit
+    leaves nothing behind but a place to start from, and votes place all models, so
+    that nothing is left to be found out of whether the rows do.
+    """
+    X, btl = sample.X, item_fit.btl
+    learners = [*item_fit.calibrator.biases_.values(), btl.bias_]
+    fixed = all(one is None or _has_fixed_span(one) for one in learners)
+    if not fixed or item_fit.excluded_judges:
+        return False
+    if not stages.fits_jointly(X):
+        return True
+    votes = X.by_judge(PEOPLE)
+    weight = np.where(X.is_usable & ~X.involves_new, sample.weight, 0.0)[votes.rows]
+    y = np.where(weight > 0, sample.y[votes.rows], 0.0)
+    wins = votes.pair_sums(weight * y) + votes.pair_sums(weight * (1.0 - y)).T
+    return len(strong_components(wins)[0]) == np.count_nonzero(~X.is_new)
+
+
+def _await_items(
+    stages: Stages, sample: Sample, item_fit: WarmStart, seed_offset: int
+) -> HistoricalFit:
+    """Scores of votes where these alone decide them; all else as in a nearby fit."""
+    btl = item_fit.btl
+    if stages.fits_jointly(sample.X):
+        X = btl.transform(sample.X)
+        X = X.with_columns(scores=np.where(X.is_new, np.nan, item_fit.scores))
+    else:
+        btl = clone(stages.btl).fit_sample(sample, btl, seed_offset)
+        _check_votes(btl, item_fit.btl)
+        X = btl.transform(sample.X)
+    return HistoricalFit(btl, item_fit.calibrator, item_fit.calibrator.transform(X))
+
+
+def _start_jointly(stages: Stages, sample: Sample) -> tuple[HistoricalFit, bool]:
+    """The two-step fit, and whether it is one.
+
+    Where votes alone give no finite scores on one scale, those of a ridge stand in.
+    """
+    with WarningLog() as of_votes:
+        btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
+        voted = np.isfinite(btl.scores_for(sample.X.models)) | sample.X.is_new
+        is_finite = (
+            btl.connectivity_.is_connected
+            and not btl.unbounded_.any()
+            and bool(voted.all())
+        )
+        if not is_finite:
+            votes = sample.X.is_human & sample.X.is_usable & ~sample.X.involves_new
+            btl.set_params(alpha=1.0 / sample.weight[votes].sum())
+            btl.fit_sample(sample)
+    with WarningLog() as of_judges:
+        X = btl.transform(sample.X)
+        # To a ridge, a model whose votes were all left out lies in the middle.
+        X = X.with_columns(scores=np.where(voted, X.scores, 0.0))
+        start = _calibrate(stages, sample, btl, X)
+    told = [*of_votes.found, *of_judges.found]
+    if not is_finite:
+        # What votes alone leave open, the joint fit does not suffer from; and judges
+        # look bad beside scores that are none.
+        told = [w for w in of_judges.found if not isinstance(w, WeakJudgeWarning)]
+    for found in told:
+        warn(found)
+    return start, is_finite
+
+
+def _calibrate(
+    stages: Stages,
+    sample: Sample,
+    btl: BTLRegressor,
+    X: Comparisons,
+    near: JudgeCalibrator | None = None,
+    seed_offset: int = 0,
+) -> HistoricalFit:
+    """Calibrate the judges against the scores that the rows carry."""
+    calibrator = clone(stages.calibrator) if len(X.judges) else NoJudges()
+    calibrator.fit_sample(sample.with_battles(X), near, seed_offset)
+    return HistoricalFit(btl, calibrator, calibrator.transform(X))
+
+
+def _fit_in_turns(
+    stages: Stages, sample: Sample, start: HistoricalFit
+) -> HistoricalFit:
+    """Fit scores and judges together, from a two-step fit.
+
+    A learner without a span sees only the scores that it is given: it is fitted again
+    on those of the joint fit, in turn with it.
+    """
+    excluded_judges = separated_judges(sample.with_battles(start.X), start.calibrator)
+    found = _step_jointly(stages, sample, start, excluded_judges)
+    drifted = separated_judges(sample.with_battles(found.X), found.calibrator)
+    drifted |= runaway_judges(start.calibrator, found.calibrator)
+    drifted -= excluded_judges
+    if drifted:
+        warn(_of_drift(drifted))
+        excluded_judges |= drifted
+        found = _step_jointly(stages, sample, start, excluded_judges)
+    if all(linearity(learner) == "fixed" for learner in _learners(start)):
+        return found
+    for _ in range(ROUNDS):
+        with WarningLog():
+            btl, X = _refit_bias(sample, found.btl, found.X)
+            again = _calibrate(stages, sample, btl, X, found.calibrator)
+        found = _step_jointly(stages, sample, again, excluded_judges)
+    return found
+
+
+def _of_drift(judges: Collection[Any]) -> WeakJudgeWarning:
+    """Warn of judges that would measure scores without error."""
+    named = sorted(judges, key=str)[:5]
+    return WeakJudgeWarning(
+        f"Where judges {named} help to place the historical models, their verdicts are "
+        "separated by the scores, or nearly so: no finite sensitivity fits them. They "
+        "are calibrated, but have no say in those scores.",
+        advice=Advice(Remedy.DROP_JUDGES, {"judges": named}),
+    )
+
+
+def _fit_near(
+    stages: Stages, sample: Sample, start: WarmStart, seed_offset: int
+) -> HistoricalFit:
+    """Fit scores and judges together, from the fit of nearly the same rows."""
+    btl, calibrator = start.btl, start.calibrator
+    X = calibrator.transform(btl.transform(sample.X))
+    X = X.with_columns(scores=np.where(X.is_new, np.nan, start.scores))
+    known = HistoricalFit(btl, calibrator, X)
+    # Nothing of learners with a fixed span depends on the rows that they see.
+    if not all(map(_has_fixed_span, _learners(known))):
+        btl, X = _refit_bias(sample, btl, X, seed_offset)
+        known = _calibrate(stages, sample, btl, X, calibrator, seed_offset)
+    return _step_jointly(stages, sample, known, start.excluded_judges, NEAR)
+
+
+def _learners(known: HistoricalFit) -> list[Any]:
+    """Fitted learners of all judges, and of people where they have a bias."""
+    human = known.btl.bias_
+    return [*known.calibrator.biases_.values(), *([] if human is None else [human])]
+
+
+def _refit_bias(
+    sample: Sample, btl: BTLRegressor, X: Comparisons, seed_offset: int = 0
+) -> tuple[BTLRegressor, Comparisons]:
+    """Fit people's bias, where they have one, to the scores that the rows carry."""
+    if btl.bias_ is None:
+        return btl, X
+    assert X.scores is not None
+    votes = Votes.of(sample.with_battles(X))
+    btl = copy(btl)
+    btl.bias_ = fit_bias(votes, X.scores, btl.bias, btl.bias_, seed_offset)
+    return btl, btl.transform(X).with_columns(scores=X.scores)
+
+
+def _has_fixed_span(learner: Any) -> bool:
+    """Whether a learner is linear in the features themselves."""
+    return isinstance(learner, LinearBias) and learner.feature_map is None
+
+
+def _step_jointly(
+    stages: Stages,
+    sample: Sample,
+    start: HistoricalFit,
+    excluded_judges: frozenset[Any],
+    tol: float = EXACT,
+) -> HistoricalFit:
+    """Minimise the joint loss from where a history stands.
+
+    Judges put aside are calibrated on what the others find.
+    """
+    X, calibrator, human_bias = fit_jointly(
+        sample.with_battles(start.X),
+        start.calibrator,
+        stages.btl.alpha,
+        tol=tol,
+        excluded_judges=excluded_judges,
+        human_bias=start.btl.bias_,
+    )
+    found = HistoricalFit(start.btl, calibrator, X).with_scores(X)
+    found.btl.bias_ = human_bias
+    if not excluded_judges:
+        return found
+    with WarningLog():
+        # The others are where their own likelihood has its maximum, and stay there.
+        again = _calibrate(stages, sample, found.btl, X, calibrator)
+    return replace(again, excluded_judges=excluded_judges)
+
+
+def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
+    """Refuse a training set that places models worse than all rows do."""
+    advice = Advice(Remedy.KEEP_VOTES_IN_FOLDS)
+    absent = [m for m in full.models_.tolist() if m not in set(btl.models_.tolist())]
+    if absent:
+        raise BattlesError(
+            f"The training set keeps no human row of models {absent[:5]}.",
+            advice=advice,
+        )
+    loose = set(btl.models_[btl.unbounded_].tolist())
+    loose -= set(full.models_[full.unbounded_].tolist())
+    if loose:
+        raise BattlesError(
+            "Without the votes held out, the scores of models "
+            f"{sorted(loose, key=str)[:5]} have no limit on one side (they never won, "
+            "or never lost).",
+            advice=advice,
+        )

@@ -1,0 +1,76 @@
+"""Judges that the scores separate: they have no finite sensitivity to fit jointly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skanchor._items import ItemLikelihood
+from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.separation import separation_of
+from skanchor.sample import Sample
+
+__all__ = ["runaway_judges", "separated_judges"]
+
+RUNAWAY = 2.0
+"""Times its sensitivity beside fixed scores, from which one on its bound is taken to
+have run there, not to be held back by it."""
+
+
+def _judges_on_a_bound(calibrator: JudgeCalibrator) -> frozenset[Any]:
+    known = calibrator.sensitivities_
+    return frozenset(known.index[known.isin(calibrator.sensitivity_bounds)])
+
+
+def runaway_judges(before: JudgeCalibrator, after: JudgeCalibrator) -> frozenset[Any]:
+    """Judges whose sensitivity runs to its bound once scores bend to their verdicts.
+
+    Where few verdicts speak against a judge, scores that make these models equal leave
+    it without error: the larger its sensitivity, the smaller the differences that this
+    takes.
+
+    Parameters
+    ----------
+    before, after : JudgeCalibrator
+        Fitted beside the scores of people's votes, and together with the scores.
+
+    Returns
+    -------
+    frozenset of labels
+    """
+    was, known = before.sensitivities_, after.sensitivities_
+    far = known.abs() >= RUNAWAY * was.reindex(known.index).abs()
+    return _judges_on_a_bound(after).intersection(known.index[far & (known != 0.0)])
+
+
+def separated_judges(sample: Sample, calibrator: JudgeCalibrator) -> frozenset[Any]:
+    """Judges whose historical verdicts the score difference helps to separate.
+
+    Only a judge whose sensitivity lies on its bound may be one. The rows carry the
+    scores.
+    """
+    at_bound = _judges_on_a_bound(calibrator)
+    if not at_bound:
+        return frozenset()
+    X = sample.X
+    assert X.scores is not None
+    scores = np.where(X.is_new, 0.0, X.scores)
+    scored = sample.with_battles(X.with_columns(scores=scores))
+    model = ItemLikelihood(scored, calibrator, has_deviations=False)
+    usable = model.X.is_usable & ~model.X.involves_new & (model.weight > 0)
+    found = []
+    for m, judge in enumerate(X.judges.tolist()):
+        if judge not in at_bound:
+            continue
+        cut, span = model.X.by_judge(m), model.spans[m]
+        columns = [cut.differences(scores)[:, None]]
+        if model.layout.has_positions:
+            columns.append(cut.order[:, None])
+        if span is not None:
+            columns.append(span)
+        used = usable[cut.rows]
+        split = separation_of(np.hstack(columns)[used], model.y[cut.rows][used])
+        if 0 in split.columns:
+            found.append(judge)
+    return frozenset(found)

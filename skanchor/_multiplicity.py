@@ -1,0 +1,219 @@
+"""Many contrasts tested at once: Holm's step-down, and Romano and Wolf's by draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._inference import t_distribution, t_quantile
+from skanchor._typing import Array
+
+__all__ = ["JointErrors", "holm_adjust", "romano_wolf_adjust"]
+
+BLOCK = 1 << 18
+"""Numbers that are computed at a time: few enough to stay in the cache."""
+
+
+def holm_adjust(p: Array) -> Array:
+    """Holm's step-down adjusted p-values of one family."""
+    order = np.argsort(p, kind="stable")
+    scaled = p[order] * (len(p) - np.arange(len(p)))
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted
+
+
+def romano_wolf_adjust(
+    p: Array, null_p: Callable[[NDArray[np.intp]], Array], n_draws: int
+) -> Array:
+    """Romano and Wolf's step-down adjusted p-values of one family.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n_hypotheses,)
+        P-values of the data.
+    null_p : callable
+        Gives, for some of the hypotheses, an array of shape (n_some, n_draws): p-values
+        drawn from their joint law where no hypothesis is false.
+    n_draws : int
+        Number of draws.
+
+    Returns
+    -------
+    ndarray of shape (n_hypotheses,)
+        At each step, by increasing p, the share of draws in which the least p-value of
+        the hypotheses left is as small. Between p and Holm's value, where it lies but
+        for the error of the draws.
+    """
+    order = np.argsort(p, kind="stable")
+    smaller = np.empty(len(p))
+    least = np.ones(n_draws)
+    size = max(1, BLOCK // n_draws)
+    for stop in range(len(p), 0, -size):
+        # From the largest p down, so that one minimum serves all steps.
+        batch = order[max(stop - size, 0) : stop][::-1]
+        block = null_p(batch)
+        np.minimum(block[0], least, out=block[0])
+        np.minimum.accumulate(block, axis=0, out=block)
+        least = block[-1]
+        smaller[batch] = (block <= p[batch, None]).sum(axis=1)
+    ordered = p[order]
+    bonferroni = ordered * (len(p) - np.arange(len(p)))
+    steps = np.clip((1 + smaller[order]) / (1 + n_draws), ordered, bonferroni)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.maximum.accumulate(steps)
+    return adjusted
+
+
+@dataclass(frozen=True, eq=False)
+class JointErrors:
+    """Draws from the joint law of the errors of all scores.
+
+    Attributes
+    ----------
+    covariance, items : ndarray of shape (n_models, n_models)
+        Covariance of the scores, and the part of it that comes from item effects.
+    sampling_errors, item_errors : ndarray of shape (n_models, n_draws)
+        Errors of the scores: those of the sampling, and those from item effects.
+    ratio : ndarray of shape (n_draws,)
+        Estimated over true variance of the item effects; one draw for all scores,
+        which share the estimate.
+    """
+
+    covariance: Array
+    items: Array
+    sampling_errors: Array
+    item_errors: Array
+    ratio: Array
+
+    @cached_property
+    def errors(self) -> Array:
+        """Errors of the scores, of shape (n_models, n_draws)."""
+        return self.sampling_errors + self.item_errors
+
+    @classmethod
+    def draw(
+        cls,
+        covariance: Array,
+        items: Array | None,
+        item_df: float,
+        order: NDArray[np.intp],
+        n_draws: int,
+    ) -> JointErrors:
+        """Draw with a fixed seed, so that a result is a function of the data.
+
+        Parameters
+        ----------
+        covariance : ndarray of shape (n_models, n_models)
+            Covariance of the scores.
+        items : ndarray of shape (n_models, n_models) or None
+            Part of it that comes from item effects.
+        item_df : float
+            Degrees of freedom of that part; below one they are taken for one.
+        order : ndarray of shape (n_models,)
+            The models in an order that does not depend on how they are listed.
+        n_draws : int
+            Number of draws.
+
+        Returns
+        -------
+        JointErrors
+            The same for each model, however the models are listed.
+        """
+        rng = np.random.default_rng(0)
+        noise = np.empty((2, *np.shape(covariance)[:1], n_draws))
+        noise[:, order] = rng.standard_normal(noise.shape)
+        if items is None:
+            items, noise[1] = np.zeros_like(covariance), 0.0
+        ratio = np.ones(n_draws)
+        if np.isfinite(item_df):
+            # As in `satterthwaite`, at least one; a table may leave none.
+            df = max(item_df, 1.0)
+            ratio = rng.chisquare(df, n_draws) / df
+        return cls(
+            covariance,
+            items,
+            _symmetric_root(covariance - items) @ noise[0],
+            _symmetric_root(items) @ noise[1],
+            ratio,
+        )
+
+    def null_p(
+        self,
+        better: NDArray[np.intp],
+        worse: NDArray[np.intp],
+        df: Array,
+        largest: float = 1.0,
+    ) -> Array:
+        """P-values of "better exceeds worse" where all scores are equal.
+
+        Parameters
+        ----------
+        better, worse : ndarray of shape (n_hypotheses,)
+            The models that each hypothesis compares; their contrast has an error.
+        df : ndarray of shape (n_hypotheses,)
+            Degrees of freedom of their contrast.
+        largest : float, default=1.0
+            P-values above it are of no interest and may be given as one.
+
+        Returns
+        -------
+        ndarray of shape (n_hypotheses, n_draws)
+            P-values.
+        """
+        total, items = (
+            _contrast(c, better, worse) for c in (self.covariance, self.items)
+        )
+        sampling = np.maximum(total - items, 0.0)
+        difference = self.errors[better] - self.errors[worse]
+        p = np.ones(difference.shape)
+        # Few p-values are small, and only theirs need the t law: the rest is sifted by
+        # the least standard error of all draws.
+        least = np.full(len(df), -np.inf)
+        if largest < 0.5:
+            smallest_error = np.sqrt(sampling + items * self.ratio.min())
+            least = t_quantile(1.0 - 2.0 * largest, df) * smallest_error
+        at = np.flatnonzero(difference > least[:, None])
+        row, draw = np.divmod(at, difference.shape[1])
+        error = np.sqrt(sampling[row] + items[row] * self.ratio[draw])
+        p.ravel()[at] = t_distribution(df[row], -difference.ravel()[at] / error)
+        return p
+
+    def posterior(self, scores: Array) -> Array:
+        """Draws of the true scores given the estimates, under a flat prior.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_models,)
+            Estimates.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_draws)
+            Errors from item effects are scaled as their estimated variance may be off.
+        """
+        return (
+            scores[:, None]
+            + self.sampling_errors
+            + self.item_errors / np.sqrt(self.ratio)
+        )
+
+
+def _contrast(
+    covariance: Array, first: NDArray[np.intp], second: NDArray[np.intp]
+) -> Array:
+    """Variances of the differences of pairs."""
+    diagonal = np.diagonal(covariance)
+    return np.maximum(
+        diagonal[first] + diagonal[second] - 2.0 * covariance[first, second], 0.0
+    )
+
+
+def _symmetric_root(covariance: Array) -> Array:
+    """Root that permutes with the models, unlike a triangular one."""
+    values, vectors = np.linalg.eigh(covariance)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

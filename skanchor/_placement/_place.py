@@ -1,0 +1,314 @@
+"""Arrivals' sums added to those of a history, and all its fits solved at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._chain import Chain
+from skanchor._comparisons import Comparisons
+from skanchor._diagnostics import FitSums
+from skanchor._engine import FoldFit
+from skanchor._items import ItemCovariance
+from skanchor._numerics.blocks import item_columns
+from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.stacked import StackedSystems, project_spans
+from skanchor._numerics.sums import SourceSums
+from skanchor._placement._fit_sums import arrival_sums
+from skanchor._placement._fits import Fits, Rows, fit_at_once
+from skanchor._placement._stack import Fold, FoldStack
+from skanchor._riesz import InfluenceSums
+from skanchor._stages import Stages
+from skanchor._typing import Array
+from skanchor.sample import Sample
+
+__all__ = ["Placed", "place"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Placed:
+    """Arrivals, placed.
+
+    Attributes
+    ----------
+    chain : Chain
+        By the fit of all rows.
+    folds : list of FoldFit
+        By each fold.
+    sums : FitSums
+        Of the arrivals, at the fit of all rows.
+    """
+
+    chain: Chain
+    folds: list[FoldFit]
+    sums: FitSums
+
+
+def _arrival_information(rows: Rows, fits: Fits) -> tuple[SourceSums, SourceSums]:
+    """Information of arrivals in each fit: of people, and of every judge.
+
+    With axes (n_fits,) and (n_fits, n_judges), as the history has them.
+    """
+    n_judges, blocks = len(rows.stops) - 2, rows.blocks
+    items, delta = blocks["items"], blocks["delta"].start
+    n = items.stop
+    rest, after_delta = slice(delta, None), slice(delta + 1, None)
+    of_items = _by_items(rows, fits.curvature, n, 1 + n_judges)
+    n_fits = len(of_items)
+    information = np.empty((n_fits, n_judges, blocks.size, blocks.size))
+    curvature = np.empty((n_fits, n_judges))
+    information[:, :, items, items] = of_items[:, :PEOPLE]
+    for m in range(n_judges):
+        own = rows.of_source(m)
+        x, w, of_fit = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
+        # All columns after the items' by all, in one product; delta is that of each
+        # fit, and zero in ``x``.
+        others = np.empty((n_fits, x.shape[1] - n, len(x)))
+        others[:, 0], others[:, 1:] = of_fit, x[:, after_delta].T
+        others *= w[:, None]
+        edge = (others.reshape(-1, len(x)) @ x).reshape(*others.shape[:2], -1)
+        edge[:, 1:, delta] = edge[:, 0, after_delta]
+        edge[:, 0, delta] = (others[:, 0] * of_fit).sum(axis=1)
+        information[:, m, rest] = edge
+        information[:, m, items, rest] = edge[:, :, items].transpose(0, 2, 1)
+        curvature[:, m] = w.sum(axis=1)
+    people = SourceSums(item_columns(n), information=of_items[:, PEOPLE])
+    judges = SourceSums(blocks, information=information, curvature=curvature)
+    return people, judges
+
+
+def _by_items(rows: Rows, w: Array, n: int, n_sources: int) -> Array:
+    """Information of each source by item alone, people last, in each fit.
+
+    A row adds to four entries, so that sums by pair are all there is to take.
+    """
+    pair = ((rows.judge % n_sources) * n + rows.left) * n + rows.right
+    size = n_sources * n * n
+    at = pair + size * np.arange(len(w))[:, None]
+    sums = np.bincount(at.ravel(), w.ravel(), len(w) * size)
+    sums = sums.reshape(len(w), n_sources, n, n)
+    sums = -(sums + sums.swapaxes(-1, -2))
+    np.einsum("...ii->...i", sums)[...] -= sums.sum(axis=-1)
+    return np.asarray(sums, dtype=np.float64)
+
+
+def place(
+    stack: FoldStack,
+    whole: Fold,
+    stages: Stages,
+    sample: Sample,
+    training: Sequence[Array],
+    tests: Sequence[NDArray[np.intp]],
+    items: ItemCovariance | None,
+) -> Placed | None:
+    """Place arrivals by the fit of all rows and by every fold.
+
+    Parameters
+    ----------
+    stack : FoldStack
+        All of these, the fit of all rows first.
+    whole : Fold
+        That fit.
+    stages : Stages
+        Unfitted.
+    sample : Sample
+        Arrivals in the vocabulary of all models.
+    training : sequence of ndarray of shape (n_rows,)
+        Training weights of each fold.
+    tests : sequence of ndarray
+        Numbers of the rows that it holds out.
+    items : ItemCovariance or None
+        Covariance of the item effects; None leaves them out.
+
+    Returns
+    -------
+    Placed or None
+        None where a fit is to be looked at by itself.
+    """
+    weights = np.array([sample.weight, *training])
+    rows, fits = fit_at_once(stack, stages, sample, weights, items)
+    if fits is None:
+        return None
+    # The items of the history among all.
+    places, n_items = np.flatnonzero(~sample.X.is_new), len(sample.X.models)
+    late_people, late_judges = _arrival_information(rows, fits)
+    people = stack.people.embed(places, n_items) + late_people
+    judges = stack.judges.embed(places, n_items) + late_judges
+    assert people.information is not None
+    assert judges.information is not None and judges.curvature is not None
+    ridges = stack.ridges * judges.curvature[..., None]
+    n_head = judges.blocks["span"].start
+    found = project_spans(judges.information, n_head, ridges)
+    if found is None:
+        return None
+    grams, coef = found
+    assert stages.debiaser is not None
+    systems = StackedSystems.solve(
+        sample.X.rows.selectors,
+        stack.slopes[1:],
+        None if items is None else covariance_factor(items.covariance),
+        people.information[1:],
+        grams[1:],
+        positions=stack.positions is not None,
+        ridge=stages.debiaser.ridge,
+    )
+    if systems is None:
+        return None
+    columns = systems.columns(coef[1:])
+    folds = _folds(stack[1:], sample, tests, rows, fits[1:], systems, columns)
+    blocks = [
+        JudgeBlock(gram, gram, own.learner, None if own.learner is None else by)
+        for gram, by, own in zip(grams[0], coef[0], whole.learners, strict=True)
+    ]
+    votes = people.information[0]
+    of_votes = JudgeBlock(votes, votes, None, None)
+    X = _annotated(stack, sample.X, rows, fits, items)
+    # Neither has been fitted, and what they hold is not changed.
+    arrival = copy(stages.arrival).with_scores(
+        X.models[X.is_new], fits.scores[0, X.is_new]
+    )
+    debiaser = copy(stages.debiaser).fit_blocks(X, of_votes, blocks)
+    joint = stages.fits_jointly(X)
+    chain = Chain(whole.btl, whole.calibrator, arrival, X, joint, debiaser)
+    return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
+
+
+def _annotated(
+    stack: FoldStack,
+    X: Comparisons,
+    rows: Rows,
+    fits: Fits,
+    items: ItemCovariance | None,
+) -> Comparisons:
+    """The rows with what the fit of all rows has learned."""
+    if not stack.shows.all():
+        X = X.without_order(X.judges[~stack.shows])
+    biases = np.zeros(len(X))
+    biases[rows.at] = fits.biases[0]
+    return X.with_columns(
+        scores=fits.scores[0],
+        sensitivities=stack.slopes[0],
+        position_effects=None if stack.positions is None else stack.positions[0],
+        biases=biases,
+        deviations=None if fits.deviations is None else fits.deviations[0],
+        item_covariance=None if items is None else items.covariance,
+    )
+
+
+def _folds(
+    stack: FoldStack,
+    sample: Sample,
+    tests: Sequence[NDArray[np.intp]],
+    rows: Rows,
+    fits: Fits,
+    systems: StackedSystems,
+    columns: Array,
+) -> list[FoldFit]:
+    """What the folds hand back."""
+    of_people = systems.of_items()
+    known = _of_history(stack, sample.X.is_new, columns, of_people)
+    of_effects = systems.item_covariance()
+    parts = zip(
+        fits.scores,
+        stack.slopes,
+        systems.prior_score(fits.deviations),
+        of_effects,
+        systems.expected_covariance(of_effects),
+        strict=True,
+    )
+    determined = np.zeros(len(sample.X.models), dtype=bool)
+    groups, is_human = sample.groups, sample.X.is_human
+    influence = _influence(rows, fits, tests, columns, of_people)
+    folds = []
+    for part, early, test, own in zip(parts, known, tests, influence, strict=True):
+        late = InfluenceSums.of(
+            own, is_human[test], None if groups is None else groups[test]
+        )
+        folds.append(
+            FoldFit(*part, determined, (early + late).with_closed_groups(), own)
+        )
+    return folds
+
+
+def _influence(
+    rows: Rows,
+    fits: Fits,
+    tests: Sequence[NDArray[np.intp]],
+    columns: Array,
+    of_people: Array,
+) -> list[Array]:
+    """Influence of the rows that each fold holds out, of shape (n_test, n_items)."""
+    n, n_sources = of_people.shape[1], columns.shape[1] + 1
+    sizes = [len(test) for test in tests]
+    at, fold = (
+        rows.places(np.concatenate(tests)),
+        np.repeat(np.arange(len(tests)), sizes),
+    )
+    found = np.zeros((len(at), n))
+    used = np.flatnonzero(at >= 0)
+    # Rows of one fold and source side by side.
+    key = fold[used] * n_sources + (rows.judge[at[used]] - PEOPLE)
+    turn = np.argsort(key, kind="stable")
+    used, key = used[turn], key[turn]
+    at, fold = at[used], fold[used]
+    x = rows.columns[at]
+    x[:, rows.blocks["delta"].start] = fits.delta[fold, at]
+    stops = np.searchsorted(key, np.arange(len(tests) * n_sources + 1)).tolist()
+    values = np.empty((len(at), n))
+    for code, (start, stop) in enumerate(pairwise(stops)):
+        k, m = divmod(code, n_sources)
+        if m:
+            np.matmul(x[start:stop], columns[k, m - 1], out=values[start:stop])
+        elif stop > start:
+            np.matmul(
+                x[start:stop, rows.blocks["items"]],
+                of_people[k],
+                out=values[start:stop],
+            )
+    found[used] = values * fits.residual[fold, at, None]
+    return np.split(found, np.cumsum(sizes)[:-1])
+
+
+def _of_history(
+    stack: FoldStack, is_new: NDArray[np.bool_], columns: Array, of_people: Array
+) -> list[InfluenceSums]:
+    """Sums over the influence of the historical rows held out, by fold."""
+    n_folds, n = len(columns), columns.shape[-1]
+    places = np.flatnonzero(~is_new)
+    if stack.held_people.outer is None:
+        found = []
+        for k, kept in enumerate(stack.sums):
+            own = {m: one.embed(places, n) for m, one in kept.held_out.items()}
+            parts = [
+                InfluenceSums.of_source(
+                    one, of_people[k] if m == PEOPLE else columns[k, m],
+                    human=m == PEOPLE,
+                )
+                for m, one in own.items()
+            ]  # fmt: skip
+            found.append(reduce(add, parts))
+        return found
+    people = stack.held_people.embed(places, n)
+    judges = stack.held_judges.embed(places, n)
+    assert people.score is not None and judges.score is not None
+    assert people.outer is not None and judges.outer is not None
+    total = (judges.score[:, :, None] @ columns)[:, :, 0].sum(axis=1)
+    total += (people.score[:, None] @ of_people)[:, 0]
+    outer = np.zeros((n_folds, 3, n, n))
+    outer[:, 0] = of_people.transpose(0, 2, 1) @ people.outer @ of_people
+    each = columns.transpose(0, 1, 3, 2) @ judges.outer @ columns
+    outer[:, 1] = each.sum(axis=1)
+    nothing = np.full(n, np.nan)
+    return [
+        InfluenceSums(own, square, nothing)
+        for own, square in zip(total, outer, strict=True)
+    ]

@@ -1,0 +1,144 @@
+"""The Riesz system before it is solved: what evidence says of each source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from skanchor._comparisons import Comparisons
+from skanchor._numerics.information import JudgeBlock, judge_block
+from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.parameters import PEOPLE, Parameters
+from skanchor._numerics.system import RieszProblem, RieszSystem
+from skanchor._riesz._evidence import Evidence
+from skanchor._riesz._learners import NO_BIAS, WeightLearner
+from skanchor._riesz._responses import ResponseMeans
+from skanchor.exceptions import BattlesError
+
+__all__ = ["judge_blocks", "people_block", "riesz_problem", "solved_with"]
+
+
+def riesz_problem(
+    X: Comparisons,
+    people: JudgeBlock,
+    ridge: float = 0.0,
+    responses: ResponseMeans | None = None,
+) -> RieszProblem:
+    """The system of the parameters that rows carry, before the judges' blocks.
+
+    Parameters
+    ----------
+    X : Comparisons
+        Rows, or none, that carry the plug-in.
+    people : JudgeBlock
+        Information of the human rows, as :func:`people_block` adds it up.
+    ridge : float, default=0.0
+        Ridge penalty, in shares of the diagonal of the information.
+    responses : ResponseMeans, optional
+        Means that the targets include.
+
+    Returns
+    -------
+    RieszProblem
+
+    Raises
+    ------
+    BattlesError
+        If X carries no scores.
+    """
+    if X.scores is None or np.isnan(X.scores).all():
+        raise BattlesError(
+            "These comparisons carry no scores; transform them with fitted "
+            "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
+        )
+    n_judges = len(X.judges)
+    layout = Parameters(
+        X.rows.selectors,
+        n_judges,
+        positions=(X.position_effects is not None,) * n_judges,
+        has_deviations=X.item_covariance is not None,
+        owners=X.rows.items.model if X.rows.n_contexts > 1 else None,
+    )
+    factor = None
+    if X.item_covariance is not None:
+        factor = covariance_factor(X.item_covariance)
+    slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
+    asked = None if responses is None else responses.asked
+    return RieszProblem(layout, slopes, factor, people, ridge, asked)
+
+
+def people_block(
+    n_items: int, evidence: Sequence[Evidence], human: WeightLearner = NO_BIAS
+) -> JudgeBlock:
+    """Information of the human rows: by item, or as a judge's if people have a bias.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of models.
+    evidence : sequence of Evidence
+        Training rows, or the sums that stand for them.
+    human : WeightLearner
+        Of people; with a span.
+
+    Returns
+    -------
+    JudgeBlock
+    """
+    found = [one.information(PEOPLE, human) for one in evidence]
+    known = reduce(add, (one for one in found if one is not None))
+    if human.learner is None:
+        assert known.information is not None
+        return JudgeBlock(known.information, known.information, None, None)
+    return judge_block(known, human.learner, human.ridge)
+
+
+def judge_blocks(
+    n_items: int, evidence: Sequence[Evidence], learners: Sequence[WeightLearner]
+) -> Iterator[JudgeBlock | None]:
+    """Information of the judges, one at a time; None where no span tells it.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of models.
+    evidence : sequence of Evidence
+        Training rows, or the sums that stand for them.
+    learners : sequence of WeightLearner
+        By judge.
+
+    Yields
+    ------
+    JudgeBlock or None
+    """
+    for m, learner in enumerate(learners):
+        found = [one.information(m, learner) for one in evidence if learner.has_span]
+        known = [one for one in found if one is not None]
+        if not known:
+            yield None
+        else:
+            total = reduce(add, known)
+            yield judge_block(total, learner.learner, learner.ridge)
+
+
+def solved_with(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
+    """Solve with the blocks of all sources; people's, too, where it was fitted.
+
+    Parameters
+    ----------
+    problem : RieszProblem
+        Before the judges' blocks are known.
+    blocks : dict of int to JudgeBlock or None
+        By source.
+
+    Returns
+    -------
+    RieszSystem
+    """
+    problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
+    return problem.solve(blocks[m] for m in range(problem.layout.n_judges))

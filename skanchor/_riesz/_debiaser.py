@@ -1,0 +1,512 @@
+"""Riesz weights: how much the residual of each row corrects each score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from numbers import Integral, Real
+from operator import add
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+
+from skanchor._base import ComparisonEstimator
+from skanchor._comparisons import Comparisons, usable_features
+from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.system import RieszProblem, RieszSystem
+from skanchor._riesz._blocks import (
+    judge_blocks,
+    people_block,
+    riesz_problem,
+    solved_with,
+)
+from skanchor._riesz._evidence import (
+    Evidence,
+    RowEvidence,
+)
+from skanchor._riesz._influence import InfluenceSums
+from skanchor._riesz._learners import (
+    NO_BIAS,
+    WeightLearner,
+    human_learner,
+    weight_learners,
+)
+from skanchor._riesz._projection import (
+    JudgeProjection,
+    fit_projections,
+    judges_to_fit,
+)
+from skanchor._riesz._responses import ResponseMeans
+from skanchor._riesz._rows import row_influence, row_weights
+from skanchor._typing import Array
+from skanchor.bias import BiasLearner
+from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
+from skanchor.exceptions import BattlesError, SkanchorWarning
+from skanchor.sample import Battles, Sample, check_weight
+from skanchor.warning_log import warn
+
+__all__ = ["RieszDebiaser"]
+
+
+TARGETS = ("style_controlled", "style_included")
+"""What scores say where people have a bias."""
+
+
+def _own_learner(learner: Any) -> Any:
+    """The learner that a string names, if it is not another stage's."""
+    if learner == "calibrator":
+        raise ValueError(
+            "learner='calibrator' is the learner of AnchorPipeline's calibrator, and "
+            "has no parameters of its own here: set those of calibrator__bias, or "
+            "first set debiaser__learner to a learner."
+        )
+    return make_learner(learner)
+
+
+class RieszDebiaser(ComparisonEstimator):
+    """Riesz weights of every score, from rows that carry a complete plug-in.
+
+    Parameters
+    ----------
+    learner : str, learner or dict, default="linear"
+        Class of the functions gamma of the Riesz weights, a learner as in
+        :class:`JudgeCalibrator`; inside :class:`AnchorPipeline` also ``"calibrator"``,
+        the learner that the calibrator has. With a learner that has a linear span the
+        weights are exact, and the next three parameters do not matter.
+    route : {"projection", "direct"}, default="projection"
+        How any other learner is used. ``"projection"`` regresses the gradient columns
+        on contrasts by weighted least squares, one fit for every target. ``"direct"``
+        descends on the criterion itself: in each round the learner is fitted to what
+        the weights leave of every target, and the criterion is minimised exactly over
+        the span of all that was learned so far.
+    inner_folds : int, default=2
+        Inner folds of the projection: its information takes residuals out of fold, and
+        rows outside the fit are corrected by the mean over the folds' learners. One
+        takes residuals in sample, which is right for learners that cannot overfit.
+    rounds : int, default=3
+        Rounds of the direct route.
+    ridge : float, default=0.0
+        Ridge penalty of the parametric part of the weights, in shares of the diagonal
+        of the information: shortens all corrections.
+    weight_bound : float, optional
+        Bounds the absolute weight of a row, in multiples of the root mean square of
+        the target's weights over the rows of ``fit``: shortens extreme corrections.
+    judge_scale : {"straight", "curved"}, default="straight"
+        How judges are supposed to see score differences. ``"straight"`` takes their
+        log-odds as proportional to them. ``"curved"`` lets each judge saturate, lapse,
+        or do the opposite: the correction then also removes, to first order, what a
+        curvature of each scale does to the scores. Needs a learner with a linear span.
+    human_bias : learner, optional
+        Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
+        :class:`BTLRegressor`; None where they have none.
+    target : {"style_controlled", "style_included"}, default="style_controlled"
+        Where people have a bias, whether targets are scores at equal style, or include
+        the style of each model's responses; see :class:`AnchorPipeline`.
+    unseen : {"warn", "raise"}, default="warn"
+        What to do when ``predict`` meets a model without a score.
+
+    Attributes
+    ----------
+    models_ : ndarray of shape (n_models,)
+        Targets: the score of each model, historical ones centred.
+    information_ : ndarray of shape (p, p)
+        Information of the free parameters after the bias functions.
+    system_ : RieszSystem
+        The solved system: weights, targets and information of all parameters.
+    undetermined_ : ndarray of shape (n_models,)
+        Whether the rows leave a score undetermined.
+    responses_ : ResponseMeans or None
+        Means over responses that the targets include; None where they include none.
+    identity_error_ : float
+        Largest entry of ``|sum omega a V xi - l|``; zero up to rounding for linear
+        spans without ``ridge``.
+
+    Raises
+    ------
+    BattlesError
+        If the rows lack scores, sensitivities or biases.
+
+    Notes
+    -----
+    Minimises eq:direct-riesz-objective-v2 for all targets in one factorisation.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skanchor import ArrivalScorer, BTLRegressor, JudgeCalibrator, RieszDebiaser
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> chain = make_pipeline(BTLRegressor(), JudgeCalibrator(), ArrivalScorer())
+    >>> plugged = chain.fit(data.X, data.y).transform(data.X)
+    >>> debiaser = RieszDebiaser().fit(plugged, data.y)
+    >>> debiaser.influence(plugged, data.y).shape
+    (8500, 11)
+    """
+
+    system_: RieszSystem
+    _limit: Array | None
+    _stands_for: ClassVar = {"learner": _own_learner}
+    _parameter_constraints: ClassVar = {
+        **ComparisonEstimator._parameter_constraints,
+        "learner": LEARNER_CONSTRAINT,
+        "route": [StrOptions({"projection", "direct"})],
+        "inner_folds": [Interval(Integral, 1, None, closed="left")],
+        "rounds": [Interval(Integral, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="left")],
+        "weight_bound": [Interval(Real, 0, None, closed="neither"), None],
+        "judge_scale": [StrOptions({"straight", "curved"})],
+        "human_bias": [HasMethods(["contrast", "set_params"]), None],
+        "target": [StrOptions(set(TARGETS))],
+    }
+
+    def __init__(
+        self,
+        learner: str | BiasLearner = "linear",
+        *,
+        route: str = "projection",
+        inner_folds: int = 2,
+        rounds: int = 3,
+        ridge: float = 0.0,
+        weight_bound: float | None = None,
+        judge_scale: Literal["straight", "curved"] = "straight",
+        human_bias: str | BiasLearner | None = None,
+        target: Literal["style_controlled", "style_included"] = "style_controlled",
+        unseen: Literal["warn", "raise"] = "warn",
+    ):
+        self.learner = learner
+        self.route = route
+        self.inner_folds = inner_folds
+        self.rounds = rounds
+        self.ridge = ridge
+        self.weight_bound = weight_bound
+        self.judge_scale = judge_scale
+        self.human_bias = human_bias
+        self.target = target
+        self.unseen = unseen
+
+    def _fit(
+        self,
+        sample: Sample,
+        start: RieszDebiaser | None = None,
+        seed_offset: int = 0,
+    ) -> None:
+        eta = sample.X.logits()
+        used = sample.counts & np.isfinite(eta)
+        if self.human_bias is None:
+            used &= ~sample.X.is_human
+        sample = sample.with_battles(usable_features(sample.X, used))
+        rows = RowEvidence.of(sample, sample.weight)
+        X, curvature = sample.X, rows.curvature
+        learners = self.learners(X, curvature, self._part("learner"))
+        human = human_learner(X, curvature, self.human_bias)
+        responses = None
+        if self.human_bias is not None and self.target == "style_included":
+            responses = ResponseMeans.of(X, sample.weight, self.human_bias)
+        if all(learner.has_span for learner in [human, *learners]):
+            self.fit_evidence(X, [rows], learners, human, responses)
+        else:
+            people = people_block(
+                len(X.models), [rows], human if human.has_span else NO_BIAS
+            )
+            problem = riesz_problem(X, people, self.ridge, responses)
+            blocks = dict(enumerate(judge_blocks(len(X.models), [rows], learners)))
+            fits = judges_to_fit(sample, curvature, learners, human)
+            if self.route == "projection":
+                fitted = fit_projections(fits, self.inner_folds, seed_offset)
+                for fit, block in zip(fits, fitted, strict=True):
+                    blocks[fit.judge] = block
+                self._settle(X, solved_with(problem, blocks), responses)
+            else:
+                found = self._descend(problem, blocks, fits, seed_offset)
+                self._settle(X, found, responses)
+            self._bound([rows])
+        keys, codes = X.rows.source_keys, X.rows.sources
+        weight = np.where(np.isfinite(eta), sample.weight, 0.0)
+        totals = np.bincount(codes + 1, weight)[1:]
+        self._source_totals = list(zip(keys, totals.tolist(), strict=True))
+
+    def learners(
+        self, X: Comparisons, curvature: Array, learner: Any
+    ) -> list[WeightLearner]:
+        """Settle the learners of all judges on historical rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows in their roles.
+        curvature : ndarray of shape (n_rows,)
+            Weighted variance of each outcome.
+        learner : str, learner or dict
+            In place of the parameter.
+
+        Returns
+        -------
+        list of WeightLearner
+        """
+        curved = self.judge_scale == "curved"
+        return weight_learners(X, curvature, learner, curved=curved)
+
+    def fit_evidence(
+        self,
+        X: Comparisons,
+        evidence: Sequence[Evidence],
+        learners: Sequence[WeightLearner],
+        human: WeightLearner = NO_BIAS,
+        responses: ResponseMeans | None = None,
+    ) -> Self:
+        """Solve for the weights from rows or sums of rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows, or none, that carry the plug-in.
+        evidence : sequence of Evidence
+            Training rows, or the sums that stand for them.
+        learners : sequence of WeightLearner
+            By judge; all with a span.
+        human : WeightLearner
+            Of people; with a span.
+        responses : ResponseMeans, optional
+            Means that the targets include.
+
+        Returns
+        -------
+        self
+        """
+        blocks = judge_blocks(len(X.models), evidence, learners)
+        people = people_block(len(X.models), evidence, human)
+        problem = riesz_problem(X, people, self.ridge, responses)
+        self._settle(X, problem.solve(blocks), responses)
+        self._bound(evidence)
+        return self
+
+    def fit_blocks(
+        self, X: Comparisons, people: JudgeBlock, blocks: Iterable[JudgeBlock]
+    ) -> Self:
+        """Solve for the weights from information whose biases are profiled out.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows, or none, that carry the plug-in.
+        people : JudgeBlock
+            Of the human rows.
+        blocks : iterable of JudgeBlock
+            By judge.
+
+        Returns
+        -------
+        self
+        """
+        self._settle(X, riesz_problem(X, people, self.ridge).solve(blocks), None)
+        return self
+
+    def _bound(self, evidence: Sequence[Evidence]) -> None:
+        """Largest weight of a row, by target."""
+        if self.weight_bound is not None:
+            found = [one.mean_square(self.system_) for one in evidence]
+            squares, counts = zip(*found, strict=True)
+            mean = np.average(squares, axis=0, weights=counts)
+            self._limit = self.weight_bound * np.sqrt(mean)
+
+    def influence_sums(self, evidence: Sequence[Evidence]) -> InfluenceSums:
+        """Correction and sampling covariance from the rows held out.
+
+        Parameters
+        ----------
+        evidence : sequence of Evidence
+            Rows held out, or the sums that stand for them.
+
+        Returns
+        -------
+        InfluenceSums
+        """
+        found = (
+            one.influence(self.system_, self._limit, self.responses_)
+            for one in evidence
+        )
+        return reduce(add, found).with_closed_groups()
+
+    def _settle(
+        self, X: Comparisons, system: RieszSystem, responses: ResponseMeans | None
+    ) -> None:
+        """Store the solved system."""
+        self._limit, self.responses_ = None, responses
+        self.models_, self.judges_ = X.models, X.judges
+        self.system_, self.information_ = system, system.information
+        self.identity_error_ = float(np.abs(system.gap).max())
+        self._check_determined()
+
+    def _descend(
+        self,
+        problem: RieszProblem,
+        blocks: dict[int, Any],
+        fits: list[JudgeProjection],
+        seed_offset: int,
+    ) -> RieszSystem:
+        """Descend on the criterion itself (route ``"direct"``)."""
+        for fit in fits:
+            blocks[fit.judge] = fit.spanned([])
+        system = solved_with(problem, blocks)
+        learned: list[list[Any]] = [[] for _ in fits]
+        for _ in range(self.rounds if fits else 0):
+            # What the weights make of each target, for the learners to take away.
+            wanted = [fit.columns @ system.columns(fit.judge) for fit in fits]
+            found = [clone(fit.learner) for fit in fits]
+            tasks = [
+                FitTask(fit.pairs, y, fit.weight)
+                for fit, y in zip(fits, wanted, strict=True)
+            ]
+            fit_all(found, tasks, [fit.name for fit in fits], seed_offset)
+            for fit, known, learner in zip(fits, learned, found, strict=True):
+                known.append(learner)
+                blocks[fit.judge] = fit.spanned(known)
+            system = solved_with(problem, blocks)
+        return system
+
+    def _check_determined(self) -> None:
+        """Flag scores that the information does not determine, and warn of them."""
+        system = self.system_
+        missing = system.raised @ system.weights - system.targets
+        lost = np.abs(missing).max(axis=0) > 1e-5
+        if self.responses_ is not None:
+            lost |= system.people.misses(self.responses_.asked)
+        self.undetermined_ = lost
+        if lost.any():
+            warn(
+                SkanchorWarning(
+                    "The rows do not determine the scores of "
+                    f"{self.models_[lost].tolist()[:5]}; their intervals are not valid."
+                )
+            )
+
+    def _aligned(self, X: Battles) -> Comparisons:
+        encoded = self._encode(X)
+        aligned = encoded.relabel(self.models_, self.judges_)
+        lacks_judges = len(self.judges_) > 0 and aligned.sensitivities is None
+        if aligned.scores is None or lacks_judges:
+            raise BattlesError(
+                "RieszDebiaser needs comparisons that carry scores, sensitivities and "
+                "biases; transform them with the fitted earlier stages first."
+            )
+        return aligned
+
+    def weights(self, X: Battles) -> Array:
+        """Riesz weights of rows.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores, sensitivities and biases.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_models)
+            Weight a of each row's residual in the score of each of ``models_``, in
+            logits; zero for rows that cannot be used.
+        """
+        aligned = self._aligned(X)
+        rows = np.flatnonzero(self._valid(aligned))
+        weights = np.zeros((len(aligned), len(self.models_)))
+        weights[rows] = row_weights(self.system_, aligned, rows, self._limit)
+        return weights
+
+    def influence(self, X: Battles, y: ArrayLike) -> Array:
+        """Weight times residual of each row, the terms of the correction.
+
+        Their sum is that of eq:arrival-residual-correction-v2.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores, sensitivities and biases.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_models)
+            In logits of each score.
+        """
+        aligned = self._aligned(X)
+        rows = np.arange(len(aligned))
+        values = self._outcome_values(aligned, y)
+        return row_influence(self.system_, aligned, values, rows, self._limit)
+
+    def influence_of_rows(self, sample: Sample, rows: NDArray[np.intp]) -> Array:
+        """Weighted influence of some rows, in the roles and vocabulary of ``fit``.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows that carry what ``fit`` saw, such as those it was fitted on.
+        rows : ndarray of shape (n_chosen,)
+            Row numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_chosen, n_models)
+            In logits of each score; zero for rows that cannot be used.
+        """
+        evidence = RowEvidence.held(sample, rows)
+        return evidence.influence_values(
+            self.system_, rows, self._limit, self.responses_
+        )
+
+    @staticmethod
+    def _valid(X: Comparisons) -> NDArray[np.bool_]:
+        return X.is_usable & np.isfinite(X.logits())
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        return X
+
+    def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        return self._valid(X)
+
+    def score(
+        self, X: Battles, y: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the Riesz criterion on the given rows, summed over the targets.
+
+        The mean of each source stands for all of its rows in ``fit``, so that the
+        value on held-out rows is comparable with the one in training. The prior of
+        item effects has no rows and is left out.
+
+        Parameters
+        ----------
+        X : Comparisons
+            Rows that carry scores, sensitivities and biases.
+        y : ignored
+            The criterion does not read outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+
+        Returns
+        -------
+        float
+            Higher is better.
+        """
+        aligned = self._aligned(X)
+        weight = check_weight(sample_weight, aligned)
+        rows = self._valid(aligned) & (weight > 0)
+        if not rows.any():
+            raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
+        a = row_weights(self.system_, aligned, np.flatnonzero(rows), self._limit)
+        p = sigmoid(aligned.logits()[rows])
+        squares = weight[rows] * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
+        codes, keys = aligned.rows.sources, aligned.rows.source_keys
+        sums = np.bincount(codes[rows], squares, minlength=len(keys))
+        counts = np.bincount(codes[rows], weight[rows], minlength=len(keys))
+        whole = dict(self._source_totals)
+        total = sum(
+            whole.get(key, 0.0) * s / c
+            for key, s, c in zip(keys, sums, counts, strict=True)
+            if c > 0
+        )
+        linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
+        return float(linear - total)

@@ -1,0 +1,373 @@
+"""What rows say once the nuisances are fixed, from the rows or from kept sums.
+
+Either tells the information of the training rows and the influence of the rows held
+out, source by source, so that whatever solves the Riesz system reads both alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons import JudgeRows
+from skanchor._numerics.blocks import Blocks, fitted_columns, item_columns
+from skanchor._numerics.linalg import Columns
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import SourceSums, information_weights
+from skanchor._numerics.system import RieszSystem
+from skanchor._riesz._influence import InfluenceSums
+from skanchor._riesz._learners import NO_BIAS, WeightLearner, row_pairs
+from skanchor._riesz._responses import ResponseMeans
+from skanchor._riesz._rows import (
+    check_finite,
+    row_influence,
+    row_residuals,
+    row_weights,
+    source_weights,
+)
+from skanchor._typing import Array
+from skanchor.sample import Sample
+
+__all__ = [
+    "Evidence",
+    "RowEvidence",
+    "SplitSums",
+]
+
+
+_STEP = 4096
+"""Rows of a step in sums over influence values."""
+
+_MODELS, _ROWS_PER_MODEL = 100, 4
+"""Models, and rows of a source by model, from which a product of its sums by pair of
+models is less work than that of all influence values."""
+
+_CELLS = 1 << 22
+"""Influence values that are held at a time."""
+
+
+class Evidence(Protocol):
+    """Training rows and rows held out: of history, of arrivals, or of both."""
+
+    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
+        """Information of a source's training rows; None where there are none."""
+
+    def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
+        """Mean square of the weights of training rows by target, and their number."""
+
+    def influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> InfluenceSums:
+        """Sums over the influence of the rows held out."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowEvidence:
+    """Evidence of rows that are at hand.
+
+    Attributes
+    ----------
+    sample : Sample
+        Rows that carry the plug-in, with the weights of all.
+    training : ndarray of shape (n_rows,)
+        Which rows are in training: usable, of positive weight.
+    curvature : ndarray of shape (n_rows,)
+        Training weight times the variance of the outcome.
+    held_out : ndarray of shape (n_held_out,)
+        Row numbers.
+    """
+
+    sample: Sample
+    training: NDArray[np.bool_]
+    curvature: Array
+    held_out: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls, sample: Sample, training: Array, held_out: NDArray[np.intp] | None = None
+    ) -> Self:
+        """Evidence of rows with these ``training`` weights."""
+        eta = sample.X.logits()
+        known = sample.X.is_usable & np.isfinite(eta)
+        curvature = information_weights(sigmoid(eta), training)
+        if not known.all():
+            curvature[~known] = 0.0
+        used = known & (training > 0)
+        if held_out is None:
+            held_out = np.arange(0)
+        return cls(sample, used, curvature, held_out)
+
+    @classmethod
+    def held(cls, sample: Sample, rows: NDArray[np.intp]) -> Self:
+        """Evidence of rows held out alone."""
+        nothing = np.zeros(len(sample))
+        return cls(sample, nothing.astype(bool), nothing, rows)
+
+    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
+        """Information of a source's training rows; None where there are none."""
+        cut = self.sample.X.by_judge(m)
+        curvature = self.curvature.take(cut.rows)
+        if m != PEOPLE and not curvature.any():
+            return None
+        blocks, columns = self._columns(m, cut, learner)
+        return SourceSums.of_information(blocks, cut, columns, curvature)
+
+    def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
+        """Mean square of the weights of training rows by target, and their number."""
+        rows = np.flatnonzero(self.training)
+        weights = row_weights(system, self.sample.X, rows)
+        return np.asarray(np.mean(weights**2, axis=0)), len(rows)
+
+    def influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> InfluenceSums:
+        """Sums over the influence of the rows held out, few rows at a time."""
+        if responses is not None or self.sample.groups is not None:
+            # Both tie rows of several sources together.
+            parts = self._steps(self.held_out)
+            found = [self._influence(system, limit, part, responses) for part in parts]
+        else:
+            residual = self._residuals()
+            sources = range(PEOPLE, len(self.sample.X.judges))
+            found = [self._of_source(m, system, limit, residual) for m in sources]
+        return reduce(add, found)
+
+    def _of_source(
+        self, m: int, system: RieszSystem, limit: Array | None, residual: Array
+    ) -> InfluenceSums:
+        """Sums over the influence of the rows held out of one source."""
+        X, human = self.sample.X, m == PEOPLE
+        chosen = np.flatnonzero(residual.take(X.by_judge(m).rows))
+        parts = (
+            self._of_places(m, system, limit, residual, part)
+            for part in self._steps(chosen)
+        )
+        learner, n_models = _weight_learner(system, m), len(X.models)
+        many = n_models >= _MODELS and len(chosen) > _ROWS_PER_MODEL * n_models
+        if not many or limit is not None or learner is None:
+            return reduce(
+                add, (InfluenceSums.of_rows(values, human=human) for values in parts)
+            )
+        largest = np.zeros(n_models)
+        for values in parts:
+            np.maximum(largest, np.abs(values, out=values).max(axis=0), out=largest)
+        sums = self._residual_sums(m, learner, residual)
+        return InfluenceSums.of_source(
+            sums, system.all_columns(m), largest, human=human
+        )
+
+    def _of_places(
+        self,
+        m: int,
+        system: RieszSystem,
+        limit: Array | None,
+        residual: Array,
+        places: NDArray[np.intp],
+    ) -> Array:
+        """Influence of the rows in some places among those of a source."""
+        X = self.sample.X
+        rows = X.by_judge(m).rows[places]
+        values = source_weights(system, X, m, places, limit)
+        values *= residual.take(rows)[:, None]
+        check_finite(values, rows)
+        return values
+
+    def _steps(self, rows: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Parts of which all influence values may be held; at least one."""
+        step = max(_STEP, _CELLS // len(self.sample.X.models))
+        starts = range(0, max(len(rows), 1), step)
+        return [rows[start : start + step] for start in starts]
+
+    def _residuals(self) -> Array:
+        """Weight times outcome minus probability of the rows held out, else zero."""
+        sample, held = self.sample, self.held_out
+        result = np.zeros(len(sample))
+        result[held] = sample.weight.take(held) * row_residuals(
+            sample.X, sample.y, held
+        )
+        return result
+
+    def _influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        rows: NDArray[np.intp],
+        responses: ResponseMeans | None,
+    ) -> InfluenceSums:
+        values = self.influence_values(system, rows, limit, responses)
+        groups = self.sample.groups
+        return InfluenceSums.of(
+            values,
+            self.sample.X.is_human[rows],
+            None if groups is None else groups[rows],
+        )
+
+    def influence_values(
+        self,
+        system: RieszSystem,
+        rows: NDArray[np.intp],
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> Array:
+        """Weight, Riesz weight and residual of some rows, multiplied.
+
+        Parameters
+        ----------
+        system : RieszSystem
+            Solved.
+        rows : ndarray of shape (n_chosen,)
+            Row numbers.
+        limit : ndarray of shape (n_models,) or None
+            Largest Riesz weight by target, in size.
+        responses : ResponseMeans, optional
+            Means that are part of the targets, to which the rows' responses add.
+
+        Returns
+        -------
+        ndarray of shape (n_chosen, n_models)
+        """
+        sample = self.sample
+        values = row_influence(system, sample.X, sample.y, rows, limit)
+        check_finite(values, rows)
+        values *= sample.weight[rows, None]
+        if responses is not None:
+            values += responses.influence(sample.X, sample.weight, rows)
+        return values
+
+    def split(self, learners: Sequence[WeightLearner]) -> SplitSums:
+        """Sums that stand for these rows, under nuisances that no longer change.
+
+        Parameters
+        ----------
+        learners : sequence of WeightLearner
+            By judge; all with a span.
+
+        Returns
+        -------
+        SplitSums
+        """
+        training, held_out = {}, {}
+        X = self.sample.X
+        residual = self._residuals()
+        for m in range(PEOPLE, len(X.judges)):
+            learner = NO_BIAS if m == PEOPLE else learners[m]
+            found = self.information(m, learner)
+            if found is not None:
+                training[m] = found
+            held_out[m] = self._residual_sums(m, learner, residual)
+        return SplitSums(training, held_out)
+
+    def _residual_sums(
+        self, m: int, learner: WeightLearner, residual: Array
+    ) -> SourceSums:
+        """Sums over the residuals of a source by its local columns."""
+        cut, groups = self.sample.X.by_judge(m), self.sample.groups
+        blocks, columns = self._columns(m, cut, learner)
+        # Rows that were not held out have none, and belong to no group here.
+        code = None if groups is None else groups[cut.rows]
+        return SourceSums.of_residuals(
+            blocks, cut, columns, residual.take(cut.rows), code
+        )
+
+    def _columns(
+        self, m: int, cut: JudgeRows, learner: WeightLearner
+    ) -> tuple[Blocks, Columns]:
+        """Blocks of a source's columns, and its columns beside those of the items."""
+        if m == PEOPLE and learner.learner is None:
+            return item_columns(cut.n_models), Columns(np.empty((len(cut), 0)))
+        assert self.sample.X.scores is not None
+        delta = cut.differences(self.sample.X.scores)
+        delta = np.where(np.isfinite(delta), delta, 0.0)
+        span = np.empty((len(cut), 0))
+        if learner.learner is not None:
+            pairs = row_pairs(learner.learner, self.sample.X, cut)
+            span = np.asarray(learner.learner.span(pairs))
+        columns = Columns(delta[:, None], cut.order[:, None], span)
+        return fitted_columns(cut.n_models, span.shape[1]), columns
+
+
+@dataclass(frozen=True, eq=False)
+class SplitSums:
+    """Evidence of rows that are gone, by the sums that were kept of them.
+
+    Attributes
+    ----------
+    training : dict of int to SourceSums
+        Information of the training rows, by source: judge, or ``PEOPLE``. Without
+        judges that have none.
+    held_out : dict of int to SourceSums
+        Residuals of the rows held out, by source.
+    """
+
+    training: dict[int, SourceSums]
+    held_out: dict[int, SourceSums]
+
+    def information(self, m: int, learner: WeightLearner) -> SourceSums | None:
+        """Information of a source's training rows; None where there are none."""
+        return self.training.get(m)
+
+    def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
+        """Refuse: sums do not tell the weights of rows."""
+        raise ValueError("weight_bound needs the rows, of which only sums were kept.")
+
+    def influence(
+        self,
+        system: RieszSystem,
+        limit: Array | None,
+        responses: ResponseMeans | None = None,
+    ) -> InfluenceSums:
+        """Sums over the influence of the rows held out."""
+        if responses is not None:
+            raise ValueError("Means over responses need the rows.")
+        return reduce(
+            add,
+            (
+                InfluenceSums.of_source(known, system.all_columns(m), human=m == PEOPLE)
+                for m, known in self.held_out.items()
+            ),
+        )
+
+    def __add__(self, other: SplitSums) -> SplitSums:
+        return SplitSums(
+            _added(self.training, other.training),
+            _added(self.held_out, other.held_out),
+        )
+
+    def embed(self, places: NDArray[np.intp], n_items: int) -> SplitSums:
+        """The same sums among more items, of which these have the ``places``."""
+        return SplitSums(
+            {m: s.embed(places, n_items) for m, s in self.training.items()},
+            {m: s.embed(places, n_items) for m, s in self.held_out.items()},
+        )
+
+
+def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
+    """Learner of a source's weights; None where they are not linear in columns."""
+    projection = system.projection(m)
+    if projection is None:
+        return None
+    learner = WeightLearner(projection.learner)
+    is_linear = projection.learner is None or projection.coef is not None
+    return learner if is_linear else None
+
+
+def _added(
+    one: dict[int, SourceSums], other: dict[int, SourceSums]
+) -> dict[int, SourceSums]:
+    total = dict(one)
+    for m, sums in other.items():
+        total[m] = total[m] + sums if m in total else sums
+    return total

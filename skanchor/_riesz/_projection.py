@@ -1,0 +1,147 @@
+"""Projections of the gradient on a judge's bias functions, learner by learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from skanchor._comparisons import HUMAN, FeaturePairs
+from skanchor._numerics.information import (
+    JudgeBlock,
+    fitted_block,
+    gradient_columns,
+)
+from skanchor._numerics.linalg import SymmetricSolver
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._riesz._learners import WeightLearner
+from skanchor._typing import Array
+from skanchor.bias.fitting import FitTask, fit_all
+from skanchor.exceptions import LearnerError
+from skanchor.sample import Sample
+
+__all__ = ["JudgeProjection", "fit_projections", "judges_to_fit"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeProjection:
+    """A judge whose gradient columns a learner without a span projects."""
+
+    judge: int
+    name: Any
+    learner: Any
+    pairs: FeaturePairs
+    columns: Array
+    weight: Array
+    group: NDArray[np.intp]
+
+    def spanned(self, learners: Sequence[Any]) -> JudgeBlock:
+        """Project on the span of what the learners found."""
+        learned = _Learned(tuple(learners))
+        span = learned.span(self.pairs)
+        weighted = span * self.weight[:, None]
+        cross = weighted.T @ self.columns
+        coef = SymmetricSolver.factorise(weighted.T @ span).solve(cross)
+        gram = self.columns.T @ (self.columns * self.weight[:, None]) - cross.T @ coef
+        return JudgeBlock(gram, gram, learned, coef)
+
+
+def judges_to_fit(
+    sample: Sample,
+    curvature: Array,
+    learners: Sequence[WeightLearner],
+    human: WeightLearner,
+) -> list[JudgeProjection]:
+    """Judges whose gradient columns a learner without a span must project.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that carry the plug-in, and their groups.
+    curvature : ndarray of shape (n_rows,)
+        Weighted variance of each outcome.
+    learners : sequence of WeightLearner
+        By judge.
+    human : WeightLearner
+        Of people, who are projected like a judge.
+
+    Returns
+    -------
+    list of JudgeProjection
+    """
+    X, groups = sample.X, sample.groups
+    fits: list[JudgeProjection] = []
+    sources = zip([HUMAN, *X.judges.tolist()], [human, *learners], strict=True)
+    for m, (judge, own) in enumerate(sources, start=PEOPLE):
+        cut = X.by_judge(m)
+        used = curvature[cut.rows] > 0
+        if own.has_span or not used.any():
+            continue
+        rows = cut.rows[used]
+        columns = gradient_columns(cut, X.score_differences[cut.rows])[used]
+        # Rows of one group stay together in inner folds.
+        group = rows if groups is None else groups[rows]
+        pairs = cut.pairs[np.flatnonzero(used)]
+        weight = curvature[rows]
+        fits.append(
+            JudgeProjection(m, judge, own.learner, pairs, columns, weight, group)
+        )
+    return fits
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """Fitted learners: their mean, or the span of all their contrasts."""
+
+    learners: tuple[Any, ...]
+
+    def contrast(self, pairs: FeaturePairs) -> Array:
+        return np.mean([_without_nan(a.contrast(pairs)) for a in self.learners], axis=0)
+
+    def span(self, pairs: FeaturePairs) -> Array:
+        if not self.learners:
+            return np.empty((len(pairs), 0))
+        return np.hstack([_without_nan(a.contrast(pairs)) for a in self.learners])
+
+
+def _without_nan(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise LearnerError("the learner of the Riesz weights returned NaN.")
+    return values
+
+
+def fit_projections(
+    fits: Sequence[JudgeProjection], inner_folds: int, seed_offset: int
+) -> list[JudgeBlock]:
+    """Fit the projections of all judges and inner folds (route ``"projection"``)."""
+    learners, tasks, names, places = [], [], [], []
+    for number, fit in enumerate(fits):
+        # Rows of one group stay together.
+        groups, code = np.unique(fit.group, return_inverse=True)
+        # Fewer where a judge has fewer; one group leaves none to hold out.
+        n_folds = min(inner_folds, len(groups))
+        assigned = np.random.default_rng(0).permutation(len(groups)) % n_folds
+        fold = assigned[code]
+        for k in range(n_folds):
+            train = np.flatnonzero(fold != k) if n_folds > 1 else slice(None)
+            learners.append(clone(fit.learner))
+            tasks.append(
+                FitTask(fit.pairs[train], fit.columns[train], fit.weight[train])
+            )
+            names.append(fit.name)
+            places.append((number, np.flatnonzero(fold == k)))
+    fit_all(learners, tasks, names, seed_offset)
+    fitted = [np.zeros_like(fit.columns) for fit in fits]
+    for learner, (number, test) in zip(learners, places, strict=True):
+        fitted[number][test] = _without_nan(learner.contrast(fits[number].pairs[test]))
+    blocks = []
+    for number, fit in enumerate(fits):
+        mine = [a for a, (at, _) in zip(learners, places, strict=True) if at == number]
+        blocks.append(
+            fitted_block(fit.columns, fitted[number], fit.weight, _Learned(tuple(mine)))
+        )
+    return blocks

@@ -1,0 +1,154 @@
+"""Riesz weights, residuals and influence of rows that are at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skanchor._comparisons import Comparisons
+from skanchor._numerics.logistic import sigmoid
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.system import RieszSystem
+from skanchor._riesz._learners import row_pairs
+from skanchor._typing import Array
+
+__all__ = [
+    "check_finite",
+    "row_influence",
+    "row_residuals",
+    "row_weights",
+    "source_weights",
+]
+
+
+def row_weights(
+    system: RieszSystem,
+    X: Comparisons,
+    rows: NDArray[np.intp],
+    limit: Array | None = None,
+) -> Array:
+    """Riesz weights of some rows.
+
+    Parameters
+    ----------
+    system : RieszSystem
+        Solved.
+    X : Comparisons
+        Rows that carry the plug-in, in the vocabulary of the system.
+    rows : ndarray of shape (n_chosen,)
+        Row numbers.
+    limit : ndarray of shape (n_models,), optional
+        Largest weight by target, in size.
+
+    Returns
+    -------
+    ndarray of shape (n_chosen, n_models)
+        Zero for rows that cannot be used.
+    """
+    weights = np.zeros((len(rows), len(X.models)))
+    judge = np.where(X.is_usable.take(rows), X.judge.take(rows), PEOPLE - 1)
+    for m in range(PEOPLE, len(X.judges)):
+        at = np.flatnonzero(judge == m)
+        if len(at):
+            places = X.rows.places.take(rows[at])
+            weights[at] = source_weights(system, X, m, places, limit)
+    return weights
+
+
+def source_weights(
+    system: RieszSystem,
+    X: Comparisons,
+    m: int,
+    places: NDArray[np.intp],
+    limit: Array | None = None,
+) -> Array:
+    """Riesz weights of rows of one source.
+
+    Parameters
+    ----------
+    system : RieszSystem
+        Solved.
+    X : Comparisons
+        Rows that carry the plug-in, in the vocabulary of the system.
+    m : int
+        Judge, or ``PEOPLE``.
+    places : ndarray of shape (n_chosen,)
+        Where the rows lie among those of the source.
+    limit : ndarray of shape (n_models,), optional
+        Largest weight by target, in size.
+
+    Returns
+    -------
+    ndarray of shape (n_chosen, n_models)
+        Column by column in memory, as each target is summed by itself; zero where the
+        system knows nothing of the source.
+    """
+    n_items, projection = len(X.models), system.projection(m)
+    if projection is None or not len(places):
+        # A feature map may refuse to see no rows.
+        return np.zeros((n_items, len(places))).T
+    cut, columns = X.by_judge(m), system.columns(m)
+    assert X.scores is not None
+    # What a row says of its two models and of the sensitivity, by target and model.
+    by_item = (columns[:n_items] + np.outer(X.scores, columns[n_items])).T
+    values: Array = by_item.take(cut.left.take(places), axis=1)
+    values -= by_item.take(cut.right.take(places), axis=1)
+    if m != PEOPLE and X.position_effects is not None:
+        values += np.outer(columns[n_items + 1], cut.order.take(places))
+    pairs = row_pairs(projection.learner, X, cut, places)
+    values = values.T
+    values -= projection.correction(pairs, columns)
+    return values if limit is None else np.clip(values, -limit, limit)
+
+
+def row_influence(
+    system: RieszSystem,
+    X: Comparisons,
+    y: Array,
+    rows: NDArray[np.intp],
+    limit: Array | None = None,
+) -> Array:
+    """Riesz weight times residual of some rows.
+
+    Parameters
+    ----------
+    system : RieszSystem
+        Solved.
+    X : Comparisons
+        Rows that carry the plug-in, in the vocabulary of the system.
+    y : ndarray of shape (n_rows,)
+        Preferences for the first side, in [0, 1].
+    rows : ndarray of shape (n_chosen,)
+        Row numbers.
+    limit : ndarray of shape (n_models,), optional
+        As in :func:`row_weights`.
+
+    Returns
+    -------
+    ndarray of shape (n_chosen, n_models)
+        In logits of each score; zero for rows that cannot be used.
+    """
+    residual = row_residuals(X, y, rows)
+    influence = row_weights(system, X, rows, limit)
+    influence *= residual[:, None]
+    influence[residual == 0.0] = 0.0
+    return influence
+
+
+def row_residuals(X: Comparisons, y: Array, rows: NDArray[np.intp]) -> Array:
+    """Outcome minus probability of some rows; zero for those that cannot be used."""
+    eta = X.logits().take(rows)
+    eta[~X.is_usable.take(rows)] = np.nan
+    valid = np.isfinite(eta)
+    return np.where(valid, y.take(rows) - sigmoid(np.where(valid, eta, 0.0)), 0.0)
+
+
+def check_finite(influence: Array, rows: NDArray[np.intp]) -> None:
+    """Refuse influence values of rows that are not numbers."""
+    if not np.isfinite(influence.sum()):
+        finite = np.isfinite(influence).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"The influence of row {rows[np.argmin(finite)]} is not finite: check "
+                "what the learners return."
+            )

@@ -1,0 +1,243 @@
+"""Treatments of the item effects: which to compute, and which to report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons import Comparisons
+from skanchor._diagnostics import ItemCheck
+from skanchor._items import MIN_HISTORICAL, ItemCovariance, estimate_item_covariance
+from skanchor._judges import JudgeCalibrator
+from skanchor._typing import Array
+from skanchor.exceptions import (
+    BattlesError,
+    ConvergenceWarning,
+    SkanchorWarning,
+)
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
+
+__all__ = [
+    "Treatments",
+    "choose_treatments",
+    "leaves_items_out",
+    "warn_of_covariance",
+]
+
+
+FEWEST_FREE = 2.0
+"""Models' worth of deviations below which features have taken too many."""
+
+FEW_JUDGES = 2
+"""Judges up to which "auto" does not ask a test, which sees too little with so few."""
+
+MOST_DEVIATIONS = 4_000
+"""Deviations, judges times models, up to which "auto" takes them unasked: their time
+grows with the cube of their number, from minutes on."""
+
+FEW_VERDICTS, FEW_DEVIATIONS = 20, 500
+"""Verdicts of a judge on the historical models, in the mean over the judges, below
+which "auto" takes no more than so many deviations unasked: hardly a maximum is near
+then, and the search for one takes minutes."""
+
+NAMES = ("auto", "none", "random", "conservative")
+
+
+@dataclass(frozen=True, slots=True)
+class Treatments:
+    """Treatments of the item effects.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Those that there is a result for, once it is asked for.
+    reported : str
+        The treatment to report.
+    reason : str
+        Why it is this one, such as ``"a test sees them"``.
+    p_value : float
+        Of the test for item effects; NaN where there is none.
+    given : ndarray of shape (n_judges, n_judges) or None
+        Covariance that the user gave.
+    """
+
+    names: tuple[str, ...]
+    reported: str
+    reason: str
+    p_value: float = np.nan
+    given: Array | None = None
+
+    def covariance(
+        self, name: str, sample: Sample, calibrator: JudgeCalibrator
+    ) -> ItemCovariance | None:
+        """Covariance of the item effects; None where they are left out.
+
+        Parameters
+        ----------
+        name : str
+            One of ``names``.
+        sample : Sample
+            Rows that carry the plug-in of all rows.
+        calibrator : JudgeCalibrator
+            Fitted on them.
+
+        Returns
+        -------
+        ItemCovariance or None
+        """
+        if name == "none":
+            return None
+        if self.given is not None:
+            return ItemCovariance(self.given)
+        found = estimate_item_covariance(
+            sample, calibrator, conservative=name == "conservative"
+        )
+        warn_of_covariance(
+            found, len(np.unique(sample.X.rows.items.model[~sample.X.is_new]))
+        )
+        return found
+
+
+def leaves_items_out(item_effects: Any) -> bool:
+    """Whether a user asks for the interval without item effects."""
+    return item_effects is None or (
+        isinstance(item_effects, str) and item_effects == "none"
+    )
+
+
+def choose_treatments(
+    item_effects: Any, X: Comparisons, check: ItemCheck, n_verdicts: float = np.inf
+) -> Treatments:
+    """Choose the treatments that ``item_effects`` asks for.
+
+    Parameters
+    ----------
+    item_effects : str, array or None
+        As in :class:`skanchor.AnchorPipeline`.
+    X : Comparisons
+        Rows whose roles are decided.
+    check : ItemCheck
+        Whether their verdicts deviate by model.
+    n_verdicts : float
+        Verdicts on historical models; infinite where there are more than enough.
+
+    Returns
+    -------
+    Treatments
+    """
+    if isinstance(item_effects, str) and item_effects not in NAMES:
+        raise ValueError(
+            "item_effects must be 'auto', 'none', 'random', 'conservative' or an "
+            f"array, got {item_effects!r}."
+        )
+    p, n_judges = check.p_value, len(X.judges)
+    if not n_judges:
+        return Treatments(("none",), "none", "there are no judges", p)
+    if leaves_items_out(item_effects):
+        return Treatments(("none",), "none", "as asked", p)
+    if not isinstance(item_effects, str):
+        given = _given_covariance(item_effects, X)
+        return Treatments(("given",), "given", "as asked", p, given)
+    if item_effects != "auto":
+        return Treatments((item_effects,), item_effects, "as asked", p)
+    n_historical = len(np.unique(X.rows.items.model[~X.is_new]))
+    if n_historical < MIN_HISTORICAL:
+        warn(
+            SkanchorWarning(
+                f"{n_historical} historical models are too few to learn how judges "
+                "deviate from features, so the intervals leave such item effects out "
+                "and may be too short."
+            )
+        )
+        why = f"{n_historical} historical models are too few to learn them from"
+        return Treatments(("none",), "none", why, p)
+    names = ("none", "random")
+    are_thin = n_verdicts < FEW_VERDICTS * n_judges
+    most = FEW_DEVIATIONS if are_thin else MOST_DEVIATIONS
+    if n_judges * n_historical > most:
+        return _of_many(check, n_judges, n_historical, n_verdicts if are_thin else None)
+    if n_judges <= FEW_JUDGES:
+        return Treatments(names, "random", "with so few judges no test decides", p)
+    if np.isnan(p):
+        return Treatments(names, "random", "no test for them is possible", p)
+    if check.detected:
+        return Treatments(names, "random", "a test sees them", p)
+    return Treatments(names, "none", "a test does not see them", p)
+
+
+def _of_many(
+    check: ItemCheck, n_judges: int, n_historical: int, too_few: float | None
+) -> Treatments:
+    """Let the test decide, which so many models make sharp; refuse to wait unasked."""
+    if not check.detected:
+        why = "a test does not see them"
+        return Treatments(("none", "random"), "none", why, check.p_value)
+    seen = f"a test sees that (p = {check.p_value:.2g})"
+    if np.isnan(check.p_value):
+        seen = "no test is possible"
+    why, advice = (
+        "the time that they take grows with the cube of their number",
+        "Rank fewer models at a time",
+    )
+    if too_few is not None:
+        why, advice = (
+            f"there are only {too_few:,} verdicts to learn them from",
+            "Give judges that are the same one name, leave out those with few verdicts",
+        )
+    raise BattlesError(
+        "Whether judges deviate from models in ways that score and features do not "
+        f"explain: {seen}. For {n_judges:,} judges and {n_historical:,} models these "
+        f"are {n_judges * n_historical:,} deviations, and {why}. {advice}, set "
+        "item_effects to 'random' to wait for it, or to None for intervals without "
+        "them, which are likely too short."
+    )
+
+
+def warn_of_covariance(found: ItemCovariance, n_historical: int) -> None:
+    """Warn of a covariance that little was learned of."""
+    if found.free < FEWEST_FREE:
+        warn(
+            SkanchorWarning(
+                f"The features tell the {n_historical} historical models apart so "
+                "well that how judges deviate from them is learned from the worth "
+                f"of {found.free:.1f} models, and intervals may be too short. Use "
+                "fewer features, or give the bias learner a ridge."
+            )
+        )
+    if not found.converged:
+        warn(
+            ConvergenceWarning(
+                "The covariance of the item effects did not settle; give "
+                "item_effects an array if the intervals look odd."
+            )
+        )
+
+
+def _given_covariance(asked: Any, X: Comparisons) -> Array:
+    """Covariance that a user gives, in the order of the judges."""
+    size = len(X.judges)
+    if isinstance(asked, pd.DataFrame):
+        named = asked.index.intersection(asked.columns)
+        missing = [judge for judge in X.judges.tolist() if judge not in named]
+        if missing:
+            raise ValueError(
+                f"item_effects has no row and column for the judges {missing}."
+            )
+        asked = asked.reindex(index=X.judges, columns=X.judges)
+    given = np.asarray(asked, dtype=np.float64)
+    if (
+        given.shape != (size, size)
+        or not np.isfinite(given).all()
+        or not np.allclose(given, given.T)
+        or np.linalg.eigvalsh(given).min() < -1e-10 * max(1.0, np.abs(given).max())
+    ):
+        raise ValueError(
+            "item_effects must be a symmetric positive semi-definite array with a "
+            f"row for each of the {size} judges {X.judges.tolist()}, got "
+            f"shape {given.shape}."
+        )
+    return given

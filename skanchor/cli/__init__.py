@@ -1,8 +1,0 @@
-"""The command line: ``skanchor rank`` and ``skanchor fetch``.
-
-Nothing here imports what takes time before the arguments are known to be right.
-"""
-
-from skanchor.cli.program import main
-
-__all__ = ["main"]

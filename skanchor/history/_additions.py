@@ -1,0 +1,112 @@
+"""Rows added to those of a history: to their counts, or to the rows themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons import Outcomes, as_frame
+from skanchor._folds import FoldPlan
+from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
+from skanchor.history._arrivals import deal
+from skanchor.history._counts import RowCounts, rows_as_table
+from skanchor.sample import Sample
+
+__all__ = ["joined", "with_rows"]
+
+
+def with_rows(
+    counts: RowCounts, late: Sample, random_state: Any, sizes: Sequence[int]
+) -> tuple[pd.DataFrame, Array, list[FoldPlan]]:
+    """Counted rows and new ones as a table, each old row in the fold that it had.
+
+    Parameters
+    ----------
+    counts : RowCounts
+        The old rows.
+    late : Sample
+        The new rows.
+    random_state : int, RandomState or None
+        Seed of the folds of the new rows.
+    sizes : sequence of int
+        Number of folds of each repeat.
+
+    Returns
+    -------
+    table : DataFrame
+        Battles.
+    outcomes : ndarray of shape (n_rows,)
+        Preferences for the first model.
+    plans : list of FoldPlan
+        Folds of each repeat.
+
+    Raises
+    ------
+    BattlesError
+        If the new rows have weights, features or groups, which the old ones lack.
+    """
+    late = late[np.flatnonzero(late.counts)].without_features()
+    if late.groups is not None or (late.weight != 1.0).any():
+        raise BattlesError(
+            "The history was fitted without groups and weights, so that rows that have "
+            "any cannot be added to it."
+        )
+    table, outcomes, folds = counts.rows()
+    joint = pd.concat([table, rows_as_table(late)], ignore_index=True)
+    both = np.concatenate([outcomes, late.y])
+    dealt = deal(late, sizes, random_state, np.empty((len(sizes), 0), dtype=np.intp))
+    # An old row that was left out, and may count now, is dealt as if it were new.
+    random = np.random.default_rng(0)
+    plans = []
+    for own, new, n_folds in zip(folds, dealt, sizes, strict=True):
+        fold = np.concatenate([own, new])
+        out = np.flatnonzero(fold < 0)
+        fold[out] = random.permutation(len(out)) % n_folds
+        splits = [
+            (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
+            for k in range(n_folds)
+        ]
+        plans.append(splits)
+    return joint, both, plans
+
+
+def joined(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+    """Two tables with outcomes, weights and groups, one below the other."""
+    frames = [as_frame(part[0]) for part in (one, other)]
+    if any(frame is None for frame in frames):
+        raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
+    tables = [frame.to_pandas() for frame in frames if frame is not None]
+    X = pd.concat(tables, ignore_index=True)
+    y = [
+        Outcomes.encode(part[1], named=True, models=np.empty(0))
+        for part in (one, other)
+    ]
+    sizes = [len(table) for table in tables]
+    weights = None
+    if one[2] is not None or other[2] is not None:
+        weights = np.concatenate(
+            [
+                np.ones(n) if part[2] is None else np.asarray(part[2])
+                for n, part in zip(sizes, (one, other), strict=True)
+            ]
+        )
+    groups = _joined_groups(one[3], other[3])
+    return X, np.concatenate([each.values for each in y]), weights, groups
+
+
+def _joined_groups(one: Any, other: Any) -> Any:
+    if one is None and other is None:
+        return None
+    if one is None or other is None:
+        raise BattlesError("Either old and new rows have groups, or neither.")
+    if isinstance(one, str) and isinstance(other, str) and one == other:
+        return one
+    if isinstance(one, str) or isinstance(other, str):
+        raise BattlesError("Groups of old and new rows must be in the same column.")
+    return np.concatenate(
+        [np.asarray(one, dtype=object), np.asarray(other, dtype=object)]
+    )

@@ -1,0 +1,246 @@
+"""Arrivals at a kept history: admitted to it, and dealt to its folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from skanchor._comparisons import Comparisons, usable_features
+from skanchor._comparisons.labels import argsort_labels, is_in
+from skanchor._folds import FoldPlan, SourceKFold
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.sample import Sample
+from skanchor.warning_log import warn
+
+__all__ = [
+    "admit_arrivals",
+    "arrival_plans",
+    "check_groups_in_folds",
+    "deal",
+    "with_models",
+]
+
+
+def admit_arrivals(
+    sample: Sample, known: Comparisons, lost: NDArray[Any]
+) -> tuple[Sample, Sample]:
+    """Fix roles: every model that the history does not know is new.
+
+    Parameters
+    ----------
+    sample : Sample
+        As a user gave it.
+    known : Comparisons
+        Models, judges and features of the history.
+    lost : ndarray
+        Models that the history left out: they are no opponents, and not new.
+
+    Returns
+    -------
+    everyone : Sample
+        All rows that involve a new model.
+    admitted : Sample
+        Those whose judge and opponents are known, in the vocabulary of the history
+        and the new models.
+
+    Raises
+    ------
+    BattlesError
+        If there is no new model, one that nothing places, or a feature is missing.
+    """
+    X = _with_features(sample.X, known.feature_names)
+    historical = np.concatenate([known.models, lost])
+    active = X.is_usable & (sample.weight > 0)
+    seen = X.models[X.rows.appearances(active) > 0]
+    new = seen[~is_in(seen, historical.tolist())]
+    if not len(new):
+        raise BattlesError(
+            "There is no new model: the history knows every model of these rows.",
+            advice=Advice(Remedy.UPDATE_HISTORY),
+        )
+    X = X.with_columns(new_models=tuple(new.tolist()))
+    past = active & ~X.involves_new
+    if past.any():
+        warn(
+            DataWarning(
+                f"{past.sum()} rows compare historical models with each other; they "
+                "place nobody and are left out.",
+                advice=Advice(Remedy.UPDATE_HISTORY),
+            )
+        )
+    inputs = replace(sample.inputs, features=known.feature_names)
+    sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
+    _warn_of_judges(X, active & ~past, known.judges)
+    everyone = X.relabel(with_models(historical, new), X.judges)
+    admitted = X.relabel(with_models(known.models, new), known.judges)
+    used = admitted.is_usable & (sample.weight > 0)
+    placed = admitted.rows.appearances(used) > 0
+    lonely = admitted.models[admitted.is_new & ~placed].tolist()
+    if lonely:
+        raise BattlesError(
+            f"New model {lonely[0]!r} has no comparison with a model of the history by "
+            "a judge that the history knows."
+        )
+    admitted = usable_features(admitted, used & ~admitted.is_human)
+    return sample.with_battles(everyone), sample.with_battles(admitted)
+
+
+def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """Labels of the models and of new ones, sorted."""
+    both = np.concatenate([models, new])
+    return np.asarray(both[argsort_labels(both, "model_a and model_b")])
+
+
+def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
+    """The rows with the features of the history; refuse them without one."""
+    missing = [name for name in names if name not in X.feature_names]
+    if missing and not X.rows.is_human.all():
+        raise BattlesError(
+            f"The history was fitted with the features {list(names)[:20]}, of which "
+            f"these rows lack {missing[:5]} (columns {missing[0] + '_a'!r}, "
+            f"{missing[0] + '_b'!r})."
+        )
+    others = [name for name in X.feature_names if name not in names]
+    if others:
+        warn(
+            DataWarning(
+                f"The features {others[:5]} are not used: the history was fitted "
+                "without them."
+            )
+        )
+    return X.with_features(names)
+
+
+def _warn_of_judges(
+    X: Comparisons, active: NDArray[np.bool_], judges: NDArray[Any]
+) -> None:
+    """Warn of rows by judges that the history has not calibrated."""
+    counts = np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges))
+    strange = ~is_in(X.judges, judges.tolist()) & (counts > 0)
+    if strange.any():
+        warn(
+            DataWarning(
+                f"The history does not know the judges {X.judges[strange].tolist()[:5]}"
+                f" (it knows {judges.tolist()[:10]}); their {counts[strange].sum()} "
+                "rows are left out."
+            )
+        )
+
+
+def arrival_plans(
+    sample: Sample,
+    sizes: Sequence[int],
+    random_state: Any,
+    known: NDArray[np.intp] | None = None,
+) -> list[FoldPlan]:
+    """Deal arrivals to the folds of a history.
+
+    Parameters
+    ----------
+    sample : Sample
+        Arrivals in their roles.
+    sizes : sequence of int
+        Number of folds of each repeat.
+    random_state : int, RandomState or None
+        Seed.
+    known : ndarray of shape (n_repeats, n_groups), optional
+        Fold of each group that the history has rows of; other groups have larger codes.
+
+    Returns
+    -------
+    list of FoldPlan
+    """
+    if known is None:
+        known = np.empty((len(sizes), 0), dtype=np.intp)
+    return [
+        [
+            (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
+            for k in range(n_folds)
+        ]
+        for n_folds, fold in zip(
+            sizes, deal(sample, sizes, random_state, known), strict=True
+        )
+    ]
+
+
+def deal(
+    sample: Sample, sizes: Sequence[int], random_state: Any, known: NDArray[np.intp]
+) -> list[NDArray[np.intp]]:
+    """Fold of each row in each repeat, -1 where it does not count.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    sizes, random_state, known
+        As in :func:`arrival_plans`.
+
+    Returns
+    -------
+    list of ndarray of shape (n_rows,)
+    """
+    random = check_random_state(random_state)
+    seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
+    # Making a generator takes as long as dealing: one that is no user's is reused.
+    own = random if isinstance(random_state, Integral) else np.random.RandomState()
+    folds = []
+    for n_folds, seed, settled in zip(sizes, seeds, known, strict=True):
+        own.seed(seed)
+        folds.append(_dealt(sample, n_folds, own, settled))
+    return folds
+
+
+def _dealt(
+    sample: Sample,
+    n_folds: int,
+    random: np.random.RandomState,
+    settled: NDArray[np.intp],
+) -> NDArray[np.intp]:
+    """Fold of each row, -1 where it does not count."""
+    fold = np.full(len(sample), -1)
+    rest, groups = np.flatnonzero(sample.counts), sample.groups
+    if groups is not None:
+        old = groups[rest] < len(settled)
+        fold[rest[old]] = settled[groups[rest[old]]]
+        rest = rest[~old]
+    if not len(rest):
+        return fold
+    unit = np.arange(len(rest))
+    if groups is not None:
+        unit = np.unique(groups[rest], return_inverse=True)[1]
+    n_units = int(unit.max()) + 1
+    if n_units < n_folds:
+        fold[rest] = random.permutation(n_folds)[unit]
+        return fold
+    splitter = SourceKFold(n_folds, random_state=random)
+    part = sample.X
+    if len(rest) < len(part):
+        part = part.without_features()[rest]
+    fold[rest] = splitter.assign_folds(part, None if groups is None else unit)
+    return fold
+
+
+def check_groups_in_folds(
+    plans: Sequence[FoldPlan],
+    groups: NDArray[np.intp] | None,
+    known: NDArray[np.intp] | None,
+) -> None:
+    """Refuse a plan that tears a group of the history apart."""
+    if groups is None or known is None:
+        return
+    for plan, settled in zip(plans, known, strict=True):
+        for number, (_, test) in enumerate(plan):
+            old = test[groups[test] < len(settled)]
+            torn = old[settled[groups[old]] != number]
+            if len(torn):
+                raise ValueError(
+                    f"cv puts row {int(torn[0])} into fold {number}, but the history "
+                    "holds rows of its group in another; a group must be held out as "
+                    "a whole."
+                )

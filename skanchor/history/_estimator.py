@@ -1,0 +1,464 @@
+"""``AnchorHistory``: a history fitted once, by which new models are placed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from skanchor._anchor import AnchorPipeline
+from skanchor._comparisons import Comparisons
+from skanchor._comparisons.labels import is_in
+from skanchor._folds import make_plans
+from skanchor.contexts import refuse_contexts
+from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.history._additions import joined, with_rows
+from skanchor.history._arrivals import (
+    admit_arrivals,
+    arrival_plans,
+    check_groups_in_folds,
+)
+from skanchor.history._format import pack_state, unpack_state
+from skanchor.history._identity import check_fingerprints
+from skanchor.history._rows import RowRules, among_groups
+from skanchor.history._settings import pack_settings, unpack_settings
+from skanchor.history._state import HistoryState
+from skanchor.io.archive import ArchiveKind
+from skanchor.results import AnchorResult
+from skanchor.sample import Battles, Sample
+from skanchor.warning_log import WarningLog
+
+__all__ = ["FILE", "AnchorHistory"]
+
+FILE = ArchiveKind("history", 1)
+"""The kind of file that keeps a history."""
+
+
+class AnchorHistory(BaseEstimator):
+    """History that is fitted once, by which new models are placed as they come.
+
+    :meth:`fit` runs all that the historical rows decide, for all rows and every fold,
+    and keeps the sums by which these enter the inference; :meth:`place` then gives the
+    result that :class:`skanchor.AnchorPipeline` has for old and new rows together, with
+    the same folds. :meth:`save` writes a file of numbers whose size does not depend on
+    the number of rows.
+
+    Parameters
+    ----------
+    anchor : AnchorPipeline, optional
+        The settings; None stands for ``AnchorPipeline()``. Learners need a span, as
+        linear ones have; ``weight_bound`` and ``debiaser="passthrough"`` are refused.
+
+    Attributes
+    ----------
+    models_, judges_ : ndarray
+        Historical models, and the judges that were calibrated.
+    features_ : ndarray of shape (n_features,)
+        Names of the response features in use, without ``_a`` and ``_b``.
+    item_effects_ : str
+        Treatment of the item effects, as in :class:`skanchor.AnchorPipeline`.
+    fingerprints_ : dict
+        Fingerprint by judge, where it was given.
+    state_ : HistoryState
+        All that is kept.
+    updated_from_ : {"counts", "rows"}
+        What :meth:`update` has fitted again: kept counts of rows, or rows given again.
+    fold_plan_ : list of lists of (train, test)
+        Folds of the historical rows in each repeat; not in the file.
+
+    Notes
+    -----
+    The page "A history that is kept" says what the file holds, what is exact, and what
+    it means to look at new models every day.
+
+    Examples
+    --------
+    >>> from skanchor import AnchorHistory, AnchorPipeline
+    >>> from skanchor.simulation import simulate_battles
+    >>> data = simulate_battles(random_state=0)
+    >>> new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    >>> history = AnchorHistory(AnchorPipeline(random_state=0))
+    >>> history = history.fit(data.X[~new], data.y[~new])
+    >>> result = history.place(data.X[new], data.y[new])
+    >>> result.rank_sets().columns.tolist()
+    ['rank', 'low', 'high']
+    """
+
+    state_: HistoryState
+    _rules: RowRules
+
+    def __init__(self, anchor: AnchorPipeline | None = None):
+        self.anchor = anchor
+
+    # --------------------------------------------------------------------- the history
+    def fit(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        fingerprints: Mapping[Any, str] | None = None,
+    ) -> Self:
+        """Fit the history, and let its rows go.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            One row per comparison of two models with human votes.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+        groups : array-like of shape (n_rows,) or str, optional
+            Groups of dependent rows, or the column that holds them. Arrivals may share
+            them: a vector is kept of each.
+        fingerprints : mapping, optional
+            Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BattlesError
+            If a model has no human row, or nothing can be kept under these settings.
+        LearnerError
+            If a learner has no span.
+        """
+        anchor = self._anchor().set_params(new_models=[])
+        with WarningLog() as log:
+            _refuse_curves(anchor)
+            rules = RowRules.of(anchor)
+            sample, labels = rules.admit(X, y, sample_weight, groups)
+            _refuse_new_models(sample)
+            inference = anchor.prepare(sample)
+            kept = HistoryState.of(inference, labels, fingerprints or {})
+        self._keep(kept)
+        self.fold_plan_ = inference.fold_plan
+        log.issue()
+        return self
+
+    @classmethod
+    def from_state(
+        cls, kept: HistoryState, anchor: AnchorPipeline | None = None
+    ) -> Self:
+        """A history whose sums were taken elsewhere, such as batch by batch.
+
+        Parameters
+        ----------
+        kept : HistoryState
+            Its folds, sums for diagnostics, and item check.
+        anchor : AnchorPipeline, optional
+            The settings that it was fitted with.
+
+        Returns
+        -------
+        AnchorHistory
+            Fitted.
+        """
+        history = cls(anchor)
+        history._keep(kept)
+        return history
+
+    def _keep(self, kept: HistoryState) -> None:
+        X = kept.history.whole.X
+        self.state_, self._rules = kept, RowRules.of(self._anchor())
+        self.models_, self.judges_ = X.models, X.judges
+        self.features_ = np.array(X.feature_names, dtype=object)
+        self.item_effects_ = kept.treatment
+        self.fingerprints_ = dict(kept.fingerprints)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Number of folds of each repeat."""
+        return [len(folds) for folds in self.state_.history.repeats]
+
+    def _anchor(self) -> AnchorPipeline:
+        anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
+        refuse_contexts(anchor, "AnchorHistory")
+        if anchor.new_models is not None:
+            raise ValueError(
+                "new_models of the anchor must be None: a history has no new models, "
+                "and of arrivals all are new that it does not know."
+            )
+        return anchor
+
+    def update(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        fingerprints: Mapping[Any, str] | None = None,
+        *,
+        past: Sequence[Any] | None = None,
+    ) -> Self:
+        """Add historical rows: the history is that of a fit of old and new rows.
+
+        Without features, groups and weights the history has kept its rows as counts,
+        and fits them again with the new ones; each old row stays in its fold. Else the
+        old rows are needed again. ``updated_from_`` says which it was.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups, fingerprints
+            The new rows, as in :meth:`fit`.
+        past : tuple of (X, y), (X, y, sample_weight) or with groups, optional
+            All rows that the history was fitted on; folds are then drawn anew.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BattlesError
+            If the old rows are needed and not given, or a judge has changed.
+        """
+        check_is_fitted(self, "state_")
+        check_fingerprints(self.fingerprints_, fingerprints)
+        fingerprints = {**self.fingerprints_, **(fingerprints or {})}
+        if past is not None:
+            old = (*past, None, None)[:4]
+            rows = joined(old, (X, y, sample_weight, groups))
+            self.fit(*rows, fingerprints=fingerprints)
+            self.updated_from_ = "rows"
+            return self
+        counts = self.state_.counts
+        if counts is None:
+            raise BattlesError(
+                f"The history {self._reason_without_counts()}, so that it has kept "
+                "sums, not its rows as counts: it must be fitted on all rows.",
+                advice=Advice(Remedy.GIVE_PAST),
+            )
+        anchor = self._anchor().set_params(new_models=[])
+        with WarningLog() as log:
+            late, _ = RowRules.of(anchor).admit(X, y, sample_weight, groups)
+            table, outcomes, plans = with_rows(
+                counts, late, anchor.random_state, self._sizes
+            )
+            anchor.set_params(cv=plans)
+            sample = Sample.admit(table, outcomes)
+            _refuse_new_models(sample)
+            inference = anchor.prepare(sample)
+            kept = HistoryState.of(inference, None, fingerprints)
+        self._keep(kept)
+        self.fold_plan_ = inference.fold_plan
+        self.updated_from_ = "counts"
+        log.issue()
+        return self
+
+    def _reason_without_counts(self) -> str:
+        """Why the rows could not be kept as counts."""
+        if self.state_.facts.get("streamed"):
+            return "was read as a stream"
+        if len(self.features_):
+            return "has features"
+        if self.state_.groups is not None:
+            return "has groups"
+        # Files of earlier versions do not say whether the history was streamed.
+        return "has weights, or was read as a stream"
+
+    def promote(
+        self,
+        model: Hashable,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        fingerprints: Mapping[Any, str] | None = None,
+        *,
+        past: Sequence[Any] | None = None,
+    ) -> Self:
+        """Make a new model historical, once people have voted on it.
+
+        Parameters
+        ----------
+        model : label
+            The model.
+        X, y, sample_weight, groups, fingerprints
+            Its rows, votes of people among them.
+        past : tuple, optional
+            As in :meth:`update`, which this is.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BattlesError
+            If the model is historical already, or has no vote.
+        """
+        check_is_fitted(self, "state_")
+        if is_in(np.append(self.models_, self.state_.lost), [model]).any():
+            raise BattlesError(f"Model {model!r} is historical already.")
+        encoded = Comparisons.from_battles(X)
+        votes = encoded.rows.appearances(encoded.is_usable & encoded.is_human)
+        if not votes[is_in(encoded.models, [model])].any():
+            raise BattlesError(
+                f"Model {model!r} has no human row here: people must have voted on it.",
+                advice=Advice(Remedy.PLACE_ARRIVALS),
+            )
+        return self.update(X, y, sample_weight, groups, fingerprints, past=past)
+
+    # -------------------------------------------------------------------- new models
+    def place(
+        self,
+        X: Battles,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | str | None = None,
+        *,
+        cv: Any = None,
+        fingerprints: Mapping[Any, str] | None = None,
+    ) -> AnchorResult:
+        """Place the new models of a table.
+
+        Parameters
+        ----------
+        X : battles table or Comparisons
+            Rows that involve a model that the history does not know: all such models
+            are new, and several are placed together.
+        y : array-like of shape (n_rows,)
+            Outcomes.
+        sample_weight : array-like of shape (n_rows,), optional
+            Row weights.
+        groups : array-like of shape (n_rows,) or str, optional
+            Groups of dependent rows. A label that the history has is the same group.
+        cv : list of plans, optional
+            Folds of these rows, as many as the history has: a list of (train, test), or
+            one such list for each repeat. None draws them.
+        fingerprints : mapping, optional
+            Fingerprint by judge; a judge whose fingerprint differs is refused.
+
+        Returns
+        -------
+        AnchorResult
+            As ``AnchorPipeline.result_`` on all rows. Its influence values and its fold
+            plan are those of these rows; see the page on kept histories.
+
+        Raises
+        ------
+        BattlesError
+            If there is no new model, nothing places one, or a judge has changed.
+        """
+        check_is_fitted(self, "state_")
+        with WarningLog() as log:
+            check_fingerprints(self.fingerprints_, fingerprints)
+            result = self._place(X, y, sample_weight, groups, cv)
+            if result.diagnostics is not None:
+                result.diagnostics.warn()
+        log.issue()
+        return result
+
+    def _place(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
+    ) -> AnchorResult:
+        kept, rules = self.state_, self._rules
+        sample, labels = rules.admit(X, y, sample_weight, groups)
+        sample = among_groups(sample, labels, kept.groups)
+        known = kept.history.whole.X
+        everyone, admitted = admit_arrivals(sample, known, kept.lost)
+        settled = None if kept.groups is None else kept.groups.folds
+        sizes = self._sizes
+        if cv is None:
+            plans = arrival_plans(admitted, sizes, rules.seed, settled)
+        else:
+            plans = make_plans(cv, len(sizes), admitted, rules.seed)
+            if [len(plan) for plan in plans] != sizes:
+                raise ValueError(
+                    f"cv must have {sizes} folds, as the history has, got "
+                    f"{[len(plan) for plan in plans]}."
+                )
+            check_groups_in_folds(plans, admitted.groups, settled)
+        return kept.result(everyone, admitted, plans)
+
+    # ----------------------------------------------------------------------- the file
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the history to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. It holds numbers and texts; reading it runs nothing.
+        overwrite : bool, default=True
+            Whether a file that exists may be replaced.
+
+        Raises
+        ------
+        BattlesError
+            If a learner, a label or a setting cannot be kept in a file.
+        """
+        check_is_fitted(self, "state_")
+        header, arrays = pack_state(self.state_)
+        n_folds = len(self.state_.history.repeats[0])
+        header["settings"] = pack_settings(self._anchor(), n_folds)
+        header["skanchor"] = version("skanchor")
+        FILE.write(path, header, arrays, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a history that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        AnchorHistory
+            Fitted.
+
+        Raises
+        ------
+        BattlesError
+            If the file is no history, damaged, cut off, or of a newer format.
+        """
+        try:
+            found = FILE.read(path)
+        except ValueError as error:
+            raise BattlesError(
+                str(error), advice=Advice(Remedy.BUILD_HISTORY)
+            ) from None
+        try:
+            anchor = unpack_settings(found.header["settings"])
+            kept = unpack_state(found.header, found.arrays, anchor.stages())
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise BattlesError(
+                f"{os.fspath(path)} is no history that can be read "
+                f"({type(error).__name__}: {error}).",
+                advice=Advice(Remedy.BUILD_HISTORY),
+            ) from None
+        return cls.from_state(kept, anchor)
+
+
+def _refuse_curves(anchor: AnchorPipeline) -> None:
+    """Refuse curved scales, whose columns move with the scores."""
+    debiaser = anchor.stages().debiaser
+    if debiaser is not None and debiaser.judge_scale == "curved":
+        raise BattlesError(
+            "A history cannot be kept where the scales of judges may be curved "
+            "(judge_scale='curved'): fit all rows together, or keep it with "
+            "judge_scale='straight'."
+        )
+
+
+def _refuse_new_models(sample: Sample) -> None:
+    """Refuse models without votes: they are no history."""
+    X, active = sample.X, sample.counts
+    votes = X.rows.appearances(active & X.is_human)
+    unvoted = X.models[(X.rows.appearances(active) > 0) & (votes == 0)].tolist()
+    if unvoted and votes.any():
+        raise BattlesError(
+            f"Models {unvoted[:5]} have no human row: they are no history.",
+            advice=Advice(Remedy.PLACE_ARRIVALS),
+        )

@@ -1,0 +1,290 @@
+"""Folds of a kept history as arrays, the fit of all rows before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._btl import BTLRegressor
+from skanchor._comparisons import Comparisons
+from skanchor._comparisons.labels import label_index
+from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.blocks import fitted_columns, item_columns
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.sums import GroupTotals, SourceSums
+from skanchor._riesz import SplitSums, WeightLearner
+from skanchor._stored_folds import StoredFold
+from skanchor._typing import Array
+from skanchor.bias import LinearBias
+from skanchor.exceptions import Advice, BattlesError, Remedy
+
+__all__ = ["pack_folds", "unpack_folds"]
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+# ------------------------------------------------------------------------------ packing
+def pack_folds(folds: Sequence[StoredFold]) -> Arrays:
+    """Arrays of folds of one history, side by side.
+
+    Parameters
+    ----------
+    folds : sequence of StoredFold
+        The fit of all rows first.
+
+    Returns
+    -------
+    dict of str to ndarray
+
+    Raises
+    ------
+    BattlesError
+        If a learner is not linear in the features themselves.
+    """
+    per_fold = [_pack_fold(fold) for fold in folds]
+    arrays = {
+        # A fold may lack what only judges that it does not see have shown.
+        name: np.array([one.get(name, np.full_like(first, np.nan)) for one in per_fold])
+        for name, first in per_fold[0].items()
+    }
+    errors = folds[0].btl.standard_errors_.reindex(folds[0].X.models)
+    arrays["human_errors"] = errors.to_numpy(np.float64)
+    for m in range(PEOPLE, len(folds[0].X.judges)):
+        arrays |= _pack_source(folds, m)
+    return arrays
+
+
+def _pack_fold(fold: StoredFold) -> Arrays:
+    """What a fold has learned."""
+    X, calibrator = fold.X, fold.calibrator
+    judges, n_features = X.judges.tolist(), X.features_left.shape[1]
+    coef, ridge = np.zeros((2, len(judges), n_features))
+    known, has_learner = np.zeros((2, len(judges)), dtype=bool)
+    for m, judge in enumerate(judges):
+        learner = calibrator.biases_.get(judge)
+        own = fold.learners[m]
+        for one in (learner, own.learner):
+            _check_linear(one, judge, n_features)
+        known[m] = learner is not None
+        if n_features and learner is not None:
+            coef[m] = getattr(learner, "coef_", np.nan)
+        has_learner[m] = own.learner is not None
+        if own.ridge is not None:
+            ridge[m] = own.ridge
+    displayed = calibrator.has_position_effect_.reindex(judges, fill_value=False)
+    voted = np.isin(X.models, fold.btl.models_)
+    unbounded = np.zeros(len(X.models), dtype=bool)
+    unbounded[voted] = fold.btl.unbounded_
+    arrays = {
+        "scores": X.scores,
+        "voted": voted,
+        "unbounded": unbounded,
+        "sensitivities": X.sensitivities,
+        "position_effects": X.position_effects,
+        "has_position_effect": displayed.to_numpy(bool),
+        "is_calibrated": known,
+        "coef": coef,
+        "has_weights": has_learner,
+        "ridge": ridge,
+        "deviations": X.deviations,
+    }
+    return {name: values for name, values in arrays.items() if values is not None}
+
+
+def _check_linear(learner: Any, judge: Any, n_features: int) -> None:
+    """Refuse a learner that a few numbers do not say."""
+    if learner is None or not n_features:
+        return
+    if type(learner) is not LinearBias or learner.feature_map is not None:
+        raise BattlesError(
+            f"The learner of judge {judge!r}, {learner!r:.60}, cannot be kept in a "
+            "file, which holds numbers and no objects. Add the columns of a feature "
+            "map to the table, and give LinearBias() those.",
+            advice=Advice(Remedy.KEEP_LINEAR),
+        )
+
+
+def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
+    """Sums over the rows of one source, of every fold."""
+    width = max(fold.sums.held_out[m].blocks.size for fold in folds)
+    n = len(folds)
+    gram, score = np.zeros((n, width, width)), np.zeros((n, width))
+    size = np.zeros((n, 2))
+    found: dict[str, Any] = {"gram": gram, "size": size, "score": score}
+    grouped = folds[0].sums.held_out[m].by_group is not None
+    if not grouped:
+        found["outer"] = np.zeros((n, width, width))
+    groups, totals, stops = [], [], [0]
+    for number, fold in enumerate(folds):
+        known, rest = fold.sums.training.get(m), fold.sums.held_out[m]
+        if known is not None:
+            at = slice(known.blocks.size)
+            gram[number, at, at] = known.information
+            size[number] = known.curvature, known.n_rows
+        at = slice(rest.blocks.size)
+        score[number, at] = rest.score
+        if rest.outer is not None:
+            found["outer"][number, at, at] = rest.outer
+        elif rest.by_group is not None:
+            wide = np.zeros((len(rest.by_group.groups), width))
+            wide[:, at] = rest.by_group.totals
+            groups.append(rest.by_group.groups)
+            totals.append(wide)
+            stops.append(stops[-1] + len(wide))
+    if grouped:
+        found |= {
+            "groups": np.concatenate(groups),
+            "totals": np.concatenate(totals),
+            "stops": np.array(stops),
+        }
+    return {f"{_source(m)}/{name}": values for name, values in found.items()}
+
+
+def _source(m: int) -> str:
+    return "people" if m == PEOPLE else f"judge {m}"
+
+
+# ---------------------------------------------------------------------------- unpacking
+def unpack_folds(
+    arrays: Mapping[str, NDArray[Any]], X: Comparisons
+) -> list[StoredFold]:
+    """The folds that :func:`pack_folds` packed.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        As they were packed.
+    X : Comparisons
+        No rows, in the vocabulary of the history, and the covariance of item effects.
+
+    Returns
+    -------
+    list of StoredFold
+    """
+    return [_unpack_fold(arrays, X, k) for k in range(len(arrays["scores"]))]
+
+
+def _unpack_fold(
+    arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int
+) -> StoredFold:
+    def own(name: str) -> Any:
+        return arrays[name][k] if name in arrays else None
+
+    effects = own("position_effects")
+    if effects is not None and np.isnan(effects).all():
+        effects = None
+    learned = X.with_columns(
+        scores=own("scores"),
+        sensitivities=own("sensitivities"),
+        position_effects=effects,
+        deviations=own("deviations"),
+        biases=np.zeros(0),
+    )
+    has_features = X.features_left.shape[1] > 0
+    learners = [
+        WeightLearner(_linear(np.empty(0), "squared"), ridge)
+        if weighs and has_features
+        else WeightLearner()
+        for weighs, ridge in zip(own("has_weights"), own("ridge"), strict=True)
+    ]
+    sums = _unpack_sums(arrays, learners, k, len(X.models))
+    return StoredFold(
+        _btl(arrays, X, k), _calibrator(arrays, X, k), learned, learners, sums
+    )
+
+
+def _btl(arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int) -> BTLRegressor:
+    """Scores of the models with votes; of all rows also their errors."""
+    voted = arrays["voted"][k]
+    btl = BTLRegressor()
+    btl.bias_, btl.position_effect_, btl.position_effect_error_ = None, 0.0, 0.0
+    btl.models_ = X.models[voted]
+    index = label_index(btl.models_, "model")
+    btl.scores_ = pd.Series(arrays["scores"][k][voted], index=index, name="score")
+    btl.unbounded_ = arrays["unbounded"][k][voted]
+    errors = arrays["human_errors"][voted]
+    btl.covariance_ = np.diag(errors**2 if k == 0 else np.full(len(errors), np.nan))
+    return btl
+
+
+def _calibrator(
+    arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int
+) -> JudgeCalibrator:
+    known = arrays["is_calibrated"][k]
+    calibrator = JudgeCalibrator()
+    calibrator.judges_ = X.judges[known]
+    calibrator.features_ = np.array(X.feature_names, dtype=object)
+    calibrator.choices_ = pd.DataFrame()
+    index = label_index(calibrator.judges_, "judge")
+
+    def of_judges(values: Any, name: str) -> pd.Series:
+        return pd.Series(values[k][known], index=index, name=name)
+
+    effects = arrays.get("position_effects", np.zeros_like(arrays["sensitivities"]))
+    effects = np.nan_to_num(effects)
+    calibrator.sensitivities_ = of_judges(arrays["sensitivities"], "sensitivity")
+    calibrator.position_effects_ = of_judges(effects, "position")
+    calibrator.has_position_effect_ = of_judges(
+        arrays["has_position_effect"], "has_position_effect"
+    )
+    coefs = arrays["coef"][k][known]
+    calibrator.biases_ = {
+        judge: _linear(coef, "logistic")
+        for judge, coef in zip(calibrator.judges_.tolist(), coefs, strict=True)
+    }
+    return calibrator
+
+
+def _linear(coef: Array, loss: str) -> LinearBias:
+    """Linear learner in the features themselves, as if it had been fitted.
+
+    Its ridge has done its work: what remains of it stands beside the sums.
+    """
+    learner = LinearBias(loss=loss)
+    learner.coef_, learner.feature_map_ = coef, None
+    return learner
+
+
+def _unpack_sums(
+    arrays: Mapping[str, NDArray[Any]],
+    learners: Sequence[WeightLearner],
+    k: int,
+    n_models: int,
+) -> SplitSums:
+    training, held_out = {}, {}
+    for m in range(PEOPLE, len(learners)):
+
+        def own(name: str, m: int = m) -> Any:
+            return arrays[f"{_source(m)}/{name}"][k]
+
+        blocks = item_columns(n_models)
+        if m != PEOPLE:
+            # As wide as the widest fold's; a fold may have no learner of the weights.
+            n_span = len(own("score")) - fitted_columns(n_models, 0).size
+            has_span = learners[m].learner is not None
+            blocks = fitted_columns(n_models, n_span if has_span else 0)
+        at = slice(blocks.size)
+        curvature, n_rows = own("size")
+        if m == PEOPLE or n_rows:
+            training[m] = SourceSums(
+                blocks,
+                information=own("gram")[at, at],
+                curvature=curvature,
+                n_rows=n_rows.astype(np.intp),
+            )
+        score = own("score")[at]
+        if f"{_source(m)}/outer" in arrays:
+            outer = own("outer")[at, at]
+            held_out[m] = SourceSums(blocks, score=score, outer=outer)
+            continue
+        some = slice(*arrays[f"{_source(m)}/stops"][k : k + 2])
+        groups = arrays[f"{_source(m)}/groups"][some]
+        totals = arrays[f"{_source(m)}/totals"][some, at]
+        by_group = GroupTotals(groups, totals)
+        held_out[m] = SourceSums(blocks, score=score, by_group=by_group)
+    return SplitSums(training, held_out)

@@ -1,0 +1,231 @@
+"""A kept history as arrays and JSON: the content of its file.
+
+Arrays of the fit of all rows and of every fold lie side by side: the first entry of
+their first axis is the fit of all rows, then come the folds, repeat by repeat. The page
+docs/history.md says what each holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._comparisons import Comparisons, EncodedRows
+from skanchor._diagnostics import FitSums, FittedSource, HistoricalFeatures, ItemCheck
+from skanchor._items import ItemCovariance
+from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.shrinkage import Shrinkage
+from skanchor._stages import Stages
+from skanchor._stored_folds import StoredFold, StoredHistory
+from skanchor.history._counts import RowCounts
+from skanchor.history._folds import pack_folds, unpack_folds
+from skanchor.history._labels import pack_labels, unpack_labels
+from skanchor.history._state import Board, GroupFolds, HistoryState
+
+__all__ = ["pack_state", "unpack_state"]
+
+
+Arrays = dict[str, NDArray[Any]]
+_OF_SOURCE = ("gram", "score", "ridge", "pull", "rows")
+_OF_SUMS = ("n_human", "n_judge", "verdicts", "spread_of_scores", "noise")
+_OF_ITEMS = ("inflation", "df", "free", "converged")
+
+
+def pack_state(state: HistoryState) -> tuple[dict[str, Any], Arrays]:
+    """Header and arrays of a kept history.
+
+    Parameters
+    ----------
+    state : HistoryState
+        To be kept.
+
+    Returns
+    -------
+    header : dict
+        What JSON can say.
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    BattlesError
+        If a label, or a learner, is nothing that a file can hold.
+    """
+    history, X = state.history, state.history.whole.X
+    header = {
+        "models": pack_labels(X.models, "models"),
+        "judges": pack_labels(X.judges, "judges"),
+        "features": list(X.feature_names),
+        "repeats": [len(folds) for folds in history.repeats],
+        "treatment": state.treatment,
+        "fingerprints": [
+            [pack_labels([judge], "judges"), print_]
+            for judge, print_ in state.fingerprints.items()
+        ],
+        "facts": dict(state.facts),
+    }
+    folds = [history.whole, *(fold for repeat in history.repeats for fold in repeat)]
+    arrays = pack_folds(folds)
+    arrays |= _pack_sums(state.sums)
+    arrays["check/judges"] = state.check.judges.to_numpy(np.float64)
+    arrays["check/p_value"] = np.array(state.check.p_value)
+    header["check"] = state.check.judges.columns.tolist()
+    if history.items is not None:
+        arrays |= _pack_items(history.items)
+    if state.board is not None:
+        board = state.board
+        header["board"] = pack_labels(board.scores.index.to_numpy(), "models")
+        arrays["board/scores"] = board.scores.to_numpy(np.float64)
+        arrays["board/n_human"] = board.n_human.to_numpy()
+        arrays["board/n_judge"] = board.n_judge.to_numpy()
+    if state.groups is not None:
+        header["groups"] = pack_labels(state.groups.labels, "groups")
+        arrays["groups/folds"] = state.groups.folds
+    if state.counts is not None:
+        header["counted"] = {
+            name: pack_labels(getattr(state.counts, name), name)
+            for name in ("models", "judges")
+        }
+        for name in ("kinds", "outcomes", "counts"):
+            arrays[f"rows/{name}"] = getattr(state.counts, name)
+    return header, arrays
+
+
+def unpack_state(
+    header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], stages: Stages
+) -> HistoryState:
+    """The kept history that a file holds.
+
+    Parameters
+    ----------
+    header, arrays
+        As :func:`pack_state` gave them.
+    stages : Stages
+        Unfitted.
+
+    Returns
+    -------
+    HistoryState
+    """
+    models, judges = (unpack_labels(header[name]) for name in ("models", "judges"))
+    items = _unpack_items(arrays) if "items/covariance" in arrays else None
+    rows = _no_rows(models, judges, tuple(header["features"]))
+    X = Comparisons(rows, item_covariance=None if items is None else items.covariance)
+    folds = unpack_folds(arrays, X)
+    history = StoredHistory(stages, items, folds[0], _by_repeat(folds[1:], header))
+    tests = pd.DataFrame(
+        arrays["check/judges"], pd.Index(judges, name="judge"), header["check"]
+    )
+    board = groups = counts = None
+    if "board" in header:
+        index = pd.Index(unpack_labels(header["board"]))
+        names = ("scores", "n_human", "n_judge")
+        board = Board(*(pd.Series(arrays[f"board/{name}"], index) for name in names))
+    if "groups" in header:
+        groups = GroupFolds(unpack_labels(header["groups"]), arrays["groups/folds"])
+    if "counted" in header:
+        labels = (
+            unpack_labels(header["counted"][name]) for name in ("models", "judges")
+        )
+        names = ("kinds", "outcomes", "counts")
+        counts = RowCounts(*labels, *(arrays[f"rows/{name}"] for name in names))
+    return HistoryState(
+        history,
+        _unpack_sums(arrays, len(judges)),
+        ItemCheck(tests, float(arrays["check/p_value"])),
+        str(header["treatment"]),
+        board,
+        groups,
+        {unpack_labels(one)[0]: print_ for one, print_ in header["fingerprints"]},
+        header["facts"],
+        counts,
+    )
+
+
+def _no_rows(
+    models: NDArray[Any], judges: NDArray[Any], features: tuple[str, ...]
+) -> EncodedRows:
+    none = np.arange(0)
+    blank = np.empty((0, len(features)))
+    return EncodedRows(
+        models, judges, none, none, none, np.empty(0), blank, blank, features,
+        new_models=(),
+    )  # fmt: skip
+
+
+def _by_repeat(
+    folds: list[StoredFold], header: Mapping[str, Any]
+) -> list[list[StoredFold]]:
+    stops = np.cumsum([0, *header["repeats"]]).tolist()
+    return [folds[a:b] for a, b in pairwise(stops)]
+
+
+# -------------------------------------------------------------- sums, item effects
+def _pack_sums(sums: FitSums) -> Arrays:
+    arrays = {f"sums/{name}": np.asarray(getattr(sums, name)) for name in _OF_SUMS}
+    for m, source in sums.sources.items():
+        for name in _OF_SOURCE:
+            arrays[f"sums/{_source(m)}/{name}"] = getattr(source, name)
+    for m, known in enumerate(sums.features or ()):
+        if known is not None:
+            arrays[f"features/{m}/low"] = known.low
+            arrays[f"features/{m}/high"] = known.high
+            arrays[f"features/{m}/contrasts"] = known.contrasts
+    return arrays
+
+
+def _unpack_sums(arrays: Mapping[str, NDArray[Any]], n_judges: int) -> FitSums:
+    sources = {
+        m: FittedSource.of_arrays(
+            *(arrays[f"sums/{_source(m)}/{name}"] for name in _OF_SOURCE)
+        )
+        for m in range(PEOPLE, n_judges)
+    }
+    features = tuple(
+        HistoricalFeatures(
+            arrays[f"features/{m}/low"],
+            arrays[f"features/{m}/high"],
+            arrays[f"features/{m}/contrasts"],
+        )
+        if f"features/{m}/low" in arrays
+        else None
+        for m in range(n_judges)
+    )
+    known: dict[str, Any] = {name: arrays[f"sums/{name}"] for name in _OF_SUMS}
+    known["spread_of_scores"] = float(known["spread_of_scores"])
+    return FitSums(sources, **known, features=features)
+
+
+def _source(m: int) -> str:
+    return "people" if m == PEOPLE else str(m)
+
+
+def _pack_items(items: ItemCovariance) -> Arrays:
+    numbers = [float(getattr(items, name)) for name in _OF_ITEMS]
+    arrays: Arrays = {
+        "items/covariance": items.covariance,
+        "items/numbers": np.array(numbers),
+    }
+    if items.slopes is not None:
+        arrays["items/slopes"] = items.slopes
+    if items.shrinkage is not None:
+        kept = [getattr(items.shrinkage, field.name) for field in fields(Shrinkage)]
+        arrays["items/shrinkage"] = np.array(kept, dtype=np.float64)
+    return arrays
+
+
+def _unpack_items(arrays: Mapping[str, NDArray[Any]]) -> ItemCovariance:
+    shrinkage, slopes = arrays.get("items/shrinkage"), arrays.get("items/slopes")
+    numbers = dict(zip(_OF_ITEMS, arrays["items/numbers"].tolist(), strict=True))
+    numbers["converged"] = bool(numbers["converged"])
+    return ItemCovariance(
+        arrays["items/covariance"],
+        None if shrinkage is None else Shrinkage(*shrinkage.tolist()),
+        slopes=slopes,
+        **numbers,
+    )

@@ -1,0 +1,125 @@
+"""Rows of a history and of arrivals, taken as the pipeline takes them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skanchor._anchor import AnchorPipeline
+from skanchor._ties import drops_ties, treat_ties
+from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.history._state import GroupFolds
+from skanchor.sample import Battles, Sample, counts_rows, group_codes, warn_of_counts
+
+__all__ = ["RowRules", "among_groups"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowRules:
+    """What the settings of a pipeline say of the rows that it is given.
+
+    Looking for it in all parameters takes as long as a few folds, so that a history
+    looks once.
+
+    Attributes
+    ----------
+    drops : bool
+        Whether ties are left out.
+    counts : bool
+        Whether weights are numbers of equal rows.
+    random_state : int, RandomState or None
+        Seed of the folds.
+    """
+
+    drops: bool
+    counts: bool
+    random_state: Any
+
+    @classmethod
+    def of(cls, anchor: AnchorPipeline) -> Self:
+        """Read the rules off the parameters of a pipeline and of its stages."""
+        return cls(drops_ties(anchor), counts_rows(anchor), anchor.random_state)
+
+    @property
+    def seed(self) -> Any:
+        """Seed of the folds, the same whenever it is asked for."""
+        return deepcopy(self.random_state)
+
+    def admit(
+        self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
+    ) -> tuple[Sample, NDArray[Any] | None]:
+        """Admit rows as the pipeline would.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As in :meth:`skanchor.AnchorPipeline.fit`.
+
+        Returns
+        -------
+        sample : Sample
+        labels : ndarray or None
+            Labels of the groups, by code.
+        """
+        sample = Sample.admit(X, y, sample_weight, groups)
+        sample = treat_ties(sample, drop=self.drops)
+        labels = None
+        if groups is not None:
+            labels = group_codes(groups, X, len(sample))[1]
+        if self.counts:
+            return sample.expanded(), labels
+        warn_of_counts(sample)
+        return sample, labels
+
+
+def among_groups(
+    sample: Sample, labels: NDArray[Any] | None, known: GroupFolds | None
+) -> Sample:
+    """Give the groups of arrivals the codes that the history has for them.
+
+    Parameters
+    ----------
+    sample : Sample
+        Arrivals.
+    labels : ndarray or None
+        Labels of their groups, by code.
+    known : GroupFolds or None
+        Groups of the history.
+
+    Returns
+    -------
+    Sample
+
+    Raises
+    ------
+    BattlesError
+        If one of the two has groups, and the other has none.
+    """
+    if labels is None or sample.groups is None:
+        if known is not None:
+            raise BattlesError(
+                "The history was fitted with groups of dependent rows; give the groups "
+                "of these rows, too."
+            )
+        return sample
+    if known is None:
+        raise BattlesError(
+            "The history was fitted without groups of dependent rows, so that these "
+            "rows cannot have any.",
+            advice=Advice(Remedy.FIT_HISTORY_AGAIN),
+        )
+    codes = {label: code for code, label in enumerate(known.labels.tolist())}
+    # A group of the history without a row that counts is none.
+    held = np.all(known.folds >= 0, axis=0).tolist()
+    place, fresh = np.empty(len(labels), dtype=np.intp), len(codes)
+    for code, label in enumerate(labels.tolist()):
+        old = codes.get(label)
+        if old is not None and held[old]:
+            place[code] = old
+        else:
+            place[code], fresh = fresh, fresh + 1
+    return replace(sample, groups=place[sample.groups])

@@ -1,0 +1,103 @@
+"""Settings of estimators as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from skanchor._anchor import AnchorPipeline
+from skanchor._arrivals import ArrivalScorer
+from skanchor._btl import BTLRegressor
+from skanchor._judges import JudgeCalibrator
+from skanchor._riesz import RieszDebiaser
+from skanchor.bias import LinearBias
+from skanchor.exceptions import BattlesError
+
+__all__ = ["pack_settings", "unpack_settings"]
+
+
+CLASSES = {
+    one.__name__: one
+    for one in (
+        AnchorPipeline,
+        ArrivalScorer,
+        BTLRegressor,
+        JudgeCalibrator,
+        LinearBias,
+        RieszDebiaser,
+    )
+}
+"""Estimators whose settings a file may hold; no other class is ever made from one."""
+
+
+REMOVED = {"context_effects"}
+"""Parameters that earlier versions had, of one allowed value each."""
+
+
+def pack_settings(anchor: AnchorPipeline, n_folds: int) -> dict[str, Any]:
+    """Settings of a pipeline as JSON can say them.
+
+    Parameters
+    ----------
+    anchor : AnchorPipeline
+        Unfitted. A generator of random numbers becomes None.
+    n_folds : int
+        Stands for a ``cv`` that names row numbers, or is a splitter.
+
+    Returns
+    -------
+    dict
+    """
+    packed: dict[str, Any] = _packed(anchor, "anchor")
+    if not isinstance(anchor.cv, (int, np.integer)):
+        packed["params"]["cv"] = n_folds
+    return packed
+
+
+def _packed(value: Any, name: str) -> Any:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.random.RandomState):
+        return None
+    if isinstance(value, BaseEstimator) and type(value).__name__ in CLASSES:
+        params = {
+            key: _packed(one, f"{name}.{key}")
+            for key, one in value.get_params(deep=False).items()
+            if key != "cv"
+        }
+        if isinstance(value, AnchorPipeline):
+            params["cv"] = value.cv if isinstance(value.cv, int) else None
+        return {"class": type(value).__name__, "params": params}
+    if isinstance(value, (list, tuple)):
+        return {"list": [_packed(one, name) for one in value]}
+    if isinstance(value, dict):
+        pairs = [[_packed(key, name), _packed(one, name)] for key, one in value.items()]
+        return {"dict": pairs}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+        return {"array": value.tolist()}
+    raise BattlesError(
+        f"The setting {name}={value!r:.60} cannot be kept in a file, which holds "
+        "numbers and texts, and no objects."
+    )
+
+
+def unpack_settings(packed: Any) -> Any:
+    """The pipeline that :func:`pack_settings` packed."""
+    if not isinstance(packed, dict):
+        return packed
+    if "class" in packed:
+        params = {
+            key: unpack_settings(one)
+            for key, one in packed["params"].items()
+            if key not in REMOVED
+        }
+        return CLASSES[packed["class"]](**params)
+    if "list" in packed:
+        return tuple(unpack_settings(one) for one in packed["list"])
+    if "dict" in packed:
+        return {unpack_settings(a): unpack_settings(b) for a, b in packed["dict"]}
+    return np.array(packed["array"], dtype=np.float64)

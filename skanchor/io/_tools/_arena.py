@@ -1,0 +1,171 @@
+"""Votes of people in arenas: FastChat and the published sets of 55k, 100k and 140k."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from skanchor.io._tools._cells import (
+    as_numbers,
+    battles,
+    prompt_text,
+    response_text,
+    vote_labels,
+)
+from skanchor.io._tools._reader import Options, Reader
+
+__all__ = ["ARENA_55K", "ARENA_100K", "ARENA_140K", "COMPARIA", "FASTCHAT"]
+
+_HUMAN = "human"
+
+
+def _texts(raw: pd.DataFrame) -> dict[str, Any]:
+    """Prompt and responses as plain text, of what the file holds of them."""
+    columns: dict[str, Any] = {}
+    for side in "ab":
+        source = f"conversation_{side}"
+        if source in raw:
+            columns[f"response_{side}"] = raw[source].map(response_text)
+    if "conversation_a" in raw and "prompt" not in raw:
+        columns["prompt"] = raw["conversation_a"].map(prompt_text)
+    return columns
+
+
+def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
+    """Read votes whose columns are in the arena's words.
+
+    `more` names the file's columns of further standard ones.
+    """
+    others = {new: raw[old] for new, old in more.items() if old in raw}
+    return battles(
+        raw,
+        {battle, *more.values()},
+        prompt_id=raw[battle],
+        model_a=raw["model_a"],
+        model_b=raw["model_b"],
+        judge=_HUMAN,
+        **vote_labels(raw["winner"]),
+        **others,
+        **_texts(raw),
+    )
+
+
+def _read_fastchat(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    return _votes(raw, "question_id", rater="judge")
+
+
+def _of_arena_users(raw: pd.DataFrame) -> bool:
+    return bool(raw["judge"].astype("str").str.match("arena_user").all())
+
+
+FASTCHAT = Reader(
+    name="fastchat",
+    files="FastChat `clean_battle_conv_*.json`; `lmsys/chatbot_arena_conversations`",
+    markers=(frozenset({"question_id", "winner", "judge", "model_a", "model_b"}),),
+    fits=_of_arena_users,
+    assumes="`judge` holds `arena_user_...`: people, who become `rater`; `model_a` was "
+    "on the left; `question_id` names the conversation and becomes `prompt_id`.",
+    read=_read_fastchat,
+)
+
+
+def _read_100k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    return _votes(raw, "question_id", rater="judge_hash")
+
+
+ARENA_100K = Reader(
+    name="arena_100k",
+    files="`lmarena-ai/arena-human-preference-100k`",
+    markers=(frozenset({"judge_hash", "winner", "model_a", "model_b"}),),
+    assumes="All votes are by people; `judge_hash` is the voter (`rater`); `model_a` "
+    "was on the left; `question_id` becomes `prompt_id`.",
+    read=_read_100k,
+)
+
+
+def _read_140k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    return _votes(raw, "id")
+
+
+ARENA_140K = Reader(
+    name="arena_140k",
+    files="`lmarena-ai/arena-human-preference-140k`, `arena-expert-5k`",
+    markers=(
+        frozenset({"evaluation_session_id", "winner", "model_a", "model_b", "id"}),
+        frozenset({"occupational_tags", "winner", "model_a", "model_b", "id"}),
+    ),
+    assumes="All votes are by people, who are not named; `id` becomes `prompt_id`. "
+    "Votes of one `evaluation_session_id` depend on each other: give it as groups.",
+    read=_read_140k,
+)
+
+
+def _read_55k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    sides = {"winner_model_a": "model_a", "winner_model_b": "model_b"} | {
+        "winner_tie": "tie"
+    }
+    marks = pd.DataFrame({name: as_numbers(raw[name], (0, 1)) for name in sides})
+    decided = marks.sum(axis=1) == 1
+    texts = {
+        name: raw[name].map(response_text)
+        for name in ("prompt", "response_a", "response_b")
+        if name in raw
+    }
+    return battles(
+        raw,
+        {*sides, "id"},
+        prompt_id=raw["id"],
+        model_a=raw["model_a"],
+        model_b=raw["model_b"],
+        judge=_HUMAN,
+        winner=marks.fillna(0).idxmax(axis=1).map(sides).where(decided),
+        **texts,
+    )
+
+
+ARENA_55K = Reader(
+    name="arena_55k",
+    files="Kaggle LMSYS and `lmarena-ai/arena-human-preference-55k`: `train.csv`",
+    markers=(frozenset({"winner_model_a", "winner_model_b", "winner_tie", "id"}),),
+    assumes="All votes are by people, who are not named; 'both bad' is among the ties; "
+    "`model_a` was on the left; `id` becomes `prompt_id`.",
+    read=_read_55k,
+)
+
+
+def _read_comparia(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    model_a, model_b = raw["model_a_name"], raw["model_b_name"]
+    chosen = raw["chosen_model_name"]
+    equal = raw["both_equal"].astype("str").str.casefold().isin({"true", "1", "1.0"})
+    winner = pd.Series(None, index=raw.index, dtype=object)
+    winner[chosen == model_a] = "model_a"
+    winner[(chosen == model_b) & (model_a != model_b)] = "model_b"
+    winner[equal] = "tie"
+    group = next(name for name in _COMPARIA_GROUPS if name in raw)
+    rater = next((name for name in ("visitor_id", "session_hash") if name in raw), None)
+    used = ["model_a_name", "model_b_name", "chosen_model_name", "both_equal", group]
+    return battles(
+        raw,
+        [*used, rater],
+        prompt_id=raw[group],
+        model_a=model_a,
+        model_b=model_b,
+        judge=_HUMAN,
+        winner=winner,
+        **({"rater": raw[rater]} if rater else {}),
+        **_texts(raw),
+    )
+
+
+_COMPARIA_GROUPS = ("conversation_pair_id", "id", "model_a_name")
+
+COMPARIA = Reader(
+    name="comparia",
+    files="ComparIA votes",
+    markers=(frozenset({"model_a_name", "chosen_model_name", "both_equal"}),),
+    assumes="All votes are by people (`visitor_id`, else `session_hash`, is `rater`); "
+    "a vote for no model that is no tie is left out; what people said of a response "
+    "after the vote is dropped.",
+    read=_read_comparia,
+)

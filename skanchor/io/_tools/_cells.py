@@ -1,0 +1,223 @@
+"""Cells of tools' tables: outcomes by label, texts of conversations, what is left."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons.outcomes import BOTH_BAD, WINNER_VALUES
+from skanchor.exceptions import BattlesError
+
+__all__ = [
+    "FAILED",
+    "as_numbers",
+    "battles",
+    "first_named",
+    "interleaved",
+    "labelled",
+    "prompt_key",
+    "prompt_text",
+    "response_text",
+    "vote_labels",
+]
+
+FAILED = frozenset(
+    {"", "error", "failed", "invalid", "n/a", "na", "nan", "none", "null"}
+)
+"""What tools write, in lower case, where a judge gave no verdict."""
+
+_SIDES = ("_a", "_b", "_A", "_B")
+_VOTES = {label: label for label in WINNER_VALUES}
+
+
+def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFrame:
+    """Make a battles table: the columns given, and what else is plain in the file.
+
+    What else comes in pairs of sides is left out: by its name it would be a feature.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The file.
+    used : iterable of str
+        Its columns that have gone into those given.
+    **columns : array-like or scalar
+        The battles.
+
+    Returns
+    -------
+    DataFrame
+    """
+    done = {*used, *columns}
+    rest = {
+        name: raw[name]
+        for name in raw.columns
+        if name not in done and not name.endswith(_SIDES) and _is_plain(raw[name])
+    }
+    return pd.DataFrame({**columns, **rest}, index=raw.index)
+
+
+def _is_plain(column: pd.Series) -> bool:
+    head = column.head(100)
+    return not any(isinstance(cell, (dict, list, tuple, np.ndarray)) for cell in head)
+
+
+def interleaved(*tables: pd.DataFrame) -> pd.DataFrame:
+    """All games, or all raters, of each battle, one below the other."""
+    both = pd.concat(tables)
+    return both.sort_index(kind="stable").reset_index(drop=True)
+
+
+def labelled(column: pd.Series, labels: Mapping[str, Any]) -> pd.Series:
+    """Translate outcome labels; null where there is no verdict.
+
+    Parameters
+    ----------
+    column : Series
+        Outcomes as the tool writes them.
+    labels : mapping
+        Its labels, in lower case, and what they mean.
+
+    Returns
+    -------
+    Series
+
+    Raises
+    ------
+    BattlesError
+        If a label is neither known nor a failed verdict.
+    """
+    codes, found = pd.factorize(column)
+    texts = [str(label).strip().casefold() for label in found]
+    unknown = [
+        str(label)
+        for label, text in zip(found, texts, strict=True)
+        if text not in labels and text not in FAILED
+    ]
+    if unknown:
+        row = int(np.argmax(codes == list(map(str, found)).index(unknown[0])))
+        raise BattlesError(
+            f"Unknown outcome labels {unknown[:5]} in column {column.name!r}, first in "
+            f"row {row}; known are {sorted(labels)}."
+        )
+    meant = np.array([labels.get(text) for text in texts] + [None], dtype=object)
+    return pd.Series(meant[codes], index=column.index)
+
+
+def vote_labels(column: pd.Series) -> dict[str, pd.Series]:
+    """Columns ``winner`` and ``both_bad`` of votes in the arena's words."""
+    winner = labelled(column, _VOTES)
+    return {"winner": winner, "both_bad": winner.isin(BOTH_BAD)}
+
+
+def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.Series:
+    """Numbers of a column; null where there is no verdict.
+
+    Parameters
+    ----------
+    column : Series
+        Numbers, or texts of them.
+    allowed : iterable of float, optional
+        The only ones that the tool writes.
+
+    Returns
+    -------
+    Series
+
+    Raises
+    ------
+    BattlesError
+        If a cell is neither a number of these nor a failed verdict.
+    """
+    text = column.astype("str").str.strip().str.casefold()
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    failed = column.isna() | text.isin(FAILED)
+    odd = numbers.isna() if allowed is None else ~numbers.isin(list(allowed))
+    odd &= ~failed
+    if odd.any():
+        row = int(np.argmax(odd))
+        raise BattlesError(
+            f"Column {column.name!r} holds {column.iloc[row]!r} in row {row}"
+            + (f"; it must be one of {sorted(allowed)}." if allowed else ", no number.")
+        )
+    return numbers.mask(failed)
+
+
+def first_named(column: pd.Series) -> pd.Series:
+    """Judges; of a list of judge and prompt the first."""
+    listed = (list, tuple, np.ndarray)
+    return column.map(lambda named: named[0] if isinstance(named, listed) else named)
+
+
+# ------------------------------------------------------------------------------ texts
+def response_text(conversation: Any, turns: Any = None) -> str | None:
+    """What the model said in a conversation.
+
+    Parameters
+    ----------
+    conversation : list, array, text or None
+        Messages with ``role`` and ``content``, which is text or a list of typed
+        blocks; or a list of texts, or either of them as JSON; or plain text.
+    turns : int, optional
+        How many of its answers count.
+
+    Returns
+    -------
+    str or None
+        Its answers, one below the other; None if there is no conversation.
+    """
+    return _spoken(conversation, "assistant", turns)
+
+
+def prompt_text(conversation: Any, turns: Any = None) -> str | None:
+    """What the user said in a conversation; the parameters of `response_text`."""
+    return _spoken(conversation, "user", turns)
+
+
+def prompt_key(text: Any) -> str | None:
+    """Name a prompt by its text, blanks and case aside."""
+    if not isinstance(text, str):
+        return None
+    plain = " ".join(text.split()).casefold()
+    return hashlib.sha1(plain.encode(), usedforsecurity=False).hexdigest()[:16]
+
+
+def _spoken(conversation: Any, role: str, turns: Any) -> str | None:
+    messages = _messages(conversation)
+    if not isinstance(messages, list):
+        return messages
+    texts = [
+        _message_text(message.get("content"))
+        if isinstance(message, dict)
+        else str(message)
+        for message in messages
+        if message is not None
+        and (not isinstance(message, dict) or message.get("role") == role)
+    ]
+    return "\n".join(texts if turns is None else texts[: int(turns)])
+
+
+def _messages(conversation: Any) -> list[Any] | str | None:
+    if isinstance(conversation, str):
+        if not conversation.lstrip().startswith("["):
+            return conversation
+        try:
+            return json.loads(conversation)
+        except ValueError:
+            return conversation
+    if isinstance(conversation, (list, tuple, np.ndarray)):
+        return list(conversation)
+    return None
+
+
+def _message_text(content: Any) -> str:
+    """Text of a message, be it plain or in blocks of many kinds."""
+    if isinstance(content, (list, tuple, np.ndarray)):
+        texts = (block.get("text") for block in content if isinstance(block, dict))
+        return "\n".join(text for text in texts if text)
+    return content or ""

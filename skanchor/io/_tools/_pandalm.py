@@ -1,0 +1,93 @@
+"""PandaLM's test set: three annotators of each pair of responses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pandas as pd
+
+from skanchor.exceptions import BattlesError
+from skanchor.io._tools._cells import battles, interleaved, labelled
+from skanchor.io._tools._reader import Options, Reader
+
+__all__ = ["PANDALM"]
+
+_LABELS = {"0": "tie", "tie": "tie", "1": "model_a", "2": "model_b"} | {
+    "0.0": "tie",
+    "1.0": "model_a",
+    "2.0": "model_b",
+}
+_RATER = re.compile(r"(?:annotator|label_)\d+")
+
+
+def _read_pandalm(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    raters = [name for name in raw.columns if _RATER.fullmatch(name)]
+    keys = raw["cmp_key"].unique()
+    sides = dict(zip(keys, _sides(keys), strict=True))
+    pairs = [sides[key] for key in raw["cmp_key"]]
+    texts = {
+        new: raw[old]
+        for new, old in (
+            ("prompt", "instruction"),
+            ("response_a", "response1"),
+            ("response_b", "response2"),
+        )
+        if old in raw
+    }
+    used = {"idx", "cmp_key", "instruction", "response1", "response2", *raters}
+    tables = [
+        battles(
+            raw,
+            used,
+            prompt_id=raw["idx"],
+            model_a=[pair[0] for pair in pairs],
+            model_b=[pair[1] for pair in pairs],
+            judge="human",
+            rater=rater,
+            winner=labelled(raw[rater], _LABELS),
+            **texts,
+        )
+        for rater in raters
+    ]
+    return interleaved(*tables)
+
+
+def _sides(keys: Iterable[str]) -> list[tuple[str, str]]:
+    """Split names joined by ``_``, where they hold some themselves by the other keys.
+
+    A split counts if both its names are those of keys that split in one way.
+    """
+    splits = {}
+    for key in keys:
+        parts = str(key).split("_")
+        splits[key] = [
+            ("_".join(parts[:at]), "_".join(parts[at:])) for at in range(1, len(parts))
+        ]
+    names = {name for ways in splits.values() if len(ways) == 1 for name in ways[0]}
+    found = []
+    for key, ways in splits.items():
+        known = ways if len(ways) == 1 else [way for way in ways if set(way) <= names]
+        half = [way for way in ways if set(way) & names]
+        ways = known or half
+        if len(ways) != 1:
+            raise BattlesError(
+                f"Column 'cmp_key' holds {key!r}, which joins two models by '_' in a "
+                "way that cannot be told; add columns model_a, model_b, winner and "
+                "read it as a table."
+            )
+        found.append(ways[0])
+    return found
+
+
+PANDALM = Reader(
+    name="pandalm",
+    files="PandaLM test set",
+    markers=(
+        frozenset({"cmp_key", "annotator1", "idx"}),
+        frozenset({"cmp_key", "label_0", "idx"}),
+    ),
+    assumes="0 is a tie, 1 and 2 are the responses; the model left of `_` in `cmp_key` "
+    "is response 1; each annotator is a row (`rater`), those of a prompt one group.",
+    read=_read_pandalm,
+)

@@ -1,0 +1,65 @@
+"""Tables of left and right: evalica and llmfao."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from skanchor.io._tools._cells import battles, labelled
+from skanchor.io._tools._reader import Options, Reader
+
+__all__ = ["EVALICA", "LLMFAO"]
+
+_LABELS = {"left": "model_a", "right": "model_b", "tie": "tie"}
+_CORE = frozenset({"left", "right", "winner"})
+
+
+def _read_evalica(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    return battles(
+        raw,
+        _CORE,
+        model_a=raw["left"],
+        model_b=raw["right"],
+        winner=labelled(raw["winner"], _LABELS),
+    )
+
+
+def _by_sides(raw: pd.DataFrame) -> bool:
+    winners = raw["winner"].dropna().astype("str").str.strip().str.casefold()
+    return bool(winners.isin({*_LABELS, ""}).all())
+
+
+EVALICA = Reader(
+    name="evalica",
+    files="evalica's tables of `left`, `right`, `winner`",
+    markers=(_CORE,),
+    fits=_by_sides,
+    assumes="Models are in `left` and `right`, outcomes are `left`, `right`, `tie`; "
+    "without `judge` all rows are people's, unless several files are read or "
+    "the judge is told.",
+    read=_read_evalica,
+)
+
+
+def _read_llmfao(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    people = {"judge": "human", "rater": raw["worker"]} if "worker" in raw else {}
+    return battles(
+        raw,
+        {*_CORE, "prompt", "model_x", "model_y", "worker", "id"},
+        prompt_id=raw["prompt"],
+        model_a=raw["left"],
+        model_b=raw["right"],
+        winner=labelled(raw["winner"], _LABELS),
+        **people,
+    )
+
+
+LLMFAO = Reader(
+    name="llmfao",
+    files="llmfao `*-comparisons.csv`",
+    markers=(frozenset({*_CORE, "model_x", "model_y", "prompt"}),),
+    fits=_by_sides,
+    assumes="Rows with a `worker` are people's (`rater`), files without hold the "
+    "verdicts of one judge, named by the file unless told; `prompt` is the group.",
+    read=_read_llmfao,
+    needs_judge=True,
+)

@@ -1,0 +1,151 @@
+"""Which tool wrote a file: told by the user, or recognised by its columns.
+
+Another tool is one more module, which defines a `Reader`, and its name in `READERS`.
+"""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.io._tools._alpaca_eval import ALPACA_EVAL
+from skanchor.io._tools._arena import (
+    ARENA_55K,
+    ARENA_100K,
+    ARENA_140K,
+    COMPARIA,
+    FASTCHAT,
+)
+from skanchor.io._tools._arena_hard import ARENA_HARD
+from skanchor.io._tools._evalscope import EVALSCOPE
+from skanchor.io._tools._helpsteer import HELPSTEER
+from skanchor.io._tools._judge_arena import JUDGE_ARENA
+from skanchor.io._tools._mt_bench import MT_BENCH, MT_BENCH_PAIRS
+from skanchor.io._tools._opencompass import OPENCOMPASS
+from skanchor.io._tools._pandalm import PANDALM
+from skanchor.io._tools._reader import Reader
+from skanchor.io._tools._scores import MT_BENCH_SCORES, SCORES
+from skanchor.io._tools._sides import EVALICA, LLMFAO
+from skanchor.io._tools._wildbench import WILDBENCH
+from skanchor.io._tools._wins import WINS
+
+__all__ = ["READERS", "nearest", "reader_called", "recognise"]
+
+READERS = (
+    FASTCHAT,
+    ARENA_55K,
+    ARENA_100K,
+    ARENA_140K,
+    COMPARIA,
+    MT_BENCH,
+    MT_BENCH_PAIRS,
+    MT_BENCH_SCORES,
+    ALPACA_EVAL,
+    ARENA_HARD,
+    WILDBENCH,
+    JUDGE_ARENA,
+    PANDALM,
+    EVALICA,
+    LLMFAO,
+    EVALSCOPE,
+    OPENCOMPASS,
+    HELPSTEER,
+    SCORES,
+    WINS,
+)
+"""Every reader of a tool's files."""
+
+_BY_NAME = {reader.name: reader for reader in READERS}
+
+
+def reader_called(name: str) -> Reader:
+    """Give the reader of that name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"alpaca_eval"``; case and dashes do not matter.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    BattlesError
+        If there is none.
+    """
+    key = name.strip().casefold().replace("-", "_")
+    if key not in _BY_NAME:
+        raise BattlesError(
+            f"Unknown format {name!r}; known are 'auto', 'table' and {list(_BY_NAME)}."
+        )
+    return _BY_NAME[key]
+
+
+def recognise(raw: pd.DataFrame) -> Reader | None:
+    """Tell which tool wrote a table by its columns, and values where these must help.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        As it lies in the file.
+
+    Returns
+    -------
+    Reader or None
+        None if it bears no tool's marks.
+
+    Raises
+    ------
+    BattlesError
+        If it bears the marks of several.
+    """
+    names = set(raw.columns)
+    found = {
+        reader: max(complete, key=len)
+        for reader in _BY_NAME
+        if (complete := [own for own in _BY_NAME[reader].markers if own <= names])
+        and _fits(_BY_NAME[reader], raw)
+    }
+    # Marks that are part of another tool's say less than those.
+    best = [
+        reader
+        for reader, marks in found.items()
+        if not any(marks < other for other in found.values())
+    ]
+    if len(best) > 1:
+        marks = "; ".join(f"{name!r} by {sorted(found[name])}" for name in best)
+        raise BattlesError(
+            f"The file looks like those of several tools: {marks}.",
+            advice=Advice(Remedy.TELL_FORMAT),
+        )
+    return _BY_NAME[best[0]] if best else None
+
+
+def nearest(raw: pd.DataFrame) -> list[str]:
+    """Say which formats a table that is none of them comes near, and what it lacks.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        As it lies in the file.
+
+    Returns
+    -------
+    list of str
+        Nearest first, such as ``"alpaca_eval (lacks generator_1)"``.
+    """
+    names = set(raw.columns)
+    near = []
+    for reader in READERS:
+        for marks in reader.markers:
+            missing = sorted(marks - names)
+            if 2 * len(missing) <= len(marks):
+                what = f"lacks {', '.join(missing)}" if missing else "other values"
+                near.append((len(missing) / len(marks), f"{reader.name} ({what})"))
+    return [text for _, text in sorted(near)[:3]]
+
+
+def _fits(reader: Reader, raw: pd.DataFrame) -> bool:
+    return reader.fits is None or bool(reader.fits(raw))
