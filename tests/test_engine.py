@@ -16,7 +16,7 @@ from skanchor import (
     BTLRegressor,
     JudgeCalibrator,
     RieszDebiaser,
-    engine,
+    _engine,
 )
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import Chain, complete, fit_stages
@@ -58,7 +58,7 @@ def plan_of(sample, n_folds=3, seed=0):
 def folds_of(full):
     """What two folds hand back."""
     plan = plan_of(full.sample, n_folds=2)
-    return [engine._fit_fold(full, k, k, *part)[0] for k, part in enumerate(plan)]
+    return [_engine._fit_fold(full, k, k, *part)[0] for k, part in enumerate(plan)]
 
 
 def by_hand(full, plan):
@@ -199,7 +199,7 @@ def test_stable_scores_are_corrected_and_nothing_is_told(capfd):
 
 def test_what_a_fold_warns_of_is_told_once_with_its_folds(monkeypatch):
     full = fitted()
-    plain, calls = engine.complete, []
+    plain, calls = _engine.complete, []
 
     def odd(*args):
         calls.append(args)
@@ -207,7 +207,7 @@ def test_what_a_fold_warns_of_is_told_once_with_its_folds(monkeypatch):
             warn(DataWarning("odd"))
         return plain(*args)
 
-    monkeypatch.setattr(engine, "complete", odd)
+    monkeypatch.setattr(_engine, "complete", odd)
     with WarningLog() as log:
         cross_fit(full, [plan_of(full.sample)])
     (told,) = log.found

@@ -11,7 +11,7 @@ from skanchor import (
     ArrivalScorer,
     BTLRegressor,
     JudgeCalibrator,
-    treatments,
+    _treatments,
 )
 from skanchor._admission import admit_to_ranking
 from skanchor._assembly import Inference
@@ -136,23 +136,23 @@ def test_auto_asks_the_check_where_deviations_are_many(monkeypatch):
     """However few the judges; and does not begin what takes very long."""
     sample, _ = plugged()
     n = 2 * int((~sample.X.is_new).sum())
-    monkeypatch.setattr(treatments, "MOST_DEVIATIONS", n - 1)
+    monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n - 1)
     assert choose_treatments("auto", sample.X, CALM).reported == "none"
     for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
         with pytest.raises(BattlesError, match=f"{seen}.* these are {n} deviations"):
             choose_treatments("auto", sample.X, check)
     # Who asks for them gets them.
     assert choose_treatments("random", sample.X, ALARMED).reported == "random"
-    monkeypatch.setattr(treatments, "MOST_DEVIATIONS", n)
+    monkeypatch.setattr(_treatments, "MOST_DEVIATIONS", n)
     assert choose_treatments("auto", sample.X, CALM).reported == "random"
 
 
 def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatch):
     sample, _ = plugged()
     n = 2 * int((~sample.X.is_new).sum())
-    few, enough = 2 * treatments.FEW_VERDICTS - 1, 2 * treatments.FEW_VERDICTS
+    few, enough = 2 * _treatments.FEW_VERDICTS - 1, 2 * _treatments.FEW_VERDICTS
     with monkeypatch.context() as patch:
-        patch.setattr(treatments, "FEW_DEVIATIONS", n - 1)
+        patch.setattr(_treatments, "FEW_DEVIATIONS", n - 1)
         for check, seen in ((ALARMED, r"sees that \(p = "), (UNTESTED, "is possible")):
             said = f"{seen}.* these are {n} deviations, and there are only {few} ver"
             with pytest.raises(BattlesError, match=said):
@@ -162,7 +162,7 @@ def test_auto_does_not_begin_where_many_judges_have_few_verdicts_each(monkeypatc
             chosen = choose_treatments(asked, sample.X, ALARMED, n_verdicts)
             assert chosen.reported == "random"
     with monkeypatch.context() as patch:
-        patch.setattr(treatments, "FEW_DEVIATIONS", n)
+        patch.setattr(_treatments, "FEW_DEVIATIONS", n)
         chosen = choose_treatments("auto", sample.X, ALARMED, few)
         assert chosen.reported == "random"
 

@@ -24,10 +24,9 @@ from skanchor._diagnostics._lazy import (
 )
 from skanchor._diagnostics._sums import CHANGES, FitSums, FittedSource, tested_columns
 from skanchor._multiplicity import holm_adjust
-from skanchor._numerics.information import JudgeBlock
+from skanchor._numerics.information import JudgeBlock, profile_span
 from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.system import RieszSystem
 from skanchor._riesz import riesz_problem
 from skanchor._typing import Array
@@ -162,35 +161,23 @@ class _JudgeSums:
     @classmethod
     def of(cls, sums: FittedSource) -> _JudgeSums:
         """Profile out the last stage of the bias learner."""
-        gram, score = sums.gram, sums.score
-        if not len(sums.ridge):
-            return cls(gram, score)
-        span = sums.sums.blocks["span"]
-        head = slice(span.start)
-        solver = SymmetricSolver.factorise(gram[span, span] + np.diag(sums.ridge))
-        taken = solver.solve(gram[span, head])
-        rest = score[span] - sums.pull
-        return cls(
-            gram[head, head] - gram[head, span] @ taken, score[head] - taken.T @ rest
-        )
+        return _profiled([sums])[0]
 
 
 def _profiled(sources: list[FittedSource]) -> list[_JudgeSums]:
-    """Profile out the biases of all judges, at once where they are of one kind."""
-    widths = {(len(one.score), len(one.ridge)) for one in sources}
-    found = None
-    if len(widths) == 1:
-        size, n_stage = widths.pop()
-        ridge = np.array([one.ridge for one in sources])
-        gram = np.array([one.gram for one in sources])
-        found = project_spans(gram, size - n_stage, ridge)
-    if found is None:
-        return [_JudgeSums.of(one) for one in sources]
-    n = size - n_stage
-    return [
-        _JudgeSums(gram, one.score[:n] - taken.T @ (one.score[n:] - one.pull))
-        for one, gram, taken in zip(sources, *found, strict=True)
-    ]
+    """Profile out the biases of several sources, those of one width in one go."""
+    by_width: dict[tuple[int, int], list[int]] = {}
+    for number, one in enumerate(sources):
+        by_width.setdefault((len(one.score), len(one.ridge)), []).append(number)
+    found: dict[int, _JudgeSums] = {}
+    for (size, n_span), numbers in by_width.items():
+        own, n = [sources[number] for number in numbers], size - n_span
+        gram, ridge = np.array([one.gram for one in own]), [one.ridge for one in own]
+        projected, coef, _ = profile_span(gram, n, np.array(ridge))
+        for number, one, left, taken in zip(numbers, own, projected, coef, strict=True):
+            rest = one.score[n:] - one.pull
+            found[number] = _JudgeSums(left, one.score[:n] - taken.T @ rest)
+    return [found[number] for number in range(len(sources))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import RANK_TOLERANCE, SymmetricSolver
+from skanchor._numerics.linalg import RANK_TOLERANCE, solve_symmetric
 from skanchor._numerics.sums import ItemRows, SourceSums
 from skanchor._typing import Array
 
 __all__ = [
     "JudgeBlock",
     "Projection",
-    "clear_explained",
     "fitted_block",
     "gradient_columns",
     "judge_block",
+    "profile_span",
 ]
 
 
@@ -35,9 +35,9 @@ class Projection:
     ----------
     learner : BiasLearner or None
         Learner of the projection; None where there are no features.
-    coef : ndarray of shape (n_span, n_items + 2) or None
+    coef : ndarray of shape (..., n_span, n_items + 2) or None
         Projection on the learner's span, for learners that have one.
-    left : ndarray of shape (n_items + 2,)
+    left : ndarray of shape (..., n_items + 2)
         Information on each column that it leaves.
     asked : ndarray of shape (n_span, n_targets) or None
         What the weights hold of the span's columns because targets ask for the bias
@@ -89,16 +89,16 @@ class Projection:
 
         Parameters
         ----------
-        columns : ndarray of shape (n_items + 2, n_targets)
+        columns : ndarray of shape (..., n_items + 2, n_targets)
             Coefficients of the items, delta and the order.
 
         Returns
         -------
-        ndarray of shape (n_items + 2 + n_span, n_targets)
+        ndarray of shape (..., n_items + 2 + n_span, n_targets)
         """
         if self.coef is None:
             return columns
-        return np.concatenate([columns, self._of_span(columns)])
+        return np.concatenate([columns, self._of_span(columns)], axis=-2)
 
     def _of_span(self, columns: Array) -> Array:
         """Coefficients of the span's columns in the weights."""
@@ -117,18 +117,18 @@ class JudgeBlock:
 
     Attributes
     ----------
-    gram : ndarray of shape (n_items + 2, n_items + 2)
+    gram : ndarray of shape (..., n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) (x - D[Gamma])'`` over the judge's rows, and
         the ridge of Gamma where it has one: the judge's part of the quadratic form of
         eq:direct-riesz-objective-v2.
-    identity : ndarray of shape (n_items + 2, n_items + 2)
+    identity : ndarray of shape (..., n_items + 2, n_items + 2)
         Sum of ``weight V (x - D[Gamma]) x'``; equal to ``gram`` where the projection is
         exact.
     learner : BiasLearner or None
         As in :class:`Projection`.
-    coef : ndarray of shape (n_span, n_items + 2) or None
+    coef : ndarray of shape (..., n_span, n_items + 2) or None
         As in :class:`Projection`.
-    inner : ndarray of shape (n_span, n_span) or None
+    inner : ndarray of shape (..., n_span, n_span) or None
         Information on the span's own coefficients, where there is one.
     """
 
@@ -141,7 +141,17 @@ class JudgeBlock:
     @property
     def projection(self) -> Projection:
         """What is kept once the system is solved."""
-        return Projection(self.learner, self.coef, self.gram.diagonal().copy())
+        left = np.einsum("...ii->...i", self.gram).copy()
+        return Projection(self.learner, self.coef, left)
+
+    def __getitem__(self, part: Any) -> JudgeBlock:
+        """The block of one fold, or of several; the first axis is that of folds."""
+        coef = None if self.coef is None else self.coef[part]
+        inner = None if self.inner is None else self.inner[part]
+        gram = self.gram[part]
+        is_exact = self.identity is self.gram
+        identity = gram if is_exact else self.identity[part]
+        return JudgeBlock(gram, identity, self.learner, coef, inner)
 
 
 def judge_block(
@@ -155,10 +165,11 @@ def judge_block(
     Parameters
     ----------
     known : SourceSums
-        Of the judge's rows, by item, delta, order and span.
+        Of the judge's rows, by item, delta, order and span; with axes in front, such
+        as one of folds, the block has them, too.
     learner : BiasLearner, optional
         Learner of the span; None where there are no features.
-    ridge : ndarray of shape (n_span,), optional
+    ridge : ndarray of shape (..., n_span), optional
         Its ridge penalty, beside the mean curvature.
 
     Returns
@@ -169,26 +180,52 @@ def judge_block(
     assert gram is not None
     if learner is None:
         return JudgeBlock(gram, gram, None, None)
-    head, tail = known.blocks.run("items", "order"), known.blocks["span"]
-    inner = gram[tail, tail].copy()
+    penalty: Array | float = 0.0
     if ridge is not None:
         assert known.curvature is not None
-        inner[np.diag_indices(len(inner))] += known.curvature * ridge
-    coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
-    projected = gram[head, head] - gram[head, tail] @ coef
-    clear_explained(projected, gram[head, head])
+        penalty = known.curvature[..., None] * ridge
+    projected, coef, inner = profile_span(gram, known.blocks["span"].start, penalty)
     return JudgeBlock(projected, projected, learner, coef, inner)
 
 
-def clear_explained(projected: Array, gram: Array) -> None:
-    """Set to zero, in place, what projection leaves of columns that a span explains.
-
-    That is rounding, which a solver free of units would take for information.
+def profile_span(
+    gram: Array, n_head: int, penalty: Array | float = 0.0
+) -> tuple[Array, Array, Array]:
+    """Profile the coefficients of a span out of Gram matrices over local columns.
 
     Parameters
     ----------
-    projected, gram : ndarray of shape (..., n, n)
-        Gram matrices after and before projection.
+    gram : ndarray of shape (..., n_columns, n_columns)
+        Information of rows; the columns of the span come last.
+    n_head : int
+        Number of columns before the span's.
+    penalty : ndarray of shape (..., n_span), default=0.0
+        Ridge penalty of the span's coefficients.
+
+    Returns
+    -------
+    projected : ndarray of shape (..., n_head, n_head)
+        Information that is left once the span's coefficients are at their optimum.
+    coef : ndarray of shape (..., n_span, n_head)
+        Projection of the other columns on the span.
+    inner : ndarray of shape (..., n_span, n_span)
+        Information on the span's coefficients, penalty included.
+    """
+    head, tail = slice(n_head), slice(n_head, None)
+    inner = gram[..., tail, tail].copy()
+    np.einsum("...ii->...i", inner)[...] += penalty
+    coef = solve_symmetric(inner, gram[..., tail, head])
+    # The Schur complement of the span.
+    projected = gram[..., head, head] - gram[..., head, tail] @ coef
+    _clear_explained(projected, gram[..., head, head])
+    return projected, coef, inner
+
+
+def _clear_explained(projected: Array, gram: Array) -> None:
+    """Set to zero, in place, what projection leaves of columns that a span explains.
+
+    That is rounding, which a solver free of units would take for information. Both
+    arguments are Gram matrices of shape (..., n, n), after and before projection.
     """
     left, whole = (np.einsum("...ii->...i", each) for each in (projected, gram))
     explained = left < RANK_TOLERANCE * whole

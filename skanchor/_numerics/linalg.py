@@ -18,6 +18,7 @@ __all__ = [
     "covariance_factor",
     "mix_judges",
     "semidefinite_root",
+    "solve_symmetric",
     "zero_sum_basis",
 ]
 
@@ -151,6 +152,50 @@ class SymmetricSolver:
     def inverse(self) -> Array:
         """Pseudo-inverse."""
         return self.root @ self.root.T
+
+
+def solve_symmetric(matrices: Array, right: Array) -> Array:
+    """Solve positive semi-definite systems, one or several with axes in front.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (..., n, n)
+        Symmetric matrices, which may be short of rank.
+    right : ndarray of shape (..., n, k)
+        Right-hand sides.
+
+    Returns
+    -------
+    ndarray of shape (..., n, k)
+        Of shortest length, in units of the diagonal, where the rank is short.
+    """
+    if matrices.ndim > 2:
+        found = _solve_sure(matrices, right)
+        if found is not None:
+            return found
+        found = np.empty_like(right)
+        for at in np.ndindex(matrices.shape[:-2]):
+            found[at] = SymmetricSolver.factorise(matrices[at]).solve(right[at])
+        return found
+    return SymmetricSolver.factorise(matrices).solve(right)
+
+
+def _solve_sure(matrices: Array, right: Array) -> Array | None:
+    """Solve systems side by side; None where a rank is short or in doubt."""
+    scale = np.sqrt(np.maximum(np.einsum("...ii->...i", matrices), 0.0))
+    if not scale.all():
+        return None
+    try:
+        inverse = np.linalg.inv(matrices / (scale[..., :, None] * scale[..., None, :]))
+    except np.linalg.LinAlgError:
+        return None
+    own = np.einsum("...ii->...i", inverse)
+    # As in `_full_rank_root`: the trace of the inverse bounds the condition number.
+    bound = own.shape[-1] * own.sum(axis=-1)
+    if own.size and not (own.min() > 0.0 and 10.0 * RANK_TOLERANCE * bound.max() < 1.0):
+        return None
+    inverse /= scale[..., :, None] * scale[..., None, :]
+    return np.asarray(inverse @ right)
 
 
 def _at_unit_diagonal(matrix: Array, scale: Array) -> Array:

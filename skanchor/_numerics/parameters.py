@@ -296,45 +296,48 @@ class Parameters:
 
         Parameters
         ----------
-        vectors : ndarray of shape (size, k)
+        vectors : ndarray of shape (..., size, k)
             Parameters.
         factor : ndarray of shape (n_judges, n_judges) or None
             L, where there are deviations.
 
         Returns
         -------
-        ndarray of shape (n, k)
+        ndarray of shape (..., n, k)
         """
         n_scores = self.items.shape[1]
-        full = np.concatenate([self.items @ vectors[:n_scores], vectors[n_scores:]])
+        of_items = self.items @ vectors[..., :n_scores, :]
+        full = np.concatenate([of_items, vectors[..., n_scores:, :]], axis=-2)
         if factor is not None:
-            start = self._deviations(0).start
-            by_judge = full[start:].reshape(self.n_judges, -1)
-            full[start:] = (factor @ by_judge).reshape(full[start:].shape)
+            # u = L v for every item and vector: judges get an axis of their own.
+            tail = full[..., self._deviations(0).start :, :]
+            by_judge = tail.reshape(*tail.shape[:-2], self.n_judges, -1)
+            tail[...] = (factor @ by_judge).reshape(tail.shape)
         return full
 
-    def local(self, vectors: Array, m: int, slope: float) -> Array:
+    def local(self, vectors: Array, m: int, slope: float | Array) -> Array:
         """What the local columns of a source multiply, of vectors by item.
 
         Parameters
         ----------
-        vectors : ndarray of shape (n, k)
+        vectors : ndarray of shape (..., n, k)
             As :meth:`by_item` returns them.
         m : int
             The judge, or ``PEOPLE``.
-        slope : float
+        slope : float or ndarray of shape (...,)
             Its sensitivity; one for people.
 
         Returns
         -------
-        ndarray of shape (n_items + 2 + n_span, k)
+        ndarray of shape (..., n_items + 2 + n_span, k)
         """
         n = self.n_items
         bias = self.bias[m]
         width = bias.stop - bias.start
-        found = np.zeros((n + 2 + width, vectors.shape[1]))
-        found[:n] = slope * vectors[:n]
+        *lead, _, k = vectors.shape
+        found = np.zeros((*lead, n + 2 + width, k))
+        found[..., :n, :] = np.asarray(slope)[..., None, None] * vectors[..., :n, :]
         if self._deviates(m):
-            found[:n] += vectors[self._deviations(m)]
-        found[self._used(m, len(found))] = vectors[self._own[m]]
+            found[..., :n, :] += vectors[..., self._deviations(m), :]
+        found[..., self._used(m, n + 2 + width), :] = vectors[..., self._own[m], :]
         return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.linalg import SymmetricSolver, standardised
@@ -14,7 +15,13 @@ from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
-__all__ = ["RieszProblem", "RieszSystem", "diagonal_by_model", "joint_information"]
+__all__ = [
+    "RieszProblem",
+    "RieszSolution",
+    "RieszSystem",
+    "diagonal_by_model",
+    "joint_information",
+]
 
 
 def joint_information(
@@ -133,8 +140,8 @@ class RieszProblem:
     ----------
     layout : Parameters
         The parameter vector, biases profiled out.
-    slopes : ndarray of shape (n_judges,)
-        Sensitivities.
+    slopes : ndarray of shape (..., n_judges)
+        Sensitivities; with an axis in front where several folds are solved.
     factor : ndarray of shape (n_judges, n_judges) or None
         Square root L of the covariance of the item effects, of orthogonal columns,
         whose standardised values v, u = L v, are the last parameters.
@@ -167,35 +174,68 @@ class RieszProblem:
         -------
         RieszSystem
         """
-        layout, found = self.layout, list(blocks)
-        projections = tuple(None if one is None else one.projection for one in found)
-        joint, raised, seen = self._joint(
-            self.people.gram, [None if one is None else one.gram for one in found]
-        )
-        # People see the scores, and nothing else.
-        human, at = np.zeros((layout.size, layout.size)), layout.at["scores"]
-        human[at, at] = seen
+        found = list(blocks)
+        joint, raised, human = self._joint(found)
         identity = self._identity(found)
-        identity = joint if identity is None else identity
+        targets, people = self._targets()
         solver = SymmetricSolver.factorise(raised)
-        targets = np.zeros((layout.size, layout.n_items))
-        targets[layout.at["scores"]] = layout.items.T
-        people = replace(self.people.projection, inner=self.people.inner)
-        if self.asked is not None:
-            people = self._ask(people, targets)
         return RieszSystem(
-            layout,
+            self.layout,
             self.slopes,
             self.factor,
             joint,
             raised,
             human,
-            identity,
             targets,
-            projections,
+            solver.solve(targets),
+            tuple(None if one is None else one.projection for one in found),
+            people,
+            joint if identity is None else identity,
             solver,
+        )
+
+    def solve_folds(self, blocks: Iterable[JudgeBlock]) -> RieszSolution:
+        """As :meth:`solve`, for several folds side by side.
+
+        Sensitivities and blocks, people's included, have an axis of folds in front.
+
+        Parameters
+        ----------
+        blocks : iterable of JudgeBlock
+            One per judge, each exactly projected.
+
+        Returns
+        -------
+        RieszSolution
+        """
+        found = list(blocks)
+        joint, raised, human = self._joint(found)
+        targets, people = self._targets()
+        weights = np.empty((len(raised), *targets.shape))
+        for own, solved in zip(raised, weights, strict=True):
+            solved[:] = SymmetricSolver.factorise(own).solve(targets)
+        return RieszSolution(
+            self.layout,
+            self.slopes,
+            self.factor,
+            joint,
+            raised,
+            human,
+            targets,
+            weights,
+            tuple(one.projection for one in found),
             people,
         )
+
+    def _targets(self) -> tuple[Array, Projection]:
+        """L, of shape (p, n_items), and the projection of people's rows."""
+        layout = self.layout
+        targets = np.zeros((layout.size, layout.n_items))
+        targets[layout.at["scores"]] = layout.items.T
+        people = replace(self.people.projection, inner=self.people.inner)
+        if self.asked is not None:
+            people = self._ask(people, targets)
+        return targets, people
 
     def _ask(self, people: Projection, targets: Array) -> Projection:
         """Ask for people's bias beside the scores: its part is taken off ``targets``.
@@ -211,23 +251,22 @@ class RieszProblem:
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
         return replace(people, asked=found)
 
-    def _joint(
-        self, people: Array, grams: list[Array | None]
-    ) -> tuple[Array, Array, Array]:
+    def _joint(self, blocks: Sequence[JudgeBlock | None]) -> tuple[Array, Array, Array]:
         """Information of all parameters, raised by the ridge, and the votes' share."""
         layout, n = self.layout, self.layout.n_items
-        every = np.zeros((layout.n_judges, n + 2, n + 2))
-        for own, gram in zip(every, grams, strict=True):
-            if gram is not None:
-                own[:] = gram
-        blocks = layout.items, np.asarray(self.slopes), people[:n, :n], every
-        items, slopes, votes, _ = blocks
+        slopes = np.asarray(self.slopes)
+        grams = np.zeros((*slopes.shape, n + 2, n + 2))
+        for m, block in enumerate(blocks):
+            if block is not None:
+                grams[..., m, :, :] = block.gram
+        parts = layout.items, slopes, self.people.gram[..., :n, :n], grams
+        items, slopes, votes, _ = parts
         joint, human = joint_information(
-            items, slopes, self.factor, votes, every, positions=layout.has_positions
+            items, slopes, self.factor, votes, grams, positions=layout.has_positions
         )
         raised = joint
         if self.ridge > 0.0:
-            raised = joint + self.ridge * diagonal_by_model(*blocks, joint)
+            raised = joint + self.ridge * diagonal_by_model(*parts, joint)
         return joint, raised, human
 
     def _identity(self, blocks: list[JudgeBlock | None]) -> Array | None:
@@ -255,34 +294,34 @@ class RieszProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class RieszSystem:
-    """Solved Riesz system of all scores.
+class RieszSolution:
+    """Weights that solve a Riesz system of all scores, or several side by side.
+
+    Where systems of several folds are solved, arrays whose shape begins with ``...``
+    have an axis of folds in front.
 
     Attributes
     ----------
     layout : Parameters
         The parameter vector.
-    slopes : ndarray of shape (n_judges,)
+    slopes : ndarray of shape (..., n_judges)
         Sensitivities.
     factor : ndarray of shape (n_judges, n_judges) or None
         Square root of the covariance of the item effects.
-    information : ndarray of shape (p, p)
+    information : ndarray of shape (..., p, p)
         Information J of (new scores, historical coordinates, sensitivities,
         position effects, item effects) after the bias functions.
-    raised : ndarray of shape (p, p)
+    raised : ndarray of shape (..., p, p)
         The same, its diagonal raised by the ridge.
-    human_information : ndarray of shape (p, p)
-        The human rows' share of it.
-    identity : ndarray of shape (p, p)
-        What the identity holds of the parameters; the information, but for biases that
-        are not at their minimum.
+    human_information : ndarray of shape (..., n_scores, n_scores)
+        Information of the human rows on the scores; they have none on the rest.
     targets : ndarray of shape (p, n_targets)
         L, the scores of all items; where targets ask for people's bias, too, with its
         part profiled out.
+    weights : ndarray of shape (..., p, n_targets)
+        w = J^-1 L, of ``raised`` for J.
     projections : tuple of Projection or None
         One per judge.
-    solver : SymmetricSolver
-        Inverse of ``raised``.
     people : Projection
         That of the human rows.
     """
@@ -293,21 +332,16 @@ class RieszSystem:
     information: Array
     raised: Array
     human_information: Array
-    identity: Array
     targets: Array
+    weights: Array
     projections: tuple[Projection | None, ...]
-    solver: SymmetricSolver
     people: Projection
 
-    @cached_property
-    def weights(self) -> Array:
-        """w = J^-1 L, of ``raised`` for J, of shape (p, n_targets)."""
-        return self.solver.solve(self.targets)
-
     @property
-    def gap(self) -> Array:
-        """``sum omega a V xi - L``, what the weights leave of the identity."""
-        return np.asarray(self.identity.T @ self.weights - self.targets)
+    def undetermined(self) -> NDArray[np.bool_]:
+        """Targets that the information leaves open, of shape (..., n_targets)."""
+        missing = self.raised @ self.weights - self.targets
+        return np.asarray(np.abs(missing).max(axis=-2) > 1e-5)
 
     @cached_property
     def _by_item(self) -> Array:
@@ -316,7 +350,7 @@ class RieszSystem:
     @property
     def _tail(self) -> Array:
         """Weights of the item effects."""
-        return self.weights[self.layout.at["deviation"]]
+        return self.weights[..., self.layout.at["deviation"], :]
 
     def columns(self, m: int) -> Array:
         """Coefficients of a source's columns (items, delta, order) in the weights.
@@ -328,9 +362,9 @@ class RieszSystem:
 
         Returns
         -------
-        ndarray of shape (n_items + 2, n_targets)
+        ndarray of shape (..., n_items + 2, n_targets)
         """
-        slope = 1.0 if m == PEOPLE else float(self.slopes[m])
+        slope = 1.0 if m == PEOPLE else self.slopes[..., m]
         return self.layout.local(self._by_item, m, slope)
 
     def projection(self, m: int) -> Projection | None:
@@ -359,13 +393,97 @@ class RieszSystem:
 
         Returns
         -------
-        ndarray of shape (n_columns, n_targets)
+        ndarray of shape (..., n_columns, n_targets)
         """
         columns = self.columns(m)
         projection = self.projection(m)
         if m == PEOPLE and self.people.learner is None:
-            return columns[: self.layout.n_items]
+            return columns[..., : self.layout.n_items, :]
         return columns if projection is None else projection.extended(columns)
+
+    def item_covariance(self) -> Array:
+        """Variance that the item effects leave in the targets, W_u' R W_u.
+
+        Where items have owners, that of deviations which are alike for all items of
+        an owner, but for each target no less than that of deviations by item: nothing
+        tells which they are, and the former add up in a mean over items.
+        """
+        tail, owners = self._tail, self.layout.owners
+        by_item = np.swapaxes(tail, -1, -2) @ tail
+        if owners is None or self.factor is None:
+            return np.asarray(by_item)
+        # -R W_u is the exposure of the targets to the deviations.
+        owned = np.equal.outer(np.unique(owners), owners).astype(np.float64)
+        shape = (*tail.shape[:-2], self.layout.n_judges, len(owners), tail.shape[-1])
+        by_owner = owned @ tail.reshape(shape)
+        alike = np.einsum("...mot,...mou->...tu", by_owner, by_owner)
+        least, most = (np.einsum("...tt->...t", one) for one in (alike, by_item))
+        ratio = np.divide(most, least, out=np.ones_like(least), where=least > 0)
+        scale = np.sqrt(np.maximum(ratio, 1.0))
+        return np.asarray(scale[..., :, None] * alike * scale[..., None, :])
+
+    def expected_covariance(self) -> Array:
+        """Sampling variance of the targets if outcomes are independent votes.
+
+        Returns
+        -------
+        ndarray of shape (..., 3, n_targets, n_targets)
+            What human rows add, judge rows add, and the two share, which is nothing.
+        """
+        scores = self.weights[..., self.layout.at["scores"], :]
+        whole, human, items = (
+            np.swapaxes(weights, -1, -2) @ information @ weights
+            for weights, information in (
+                (self.weights, self.information),
+                (scores, self.human_information),
+                (self._tail, np.eye(self._tail.shape[-2])),
+            )
+        )
+        judge = whole - items - human
+        asked = self.people.asked
+        if asked is not None and self.people.inner is not None:
+            human = human + asked.T @ self.people.inner @ asked
+        return np.stack([human, judge, np.zeros_like(human)], axis=-3)
+
+    def prior_score(self, deviations: Array | None) -> Array:
+        """Correction by the prior's own score, -(R u)' W_u, for each target.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (..., n_judges, n_items) or None
+            u, where there are item effects.
+
+        Returns
+        -------
+        ndarray of shape (..., n_targets)
+        """
+        if self.factor is None or deviations is None:
+            return np.zeros((*self.slopes.shape[:-1], self.layout.n_items))
+        v = standardised(self.factor, deviations)
+        v = v.reshape(*v.shape[:-2], 1, -1)
+        return np.asarray(-(v @ self._tail)[..., 0, :])
+
+
+@dataclass(frozen=True, eq=False)
+class RieszSystem(RieszSolution):
+    """Solved Riesz system of all scores: one solution, and what it was solved by.
+
+    Attributes
+    ----------
+    identity : ndarray of shape (p, p)
+        What the identity holds of the parameters; the information, but for biases that
+        are not at their minimum.
+    solver : SymmetricSolver
+        Inverse of ``raised``.
+    """
+
+    identity: Array
+    solver: SymmetricSolver
+
+    @property
+    def gap(self) -> Array:
+        """``sum omega a V xi - L``, what the weights leave of the identity."""
+        return np.asarray(self.identity.T @ self.weights - self.targets)
 
     def gain(self, m: int, known: SourceSums) -> Array:
         """What rows take off the variance of each target, per row more like each.
@@ -387,59 +505,6 @@ class RieszSystem:
         assert known.information is not None
         columns = self.all_columns(m)
         return np.asarray(np.einsum("ij,ik,kj->j", columns, known.information, columns))
-
-    def item_covariance(self) -> Array:
-        """Variance that the item effects leave in the targets, W_u' R W_u.
-
-        Where items have owners, that of deviations which are alike for all items of
-        an owner, but for each target no less than that of deviations by item: nothing
-        tells which they are, and the former add up in a mean over items.
-        """
-        tail, owners = self._tail, self.layout.owners
-        by_item = tail.T @ tail
-        if owners is None or not len(tail):
-            return np.asarray(by_item)
-        # -R W_u is the exposure of the targets to the deviations.
-        owned = np.equal.outer(np.unique(owners), owners).astype(np.float64)
-        by_judge = tail.reshape(self.layout.n_judges, len(owners), -1)
-        alike = np.einsum("mot,mou->tu", owned @ by_judge, owned @ by_judge)
-        least, most = alike.diagonal(), by_item.diagonal()
-        ratio = np.divide(most, least, out=np.ones(len(least)), where=least > 0)
-        scale = np.sqrt(np.maximum(ratio, 1.0))
-        return np.asarray(scale[:, None] * alike * scale)
-
-    def expected_covariance(self) -> Array:
-        """Sampling variance of the targets if outcomes are independent votes.
-
-        Returns
-        -------
-        ndarray of shape (3, n_targets, n_targets)
-            What human rows add, judge rows add, and the two share, which is nothing.
-        """
-        whole = self.weights.T @ self.information @ self.weights
-        human = self.weights.T @ self.human_information @ self.weights
-        judge = whole - self._tail.T @ self._tail - human
-        asked = self.people.asked
-        if asked is not None and self.people.inner is not None:
-            human = human + asked.T @ self.people.inner @ asked
-        return np.array([human, judge, np.zeros_like(human)])
-
-    def prior_score(self, deviations: Array | None) -> Array:
-        """Correction by the prior's own score, -(R u)' W_u, for each target.
-
-        Parameters
-        ----------
-        deviations : ndarray of shape (n_judges, n_items) or None
-            u, where there are item effects.
-
-        Returns
-        -------
-        ndarray of shape (n_targets,)
-        """
-        if self.factor is None or deviations is None:
-            return np.zeros(self.layout.n_items)
-        v = standardised(self.factor, deviations).ravel()
-        return np.asarray(-(v @ self._tail))
 
     def lower_bound(self, scores: Array) -> Array:
         """Part of each score's variance that judge rows cannot lower.
@@ -463,7 +528,8 @@ class RieszSystem:
         if not direction.any():
             # Scores that all lie at zero have no scale to be unsure of.
             return np.zeros(self.targets.shape[1])
-        information = float(direction @ self.human_information @ direction)
+        own = direction[layout.at["scores"]]
+        information = float(own @ self.human_information @ own)
         moved = (self.targets.T @ direction) ** 2
         if information > 0.0:
             return np.asarray(moved / information)

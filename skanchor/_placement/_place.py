@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -18,15 +18,14 @@ from skanchor._diagnostics import FitSums
 from skanchor._engine import FoldFit
 from skanchor._items import ItemCovariance
 from skanchor._numerics.blocks import item_columns
-from skanchor._numerics.information import JudgeBlock
-from skanchor._numerics.linalg import covariance_factor
+from skanchor._numerics.information import JudgeBlock, profile_span
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.stacked import StackedSystems, project_spans
 from skanchor._numerics.sums import SourceSums
+from skanchor._numerics.system import RieszSolution
 from skanchor._placement._fit_sums import arrival_sums
 from skanchor._placement._fits import Fits, Rows, fit_at_once
 from skanchor._placement._stack import Fold, FoldStack
-from skanchor._riesz import InfluenceSums
+from skanchor._riesz import InfluenceSums, riesz_problem
 from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -143,43 +142,41 @@ def place(
     late_people, late_judges = _arrival_information(rows, fits)
     people = stack.people.embed(places, n_items) + late_people
     judges = stack.judges.embed(places, n_items) + late_judges
-    assert people.information is not None
-    assert judges.information is not None and judges.curvature is not None
-    ridges = stack.ridges * judges.curvature[..., None]
-    n_head = judges.blocks["span"].start
-    found = project_spans(judges.information, n_head, ridges)
-    if found is None:
-        return None
-    grams, coef = found
-    assert stages.debiaser is not None
-    systems = StackedSystems.solve(
-        sample.X.rows.selectors,
-        stack.slopes[1:],
-        None if items is None else covariance_factor(items.covariance),
-        people.information[1:],
-        grams[1:],
-        positions=stack.positions is not None,
-        ridge=stages.debiaser.ridge,
-    )
-    if systems is None:
-        return None
-    columns = systems.columns(coef[1:])
-    folds = _folds(stack[1:], sample, tests, rows, fits[1:], systems, columns)
-    blocks = [
-        JudgeBlock(gram, gram, own.learner, None if own.learner is None else by)
-        for gram, by, own in zip(grams[0], coef[0], whole.learners, strict=True)
-    ]
-    votes = people.information[0]
-    of_votes = JudgeBlock(votes, votes, None, None)
+    of_votes, *blocks = _blocks(stack, whole, people, judges)
     X = _annotated(stack, sample.X, rows, fits, items)
+    assert stages.debiaser is not None
+    problem = riesz_problem(X, of_votes[1:], stages.debiaser.ridge)
+    problem = replace(problem, slopes=stack.slopes[1:])
+    system = problem.solve_folds(block[1:] for block in blocks)
+    if system.undetermined.any():
+        return None
+    folds = _folds(stack[1:], sample, tests, rows, fits[1:], system)
     # Neither has been fitted, and what they hold is not changed.
     arrival = copy(stages.arrival).with_scores(
         X.models[X.is_new], fits.scores[0, X.is_new]
     )
-    debiaser = copy(stages.debiaser).fit_blocks(X, of_votes, blocks)
+    whole_blocks = [block[0] for block in blocks]
+    debiaser = copy(stages.debiaser).fit_blocks(X, of_votes[0], whole_blocks)
     joint = stages.fits_jointly(X)
     chain = Chain(whole.btl, whole.calibrator, arrival, X, joint, debiaser)
     return Placed(chain, folds, arrival_sums(sample, rows, fits, stack.slopes[0]))
+
+
+def _blocks(
+    stack: FoldStack, whole: Fold, people: SourceSums, judges: SourceSums
+) -> list[JudgeBlock]:
+    """Information of people and of each judge, biases profiled out, in every fit."""
+    assert people.information is not None
+    assert judges.information is not None and judges.curvature is not None
+    blocks = [JudgeBlock(people.information, people.information, None, None)]
+    n_head = judges.blocks["span"].start
+    penalty = stack.ridges * judges.curvature[..., None]
+    # Axes of fits and judges in front, as in `stack`.
+    grams, coef, _ = profile_span(judges.information, n_head, penalty)
+    for m, own in enumerate(whole.learners):
+        gram, of_span = grams[:, m], None if own.learner is None else coef[:, m]
+        blocks.append(JudgeBlock(gram, gram, own.learner, of_span))
+    return blocks
 
 
 def _annotated(
@@ -210,32 +207,32 @@ def _folds(
     tests: Sequence[NDArray[np.intp]],
     rows: Rows,
     fits: Fits,
-    systems: StackedSystems,
-    columns: Array,
+    system: RieszSolution,
 ) -> list[FoldFit]:
     """What the folds hand back."""
-    of_people = systems.of_items()
+    of_people = system.all_columns(PEOPLE)
+    # Of shape (n_folds, n_judges, n_columns, n_items).
+    columns = np.stack([system.all_columns(m) for m in range(stack.slopes.shape[1])], 1)
     known = _of_history(stack, sample.X.is_new, columns, of_people)
-    of_effects = systems.item_covariance()
-    parts = zip(
-        fits.scores,
-        stack.slopes,
-        systems.prior_score(fits.deviations),
-        of_effects,
-        systems.expected_covariance(of_effects),
-        strict=True,
-    )
-    determined = np.zeros(len(sample.X.models), dtype=bool)
     groups, is_human = sample.groups, sample.X.is_human
     influence = _influence(rows, fits, tests, columns, of_people)
-    folds = []
-    for part, early, test, own in zip(parts, known, tests, influence, strict=True):
+    sums = []
+    for early, test, own in zip(known, tests, influence, strict=True):
         late = InfluenceSums.of(
             own, is_human[test], None if groups is None else groups[test]
         )
-        folds.append(
-            FoldFit(*part, determined, (early + late).with_closed_groups(), own)
-        )
+        sums.append((early + late).with_closed_groups())
+    parts = (
+        fits.scores,
+        stack.slopes,
+        system.prior_score(fits.deviations),
+        system.item_covariance(),
+        system.expected_covariance(),
+        system.undetermined,
+        sums,
+        influence,
+    )
+    folds = [FoldFit(*part) for part in zip(*parts, strict=True)]
     return folds
 
 

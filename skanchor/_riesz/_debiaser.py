@@ -372,8 +372,7 @@ class RieszDebiaser(ComparisonEstimator):
     def _check_determined(self) -> None:
         """Flag scores that the information does not determine, and warn of them."""
         system = self.system_
-        missing = system.raised @ system.weights - system.targets
-        lost = np.abs(missing).max(axis=0) > 1e-5
+        lost = system.undetermined
         if self.responses_ is not None:
             lost |= system.people.misses(self.responses_.asked)
         self.undetermined_ = lost

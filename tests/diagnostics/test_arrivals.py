@@ -12,7 +12,7 @@ from scipy.linalg import null_space
 from scipy.special import expit
 from scipy.stats import chi2
 
-from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, assembly
+from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, _assembly
 from skanchor._diagnostics import FitSums, check_arrivals
 from skanchor._items import dispersions
 from skanchor.bias import LinearBias
@@ -280,7 +280,7 @@ def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
 
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
     error = anchor.fit(data.X, data.y).standard_errors_[NEW]
-    monkeypatch.setattr(assembly, "check_arrivals", apart)
+    monkeypatch.setattr(_assembly, "check_arrivals", apart)
     factor[0] = 99.0 / error
     assert_allclose(anchor.fit(data.X, data.y).standard_errors_, 99.0)
     factor[0] = 101.0 / error

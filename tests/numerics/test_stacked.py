@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.information import JudgeBlock, judge_block
+from skanchor._numerics.information import JudgeBlock, judge_block, profile_span
 from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
-from skanchor._numerics.stacked import StackedSystems, fit_stacked, project_spans
+from skanchor._numerics.stacked import fit_stacked
 from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszProblem, joint_information
 
@@ -75,14 +75,20 @@ def test_systems_are_solved_as_each_alone(rng, deviations, ridge):
     factor = root if deviations else None
     whole = grams(rng, N_FOLDS, N_JUDGES, n_span=N_SPAN)
     penalty = rng.uniform(size=(N_FOLDS, N_JUDGES, N_SPAN))
-    projected, coef = project_spans(whole, N_ITEMS + 2, penalty)
-    found = StackedSystems.solve(
-        items, slopes, factor, people, projected, positions=True, ridge=ridge
-    )
-    columns, of_items = found.columns(coef), found.of_items()
-    u = rng.normal(size=(N_FOLDS, N_JUDGES, N_ITEMS))
     plan = layout(items, True, deviations)
     columns_of = fitted_columns(N_ITEMS, N_SPAN)
+    votes = JudgeBlock(people, people, None, None)
+    sources = [
+        judge_block(
+            SourceSums(columns_of, whole[:, m], np.ones(N_FOLDS)),
+            object(),
+            penalty[:, m],
+        )
+        for m in range(N_JUDGES)
+    ]
+    found = RieszProblem(plan, slopes, factor, votes, ridge).solve_folds(sources)
+    assert not found.undetermined.any()
+    u = rng.normal(size=(N_FOLDS, N_JUDGES, N_ITEMS))
     for k in range(N_FOLDS):
         blocks = [
             judge_block(SourceSums(columns_of, gram, np.asarray(1.0)), object(), own)
@@ -91,9 +97,9 @@ def test_systems_are_solved_as_each_alone(rng, deviations, ridge):
         votes = JudgeBlock(people[k], people[k], None, None)
         system = RieszProblem(plan, slopes[k], factor, votes, ridge).solve(blocks)
         assert_allclose(found.weights[k], system.weights, atol=1e-9)
-        assert_allclose(of_items[k], system.all_columns(PEOPLE), atol=1e-9)
-        for m in range(N_JUDGES):
-            assert_allclose(columns[k, m], system.all_columns(m), atol=1e-9)
+        for m in range(PEOPLE, N_JUDGES):
+            own, other = found.all_columns(m)[k], system.all_columns(m)
+            assert_allclose(own, other, atol=1e-9)
         for name in ("item_covariance", "expected_covariance"):
             own, other = getattr(found, name)()[k], getattr(system, name)()
             assert_allclose(own, other, atol=1e-9, err_msg=name)
@@ -106,18 +112,31 @@ def test_systems_are_solved_as_each_alone(rng, deviations, ridge):
         assert_allclose(found.prior_score(u)[k], expected, atol=1e-9)
 
 
-def test_what_is_short_of_rank_is_left_to_others(rng):
-    items, slopes, _, people, judges = an_instance(rng)
+def test_spans_that_are_short_of_rank_are_projected_as_each_alone(rng):
     whole = grams(rng, N_FOLDS, N_JUDGES, n_span=N_SPAN)
     whole[1, 0, -1] = whole[1, 0, -2]
     whole[1, 0, :, -1] = whole[1, 0, :, -2]
-    assert project_spans(whole, N_ITEMS + 2, np.zeros((3, 2, N_SPAN))) is None
-    # A judge without rows leaves its sensitivity open.
-    judges[2, 1] = 0.0
-    assert (
-        StackedSystems.solve(items, slopes, None, people, judges, positions=False)
-        is None
-    )
+    projected, coef, inner = profile_span(whole, N_ITEMS + 2)
+    for at in np.ndindex(N_FOLDS, N_JUDGES):
+        own = profile_span(whole[at], N_ITEMS + 2)
+        for found, expected in zip((projected, coef, inner), own, strict=True):
+            assert_allclose(found[at], expected, atol=1e-9)
+    # One of the two equal columns says as much as both.
+    (expected, _, _) = profile_span(whole[1, 0, :-1, :-1], N_ITEMS + 2)
+    assert_allclose(projected[1, 0], expected, atol=1e-9)
+
+
+def test_a_judge_without_rows_leaves_open_what_only_it_could_say(rng):
+    items, slopes, _, _, judges = an_instance(rng)
+    people = np.zeros((N_FOLDS, N_ITEMS, N_ITEMS))
+    judges[2] = 0.0
+    blocks = [
+        JudgeBlock(judges[:, m], judges[:, m], None, None) for m in range(N_JUDGES)
+    ]
+    votes = JudgeBlock(people, people, None, None)
+    problem = RieszProblem(layout(items, False, False), slopes, None, votes)
+    found = problem.solve_folds(blocks)
+    assert found.undetermined[2].all()
 
 
 @pytest.mark.parametrize("n_scores", [1, 3])

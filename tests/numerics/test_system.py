@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.information import JudgeBlock, judge_block
+from skanchor._numerics.information import JudgeBlock, judge_block, profile_span
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import (
     PEOPLE,
@@ -17,7 +17,6 @@ from skanchor._numerics.parameters import (
     selectors,
     without_rounding,
 )
-from skanchor._numerics.stacked import project_spans
 from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszProblem, diagonal_by_model
 
@@ -142,7 +141,7 @@ def test_the_identity_adds_up_as_the_information_does(rng, position, deviations)
     assert_allclose(half.identity, (whole + none) / 2.0, atol=1e-10)
     own = np.zeros_like(whole)
     at = rows.layout.at["scores"]
-    own[at, at] = half.human_information[at, at]
+    own[at, at] = half.human_information
     if deviations:
         tail = np.arange(len(own))[rows.layout.at["deviation"]]
         own[tail, tail] = 1.0
@@ -329,7 +328,7 @@ def test_what_a_bias_explains_of_a_column_is_no_information(rng):
     assert_allclose(found, rest.T @ rest, atol=1e-6)
     assert (found[-1] == 0.0).all() and (found[:, -1] == 0.0).all()
     assert (np.diag(found)[1:-1] > 1.0).all()
-    (stacked, _) = project_spans(gram[None], n_head, np.zeros((1, n_span)))
+    (stacked, _, _) = profile_span(gram[None], n_head)
     assert_allclose(stacked[0], found, atol=1e-6)
     assert (stacked[0, -1] == 0.0).all()
 

@@ -1,8 +1,7 @@
 """Riesz weights beyond what the whole chain shows."""
 
 import warnings
-from dataclasses import replace
-from types import SimpleNamespace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from skanchor import (
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import complete, fit_stages
 from skanchor._numerics.sums import GroupTotals
+from skanchor._numerics.system import RieszSolution
 from skanchor._riesz import _evidence
 from skanchor._riesz._evidence import RowEvidence
 from skanchor._riesz._influence import InfluenceSums
@@ -273,9 +273,9 @@ def test_scores_that_the_weights_miss_by_more_than_rounding_are_undetermined(
     weights = np.array([[1.0, -missing], [0.0, 1.0]])
     debiaser = RieszDebiaser()
     debiaser.models_, debiaser.responses_ = np.array(["old", "new"]), None
-    debiaser.system_ = SimpleNamespace(
-        raised=np.eye(2), weights=weights, targets=np.eye(2)
-    )
+    parts = dict.fromkeys(field.name for field in fields(RieszSolution))
+    parts |= {"raised": np.eye(2), "weights": weights, "targets": np.eye(2)}
+    debiaser.system_ = RieszSolution(**parts)
     with WarningLog() as log:
         debiaser._check_determined()
     assert debiaser.undetermined_.tolist() == [False, told]
