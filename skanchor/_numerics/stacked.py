@@ -10,17 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.batched import newton
 from skanchor._numerics.logistic import sigmoid
-from skanchor._typing import Array
+from skanchor._typing import Array, Indices
 
 __all__ = ["fit_stacked"]
 
 
-_CONVERGED = 1e-7
-"""Change of the logits by a whole Newton step whose error is below rounding."""
-
-_MOST_STEPS = 15
-"""Newton steps, after which a fit is no easy one."""
+_TOL = 1e-14
+"""Accepted error of the coefficients; Newton's last step is no longer than its root."""
 
 _FAR = 8.0
 """Coefficients beyond it, of scores or of item effects, may be on their way out."""
@@ -63,7 +61,7 @@ def fit_stacked(
     eta : ndarray of shape (n_fits, n_rows)
         Logits.
     None
-        Where a fit has no minimum nearby, or whole steps do not lead there.
+        Where a fit has no minimum nearby.
     """
     (n_fits, n_sources, n_kinds), n = share.shape, signs.shape[1]
     size = n_kinds * n
@@ -75,28 +73,30 @@ def fit_stacked(
     pairs = share[..., None] * share[:, :, None]
     pairs = pairs.reshape(n_fits, n_sources, -1).transpose(0, 2, 1)
     turned = np.ascontiguousarray(share.transpose(0, 2, 1))
-    eta, coef = offset.copy(), np.zeros((n_fits, n_kinds, n))
     ridge = np.diag(np.repeat(penalty, n))
-    for _ in range(_MOST_STEPS):
-        p = sigmoid(eta)
-        expected = weight * p
-        gradient = (expected - weight * y) @ by_source
-        gradient = turned @ gradient.reshape(n_fits, n_sources, n)
-        gradient += penalty[:, None] * coef
+
+    def logits(coef: Array, at: Indices | slice) -> Array:
+        """Logits of the rows, of shape (n_active, n_rows)."""
+        by_kind = coef.reshape(len(coef), n_kinds, n)
+        scores = (share[at] @ by_kind).reshape(len(coef), -1)
+        return np.asarray(offset[at] + scores @ by_source.T)
+
+    def equations(coef: Array, at: Indices) -> tuple[Array, Array]:
+        """Gradient and Hessian of the summed loss of some fits."""
+        # All fits, most often: then there is nothing to copy.
+        active: Indices | slice = slice(None) if len(at) == n_fits else at
+        w, p = weight[active], sigmoid(logits(coef, active))
+        expected = w * p
+        gradient = ((expected - w * y) @ by_source).reshape(-1, n_sources, n)
+        gradient = (turned[active] @ gradient).reshape(coef.shape) + coef @ ridge
         expected *= 1.0 - p
-        hessian = pairs @ (expected @ squares).reshape(n_fits, n_sources, -1)
-        hessian = hessian.reshape(n_fits, n_kinds, n_kinds, n, n).swapaxes(2, 3)
-        hessian = hessian.reshape(n_fits, size, size) + ridge
-        try:
-            step = np.linalg.solve(hessian, gradient.reshape(n_fits, size, 1))
-        except np.linalg.LinAlgError:
-            return None
-        step = step.reshape(coef.shape)
-        coef -= step
-        move = (share @ step).reshape(n_fits, -1) @ by_source.T
-        eta -= move
-        if not np.abs(coef).max(initial=0.0) < _FAR:
-            return None
-        if np.abs(move).max(initial=0.0) < _CONVERGED:
-            return coef, eta
-    return None
+        # By source, then by kind and kind; kinds and scores change places.
+        hessian = (expected @ squares).reshape(-1, n_sources, n * n)
+        hessian = (pairs[active] @ hessian).reshape(-1, n_kinds, n_kinds, n, n)
+        hessian = hessian.swapaxes(2, 3).reshape(-1, size, size) + ridge
+        return gradient, hessian
+
+    coef, converged = newton(equations, np.zeros((n_fits, size)), tol=_TOL)
+    if not (converged.all() and np.abs(coef).max(initial=0.0) < _FAR):
+        return None
+    return coef.reshape(n_fits, n_kinds, n), logits(coef, slice(None))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.batched.linear_rows import LinearRows
 from skanchor._numerics.batched.solver import LONGEST_STEP, newton
+from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.parameters import Parameters
 from skanchor._typing import Array, Indices
 
@@ -116,27 +118,9 @@ class JointModel:
         values : ndarray of shape (n_parameters,)
         converged : bool
         """
-        only = np.zeros(1, dtype=np.intp)
-        values, loss = start, self.loss(start)
-        for _ in range(max_iter):
-            left, second = self.equations(values[None], only)
-            if np.linalg.eigvalsh(second[0])[0] <= 0:
-                left, second = self.equations(values[None], only, observed=False)
-            step = -np.linalg.pinv(second[0], hermitian=True) @ left[0]
-            length = min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
-            while length > 1e-8:
-                trial = values + length * step
-                trial_loss = self.loss(trial)
-                if trial_loss <= loss + 1e-14 * (1.0 + abs(loss)):
-                    values, loss = trial, trial_loss
-                    break
-                length /= 2.0
-            if length * np.abs(step).max() <= np.sqrt(tol):
-                return values, True
-            if length <= 1e-8:
-                # Nothing lowers the loss along a step that flies off.
-                break
-        return values, False
+        tolerance = Tolerance(change=float(np.sqrt(tol)))
+        found = minimise(_OneReplicate(self), start, tolerance, max_iter=max_iter)
+        return found.coef, found.converged
 
     def equations(
         self, values: Array, at: Indices, *, observed: bool = True
@@ -200,3 +184,57 @@ class JointModel:
         converged : ndarray of shape (n_replicates,)
         """
         return newton(self.equations, np.tile(start, (n_replicates, 1)), tol=tol)
+
+
+@dataclass(frozen=True, eq=False)
+class _OneReplicate:
+    """The mean loss of the first replicate, for :func:`minimise`."""
+
+    model: JointModel
+
+    def at(self, coef: Array, since: _At | None = None) -> _At:
+        change = np.inf if since is None else np.abs(coef - since.coef).max(initial=0.0)
+        return _At(self.model, coef, float(change))
+
+    def step(self, point: _At, gradient: Array, curvature: Curvature) -> Array:
+        # Scale and scores can be flat together: the shortest step that will do.
+        step = -np.linalg.pinv(curvature.hessian, hermitian=True) @ gradient
+        return np.asarray(
+            step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
+        )
+
+    def diverges(self, point: _At, decrement: float) -> bool:
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """Parameters of the first replicate, and the loss about them."""
+
+    model: JointModel
+    coef: Array
+    change: float
+    is_cut: bool = False
+
+    def _equations(self, *, observed: bool) -> tuple[Array, Array]:
+        only = np.zeros(1, dtype=np.intp)
+        left, second = self.model.equations(self.coef[None], only, observed=observed)
+        return left[0], second[0]
+
+    @cached_property
+    def _observed(self) -> tuple[Array, Array]:
+        return self._equations(observed=True)
+
+    def gradient(self) -> Array:
+        return self._observed[0]
+
+    def loss(self) -> float:
+        return self.model.loss(self.coef)
+
+    def hessian(self) -> Array:
+        second = self._observed[1]
+        if np.linalg.eigvalsh(second)[0] <= 0:
+            # Sensitivities multiply scores, so that the loss need not be convex; the
+            # information is.
+            second = self._equations(observed=False)[1]
+        return second
