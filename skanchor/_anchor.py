@@ -27,8 +27,8 @@ from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._readouts import AnchorReadouts
 from skanchor._riesz import TARGETS, RieszDebiaser
+from skanchor._row_rules import TIES
 from skanchor._stages import Stages
-from skanchor._ties import TIES
 from skanchor._treatments import choose_treatments, leaves_items_out
 from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups

@@ -24,10 +24,10 @@ from skanchor._comparisons.table_rows import is_named
 from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._plain_state import PlainState
-from skanchor._ties import drops_ties, treat_ties
+from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.sample import Battles, Sample, check_weight, counts_rows, warn_of_counts
+from skanchor.sample import Battles, Sample, check_weight
 from skanchor.warning_log import WarningLog
 
 __all__ = ["ComparisonEstimator"]
@@ -134,14 +134,11 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
             self._validate_params()
             with WarningLog() as log:
                 sample = self._admitted(X, y, sample_weight, groups)
-                if counts_rows(self):
-                    sample = sample.expanded()
-                elif self._has_errors:
-                    warn_of_counts(sample)
                 if not sample.X.named:
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
-                self.fit_sample(treat_ties(sample, drop=drops_ties(self)))
+                rules = RowRules.of(self)
+                self.fit_sample(rules.apply(sample, may_warn=self._has_errors))
             self.warnings_ = tuple(log.distinct)
         except BaseException:
             # An interrupt, too, leaves no half-fitted estimator behind.

@@ -26,13 +26,13 @@ from skanchor._numerics.separated_scores import (
     beyond,
     find_separated_scores,
 )
+from skanchor._row_rules import TIES
 from skanchor._score_errors import (
     GroupedVotes,
     OrderedErrors,
     ScoreErrors,
     variance_of_differences,
 )
-from skanchor._ties import TIES
 from skanchor._typing import Array
 from skanchor._vote_checks import (
     check_graph,

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import decide_roles, label_list
 from skanchor._folds import SourceKFold, stream_plan
-from skanchor._ties import drops_ties, treat_ties
+from skanchor._row_rules import drops_ties, treat_ties
 from skanchor._typing import Seed
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -18,14 +18,14 @@ from sklearn.utils import _safe_indexing
 from skanchor._comparisons import decide_roles
 from skanchor._folds import stream_plan
 from skanchor._refits import BatchedFits, Layout
-from skanchor._ties import drops_ties, treat_ties
+from skanchor._row_rules import RowRules
 from skanchor._typing import Array, Seed
 from skanchor.bootstrap._checkpoint import Checkpoint
 from skanchor.bootstrap._resampler import Resampler
 from skanchor.bootstrap._result import BootstrapResult
 from skanchor.bootstrap._run_key import run_key
 from skanchor.exceptions import DataWarning
-from skanchor.sample import WEIGHTS, Battles, Sample, counts_rows, warn_of_counts
+from skanchor.sample import WEIGHTS, Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["bootstrap"]
@@ -126,13 +126,12 @@ def bootstrap(
     methods = _by_name(methods)
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
-        if weights == "frequency" or any(map(counts_rows, methods.values())):
+        rules = RowRules.of(*methods.values())
+        if weights == "frequency":
+            rules = replace(rules, counts=True)
+        if rules.counts:
             y = _safe_indexing(y, sample.copies)
-            sample = sample.expanded()
-        else:
-            warn_of_counts(sample)
-        drop = any(map(drops_ties, methods.values()))
-        sample = treat_ties(sample, drop=drop)
+        sample = rules.apply(sample)
     log.issue()
     fitted = _fit_on_all_rows(methods, sample, y)
     if not fitted:

@@ -26,7 +26,7 @@ from skanchor.history._arrivals import (
 )
 from skanchor.history._format import pack_state, unpack_state
 from skanchor.history._identity import check_fingerprints
-from skanchor.history._rows import RowRules, among_groups
+from skanchor.history._rows import HistoryRows, among_groups
 from skanchor.history._settings import pack_settings, unpack_settings
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import ArchiveKind
@@ -91,7 +91,7 @@ class AnchorHistory(BaseEstimator):
     """
 
     state_: HistoryState
-    _rules: RowRules
+    _rules: HistoryRows
 
     def __init__(self, anchor: AnchorPipeline | None = None):
         self.anchor = anchor
@@ -135,7 +135,7 @@ class AnchorHistory(BaseEstimator):
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
             _refuse_curves(anchor)
-            rules = RowRules.of(anchor)
+            rules = HistoryRows.of(anchor)
             sample, labels = rules.admit(X, y, sample_weight, groups)
             _refuse_new_models(sample)
             inference = anchor.prepare(sample)
@@ -169,7 +169,7 @@ class AnchorHistory(BaseEstimator):
 
     def _keep(self, kept: HistoryState) -> None:
         X = kept.history.whole.X
-        self.state_, self._rules = kept, RowRules.of(self._anchor())
+        self.state_, self._rules = kept, HistoryRows.of(self._anchor())
         self.models_, self.judges_ = X.models, X.judges
         self.features_ = np.array(X.feature_names, dtype=object)
         self.item_effects_ = kept.treatment
@@ -240,7 +240,7 @@ class AnchorHistory(BaseEstimator):
             )
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
-            late, _ = RowRules.of(anchor).admit(X, y, sample_weight, groups)
+            late, _ = HistoryRows.of(anchor).admit(X, y, sample_weight, groups)
             table, outcomes, plans = with_rows(
                 counts, late, anchor.random_state, self._sizes
             )

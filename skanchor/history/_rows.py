@@ -10,39 +10,36 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._anchor import AnchorPipeline
-from skanchor._ties import drops_ties, treat_ties
+from skanchor._row_rules import RowRules
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.history._state import GroupFolds
-from skanchor.sample import Battles, Sample, counts_rows, group_codes, warn_of_counts
+from skanchor.sample import Battles, Sample, group_codes
 
-__all__ = ["RowRules", "among_groups"]
+__all__ = ["HistoryRows", "among_groups"]
 
 
 @dataclass(frozen=True, slots=True)
-class RowRules:
-    """What the settings of a pipeline say of the rows that it is given.
+class HistoryRows:
+    """How the rows of a history and of arrivals are admitted.
 
     Looking for it in all parameters takes as long as a few folds, so that a history
     looks once.
 
     Attributes
     ----------
-    drops : bool
-        Whether ties are left out.
-    counts : bool
-        Whether weights are numbers of equal rows.
+    rules : RowRules
+        Of ties and of weights.
     random_state : int, RandomState or None
         Seed of the folds.
     """
 
-    drops: bool
-    counts: bool
+    rules: RowRules
     random_state: Any
 
     @classmethod
     def of(cls, anchor: AnchorPipeline) -> Self:
         """Read the rules off the parameters of a pipeline and of its stages."""
-        return cls(drops_ties(anchor), counts_rows(anchor), anchor.random_state)
+        return cls(RowRules.of(anchor), anchor.random_state)
 
     @property
     def seed(self) -> Any:
@@ -66,14 +63,10 @@ class RowRules:
             Labels of the groups, by code.
         """
         sample = Sample.admit(X, y, sample_weight, groups)
-        sample = treat_ties(sample, drop=self.drops)
         labels = None
         if groups is not None:
             labels = group_codes(groups, X, len(sample))[1]
-        if self.counts:
-            return sample.expanded(), labels
-        warn_of_counts(sample)
-        return sample, labels
+        return self.rules.apply(sample), labels
 
 
 def among_groups(

@@ -15,9 +15,9 @@ from sklearn.base import clone
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
+from skanchor._row_rules import drops_ties
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
-from skanchor._ties import drops_ties
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
 from skanchor.sample import counts_rows

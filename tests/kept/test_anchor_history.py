@@ -544,3 +544,25 @@ def test_settings_of_earlier_versions_are_read():
     assert "context_effects" not in packed["params"]
     packed["params"]["context_effects"] = "free"
     assert unpack_settings(packed).get_params()["cv"] == 4
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("ties", ["half", "drop"])
+def test_ties_of_counted_rows_are_those_of_the_rows_that_they_stand_for(ties):
+    data = simulate_battles(
+        n_historical=500, n_new=100, n_models=4, n_judges=2, random_state=0
+    )
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(len(data.X)) < 0.2, 0.5, data.y)
+    n = rng.integers(1, 4, len(y))
+    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    rows = np.repeat(np.arange(len(y)), n)
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None, ties=ties)
+    counted = clone(anchor).set_params(weights="frequency")
+    history = AnchorHistory(counted).fit(data.X[~new], y[~new], n[~new])
+    mine = history.place(data.X[new], y[new], n[new])
+    early, late = rows[~new[rows]], rows[new[rows]]
+    listed = AnchorHistory(anchor).fit(data.X.iloc[early], y[early])
+    theirs = listed.place(data.X.iloc[late], y[late])
+    assert mine.inputs.n_ties == theirs.inputs.n_ties == (y[late] == 0.5).sum()
+    assert_frame_equal(mine.conf_int(), theirs.conf_int())

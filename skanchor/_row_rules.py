@@ -1,18 +1,18 @@
-"""Ties: half a win for either side, or left out."""
+"""What settings make of rows: weights that count them, and ties."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.sample import Sample
+from skanchor.sample import Sample, counts_rows, warn_of_counts
 from skanchor.warning_log import warn
 
-__all__ = ["TIES", "drops_ties", "treat_ties"]
+__all__ = ["TIES", "RowRules", "drops_ties", "treat_ties"]
 
 TIES = ("half", "drop")
 """What becomes of ties: half a win for either side, or rows that count for nothing."""
@@ -29,6 +29,40 @@ def drops_ties(estimator: Any) -> bool:
         name.rpartition("__")[2] == "ties" and value == "drop"
         for name, value in estimator.get_params().items()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RowRules:
+    """What settings say of the rows that an estimator is given.
+
+    Attributes
+    ----------
+    drops_ties : bool
+        Whether ties are left out.
+    counts : bool
+        Whether weights are numbers of equal rows.
+    """
+
+    drops_ties: bool
+    counts: bool
+
+    @classmethod
+    def of(cls, *estimators: Any) -> Self:
+        """Read the rules off all parameters of estimators that share the rows."""
+        drops, counts = map(drops_ties, estimators), map(counts_rows, estimators)
+        return cls(any(drops), any(counts))
+
+    def apply(self, sample: Sample, *, may_warn: bool = True) -> Sample:
+        """List the rows that weights count, then count the ties among them.
+
+        Importance weights that look like counts are warned of unless ``may_warn`` is
+        false, as for estimators without errors.
+        """
+        if self.counts:
+            sample = sample.expanded()
+        elif may_warn:
+            warn_of_counts(sample)
+        return treat_ties(sample, drop=self.drops_ties)
 
 
 def treat_ties(sample: Sample, *, drop: bool) -> Sample:
