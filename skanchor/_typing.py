@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["Array", "Indices", "Seed", "Split", "Splitter"]
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Seed = int | np.random.RandomState | None
 Split = tuple[Indices, Indices]
 

@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from scipy.special import expit
 
 from skanchor._numerics.batched import newton
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["SCORE_BOUND", "ArrivalRows"]
 

@@ -13,7 +13,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["LONGEST_STEP", "fit_scores", "laplacian", "pair_sums"]
 

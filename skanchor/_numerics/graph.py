@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "Connectivity",

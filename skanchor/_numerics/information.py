@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import RANK_TOLERANCE, solve_symmetric
 from skanchor._numerics.sums import ItemRows, SourceSums
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "JudgeBlock",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
 from skanchor._numerics.linalg import covariance_factor
 from skanchor._numerics.shrinkage import Shrinkage, choose_shrinkage, shrink
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "MOST_ROUNDS",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skanchor._numerics.linalg import SymmetricSolver, mix_judges
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["FLOOR", "ItemEvidence", "shown_share"]
 

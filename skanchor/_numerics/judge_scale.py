@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["bend"]
 

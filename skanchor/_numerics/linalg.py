@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpocon, dpotrf, dpotrs, dpstrf, dtrtri, dtrtrs
 
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "RANK_TOLERANCE",

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import Columns, SymmetricSolver
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "FLAT_LOGIT",

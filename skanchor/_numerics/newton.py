@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "Curvature",

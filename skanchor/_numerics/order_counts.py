@@ -14,7 +14,7 @@ from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import FLAT_LOGIT, FLAT_LOSS
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.pair_counts import PairCounts
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["OrderCounts", "OrderedBTL", "OrderedFit", "bordered"]
 

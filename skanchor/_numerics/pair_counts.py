@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.graph import components
 from skanchor._numerics.logistic import sigmoid
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["LEAST_NOISE", "PairCounts", "silent_pairs"]
 

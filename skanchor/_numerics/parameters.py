@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.linalg import mix_judges
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["PEOPLE", "Parameters", "selectors", "without_rounding"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["RidgePath"]
 

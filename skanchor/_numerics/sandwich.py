@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["Bread"]
 

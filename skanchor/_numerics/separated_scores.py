@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.graph import components, strong_components
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["SeparatedScores", "beyond", "find_separated_scores"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["Separation", "separation_of"]
 

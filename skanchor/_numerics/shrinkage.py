@@ -15,7 +15,7 @@ from scipy.special import betainc
 
 from skanchor._numerics.item_evidence import FLOOR, ItemEvidence, shown_share
 from skanchor._numerics.linalg import covariance_factor
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["Shrinkage", "choose_shrinkage", "shrink"]
 

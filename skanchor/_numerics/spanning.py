@@ -16,7 +16,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
 
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = ["SpanningTree", "grounded", "solve_gaps"]
 

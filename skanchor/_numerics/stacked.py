@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.batched import newton
 from skanchor._numerics.logistic import sigmoid
-from skanchor._typing import Array, Indices
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["fit_stacked"]
 

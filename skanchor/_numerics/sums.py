@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import Columns
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "LEAST_VARIANCE",

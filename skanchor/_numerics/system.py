@@ -13,7 +13,7 @@ from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
 from skanchor._numerics.sums import SourceSums
-from skanchor._typing import Array
+from skanchor._numerics.types import Array
 
 __all__ = [
     "RieszProblem",

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from skanchor._numerics.batched.solver import newton
-from skanchor._typing import Array, Indices
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["fit_scores_on_cells"]
 

@@ -12,7 +12,7 @@ from skanchor._numerics.batched.linear_rows import LinearRows
 from skanchor._numerics.batched.solver import LONGEST_STEP, newton
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.parameters import Parameters
-from skanchor._typing import Array, Indices
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["JointModel"]
 

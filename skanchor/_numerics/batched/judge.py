@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from skanchor._numerics.batched.solver import newton
 from skanchor._numerics.batched.workspace import Workspace
-from skanchor._typing import Array, Indices
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["fit_judge"]
 

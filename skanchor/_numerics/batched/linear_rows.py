@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skanchor._numerics.batched.workspace import Workspace
-from skanchor._typing import Array, Indices
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["LinearRows"]
 

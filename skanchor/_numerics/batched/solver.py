@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._typing import Array, Indices
+from skanchor._numerics.types import Array, Indices
 
 __all__ = ["LONGEST_STEP", "newton"]
 

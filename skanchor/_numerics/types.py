@@ -1,0 +1,14 @@
+"""Types of arrays that signatures share."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Indices"]
+
+Array: TypeAlias = NDArray[np.float64]
+"""An array of floats."""
+
+Indices: TypeAlias = NDArray[np.intp]
+"""An array of row numbers or codes."""
