@@ -119,7 +119,7 @@ def admit_to_inference(
     else:
         bounded = leave_out_separated(everyone, btl)
     check_contexts(everyone, bounded.X)
-    _check_votes(bounded)
+    _check_votes_left(bounded)
     known = leave_out_little_history(leave_out_judges(bounded))
     return everyone, leave_out_feature_separated(known, bias)
 
@@ -149,7 +149,7 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
         )
 
 
-def _check_votes(sample: Sample) -> None:
+def _check_votes_left(sample: Sample) -> None:
     """Refuse rows whose votes say nothing of the models that are kept."""
     X = sample.X
     if (sample.counts & X.is_human & ~X.involves_new).any():
@@ -298,10 +298,10 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
         raise BattlesError(
             "Human votes bound the scores of all historical models on one side only: "
             f"{graph.separation()}. No two of them lie on a common scale.",
-            advice=Advice(Remedy.ADD_VOTES, _slight_ridge(sample)),
+            advice=Advice(Remedy.ADD_VOTES, _ridge_advised(sample)),
         )
     kept = X.relabel(bounded, X.judges)
-    advice = [Advice(Remedy.PLACE_BY_JUDGES, _slight_ridge(sample))]
+    advice = [Advice(Remedy.PLACE_BY_JUDGES, _ridge_advised(sample))]
     if len(X.judges):
         advice.append(Advice(Remedy.FIT_JOINTLY))
     why = "have no limit" if graph.is_separated else "lie on the bound"
@@ -309,7 +309,7 @@ def leave_out_separated(sample: Sample, btl: BTLRegressor) -> Sample:
     return sample.with_battles(kept)
 
 
-def _slight_ridge(sample: Sample) -> dict[str, float]:
+def _ridge_advised(sample: Sample) -> dict[str, float]:
     """What fills in advice to set a ridge on the human scores."""
     votes = sample.counts & sample.X.is_human
     return {"alpha": slight_ridge(float(sample.weight[votes].sum()))}
@@ -345,10 +345,10 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
             "Votes and verdicts together bound the scores of all historical models on "
             f"one side only: {graph.separation()}. No two of them lie on a common "
             "scale.",
-            advice=Advice(Remedy.ADD_VOTES, _slight_ridge(sample)),
+            advice=Advice(Remedy.ADD_VOTES, _ridge_advised(sample)),
         )
     kept = X.relabel(bounded, X.judges)
-    advice = Advice(Remedy.PLACE_BY_JUDGES, _slight_ridge(sample))
+    advice = Advice(Remedy.PLACE_BY_JUDGES, _ridge_advised(sample))
     _warn_of_lost_rows(sample, kept, lost, "have no limit", [advice])
     return sample.with_battles(kept)
 
@@ -369,7 +369,7 @@ def check_contexts(everyone: Sample, bounded: Comparisons) -> None:
             raise BattlesError(
                 "Too few scores of historical models have limits on both sides in "
                 f"context {context!r}: no two of them lie on a common scale.",
-                advice=Advice(Remedy.ADD_VOTES, _slight_ridge(everyone)),
+                advice=Advice(Remedy.ADD_VOTES, _ridge_advised(everyone)),
             )
 
 

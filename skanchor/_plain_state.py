@@ -22,7 +22,7 @@ class PlainState:
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
-        return {name: _plain(value) for name, value in (state or {}).items()}
+        return {name: _without_tables(value) for name, value in (state or {}).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = {name: _restored(value) for name, value in state.items()}
@@ -39,7 +39,7 @@ class PlainState:
         return twin
 
 
-def _plain(value: Any) -> Any:
+def _without_tables(value: Any) -> Any:
     """A table as arrays; all else as it is, but for dicts of tables."""
     if isinstance(value, pd.DataFrame):
         columns = [_of_values(value.iloc[:, k]) for k in range(value.shape[1])]
@@ -60,7 +60,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, pd.Index):
         return {_MARK: "Index", "index": _of_index(value)}
     if type(value) is dict:
-        return {key: _plain(one) for key, one in value.items()}
+        return {key: _without_tables(one) for key, one in value.items()}
     return value
 
 

@@ -80,7 +80,7 @@ def context_mix(
         error.advice += (Advice(Remedy.CHOOSE_MIX),)
         raise
     if not stages.fits_jointly(X):
-        _check_votes(sample)
+        _check_votes_by_context(sample)
     return shares
 
 
@@ -102,7 +102,7 @@ def refuse_contexts(estimator: Any, what: str) -> None:
         )
 
 
-def _check_votes(sample: Sample) -> None:
+def _check_votes_by_context(sample: Sample) -> None:
     """Refuse historical models that votes alone do not place in a context."""
     X = sample.X
     votes = X.rows.appearances(sample.counts & X.is_human)
@@ -160,7 +160,7 @@ class ContextResults(Mapping[Any, RankingResult]):
         names = list(shares)
         parts = [self._results[name] for name in names]
         models = parts[0].models
-        _check_models(dict(zip(names, parts, strict=True)))
+        _check_same_models(dict(zip(names, parts, strict=True)))
         pi = np.array([shares[name] for name in names])
         aligned = [_Aligned(part, models) for part in parts]
         items = np.array([part.items for part in aligned])
@@ -201,7 +201,7 @@ class _Aligned:
         self.n_human, self.n_judge = result.n_human[at], result.n_judge[at]
 
 
-def _check_models(results: dict[Any, RankingResult]) -> None:
+def _check_same_models(results: dict[Any, RankingResult]) -> None:
     """Refuse contexts that do not all have the same models."""
     known = {name: set(part.models.tolist()) for name, part in results.items()}
     every = set().union(*known.values())

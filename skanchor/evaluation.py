@@ -197,12 +197,16 @@ def models_left_out(
     models = [model for model in models if model not in without]
     jobs = [(estimator, table, sample, rows, model, human, level) for model in models]
     done = stream_plan(
-        _place, jobs, n_jobs=n_jobs, verbose=verbose, description="models left out"
+        _place_left_out,
+        jobs,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        description="models left out",
     )
     yield from zip(models, done, strict=True)
 
 
-def _place(
+def _place_left_out(
     estimator: Any,
     table: Any,
     sample: Sample,

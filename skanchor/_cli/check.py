@@ -80,7 +80,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _check(options: argparse.Namespace) -> None:
+def _run_check(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
     if options.no_new or options.new:
@@ -94,11 +94,11 @@ def _check(options: argparse.Namespace) -> None:
     task.pipeline.set_params(n_jobs=None, verbose=0)
     with finished_parts(task, options) as kept:
         table = models_left_out_of(task, task.pipeline, "AnchorPipeline", kept, options)
-    deliver(_forms(table, options.level), options)
+    deliver(_check_forms(table, options.level), options)
 
 
-def _forms(table: pd.DataFrame, level: float) -> Forms:
-    from skanchor.reports import coverage_verdict, plain, table_of
+def _check_forms(table: pd.DataFrame, level: float) -> Forms:
+    from skanchor.reports import as_json_value, coverage_verdict, table_of
 
     verdict = coverage_verdict(int(table["compatible"].sum()), len(table), level)
     caption = "Each old model in turn as the new one"
@@ -116,7 +116,7 @@ def _forms(table: pd.DataFrame, level: float) -> Forms:
             "advice": verdict.advice,
             "models": rows,
         }
-        result: dict[str, Any] = plain(found)
+        result: dict[str, Any] = as_json_value(found)
         return result
 
     def text() -> Any:
@@ -160,5 +160,5 @@ CHECK = Command(
         ),
     ),
     add_arguments=_add_arguments,
-    run=_check,
+    run=_run_check,
 )

@@ -89,7 +89,7 @@ def _compare(options: argparse.Namespace) -> None:
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
     shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")
-    deliver(_forms(table, shown, options.bootstrap), options)
+    deliver(_comparison_forms(table, shown, options.bootstrap), options)
 
 
 def _places(method: Any, task: Task, level: float) -> dict[str, str]:
@@ -135,8 +135,10 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
     return found
 
 
-def _forms(table: pd.DataFrame, places: pd.DataFrame, refits: int | None) -> Forms:
-    from skanchor.reports import plain, table_of
+def _comparison_forms(
+    table: pd.DataFrame, places: pd.DataFrame, refits: int | None
+) -> Forms:
+    from skanchor.reports import as_json_value, table_of
 
     shown = table_of(table, "Methods on models left out", _COLUMNS)
     new = table_of(
@@ -151,7 +153,7 @@ def _forms(table: pd.DataFrame, places: pd.DataFrame, refits: int | None) -> For
             {"method": m} | r | {"new_models": ranks[m]}
             for m, r in table.to_dict("index").items()
         ]
-        result: dict[str, Any] = plain({"methods": rows, "bootstrap": refits})
+        result: dict[str, Any] = as_json_value({"methods": rows, "bootstrap": refits})
         return result
 
     def text() -> Any:

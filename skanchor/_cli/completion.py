@@ -32,7 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=_SHELLS, help="the shell")
 
 
-def _complete(options: argparse.Namespace, commands: Sequence[Command]) -> None:
+def _print_script(options: argparse.Namespace, commands: Sequence[Command]) -> None:
     known = {command: list(_flags_of(command)) for command in commands}
     write = {"bash": _bash, "zsh": _zsh, "fish": _fish}[options.shell]
     print_result(write(known))
@@ -155,5 +155,5 @@ def completion_command(commands: Callable[[], Sequence[Command]]) -> Command:
             ),
         ),
         add_arguments=_add_arguments,
-        run=lambda options: _complete(options, commands()),
+        run=lambda options: _print_script(options, commands()),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from skanchor._cli.command import BadInputError
 
-__all__ = ["add_contexts", "check_contexts", "contexts_of"]
+__all__ = ["add_contexts", "check_mix_flag", "contexts_of"]
 
 
 def add_contexts(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_contexts(options: argparse.Namespace) -> None:
+def check_mix_flag(options: argparse.Namespace) -> None:
     """Refuse a mix that is none."""
     if not options.mix:
         return

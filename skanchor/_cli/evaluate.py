@@ -82,13 +82,13 @@ def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _forms(table: pd.DataFrame, method: str) -> Forms:
-    from skanchor.reports import plain, table_of
+    from skanchor.reports import as_json_value, table_of
 
     shown = table_of(table, f"{method} on rows left out", _COLUMNS)
 
     def record() -> dict[str, Any]:
         rows = [{"source": s} | r for s, r in table.to_dict("index").items()]
-        result: dict[str, Any] = plain({"method": method, "sources": rows})
+        result: dict[str, Any] = as_json_value({"method": method, "sources": rows})
         return result
 
     def text() -> Any:

@@ -42,7 +42,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _fetch(options: argparse.Namespace) -> None:
-    _check(options)
+    _check_flags(options)
 
     from skanchor.datasets import fetch_arena, fetch_llmfao, fetch_mt_bench
 
@@ -59,11 +59,11 @@ def _fetch(options: argparse.Namespace) -> None:
     from skanchor.io import write_atomically
 
     suffix = Path(options.output).suffix.lower()
-    content = _content(found.frame, suffix)
+    content = _file_content(found.frame, suffix)
     write_atomically(options.output, content, overwrite=options.force)
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check_flags(options: argparse.Namespace) -> None:
     """Refuse what can be refused before any work."""
     if options.texts and options.name not in _TEXTS:
         raise BadInputError(f"--texts: {options.name} comes without texts")
@@ -74,7 +74,7 @@ def _check(options: argparse.Namespace) -> None:
     check_file(options)
 
 
-def _content(battles: pd.DataFrame, suffix: str) -> str | bytes:
+def _file_content(battles: pd.DataFrame, suffix: str) -> str | bytes:
     if suffix == ".parquet":
         return battles.to_parquet(index=False)
     if suffix == ".jsonl":

@@ -16,8 +16,8 @@ from skanchor._cli.method import (
     add_dependence,
     add_level,
     add_ranking,
-    check_level,
-    check_ranking,
+    check_fold_flags,
+    check_level_flag,
     pipeline_of,
 )
 from skanchor._cli.output import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from skanchor.history import AnchorHistory
     from skanchor.results import AnchorResult
 
-__all__ = ["HISTORY", "add_fingerprints", "place"]
+__all__ = ["HISTORY", "add_fingerprints", "place_new_models"]
 
 _NAMED = 5
 """Models that are named where some are left out."""
@@ -135,7 +135,7 @@ def _history(options: argparse.Namespace) -> None:
 
 def _build(options: argparse.Namespace) -> None:
     check_table(options)
-    check_ranking(options)
+    check_fold_flags(options)
     check_file(options, inputs=_read_files(options))
     _refuse_new(options, "--new and --no-new go with skanchor rank")
     check_stream(options)
@@ -155,7 +155,7 @@ def _build(options: argparse.Namespace) -> None:
     history.save(options.output, overwrite=options.force)
 
 
-def place(options: argparse.Namespace) -> None:
+def place_new_models(options: argparse.Namespace) -> None:
     """Place the new models of the files by a history.
 
     Parameters
@@ -169,11 +169,11 @@ def place(options: argparse.Namespace) -> None:
         "--new and --no-new do not go with a history: it places all models that it "
         "does not hold",
     )
-    check_level(options)
+    check_level_flag(options)
     check_layout(options)
     check_output(options, inputs=[*options.battles, options.history])
     prints = _fingerprints(options)
-    history = _load(options.history)
+    history = _load_history(options.history)
     X, y, counted = load_battles(options)
     _, weight = weights_of(X, options, counted)
     groups = groups_of(X, options)
@@ -193,7 +193,7 @@ def _update(options: argparse.Namespace) -> None:
     check_file(options, inputs=[*_read_files(options), *(options.past or ())])
     prints = _fingerprints(options)
     seen = _stamp(options.history)
-    history = _load(options.history)
+    history = _load_history(options.history)
     X, y, counted = load_battles(options)
     _, weight = weights_of(X, options, counted)
     rows = (X, y, weight, groups_of(X, options), prints)
@@ -215,7 +215,7 @@ def _update(options: argparse.Namespace) -> None:
 
 def _show(options: argparse.Namespace) -> None:
     check_stdout()
-    facts = _facts(_load(options.history), options.history)
+    facts = _facts(_load_history(options.history), options.history)
     if options.json:
         print_result(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
         return
@@ -239,7 +239,7 @@ def _refuse_new(options: argparse.Namespace, why: str) -> None:
         raise BadInputError(why)
 
 
-def _load(path: str) -> AnchorHistory:
+def _load_history(path: str) -> AnchorHistory:
     from skanchor.history import AnchorHistory
 
     return AnchorHistory.load(path)
@@ -341,7 +341,12 @@ Action = tuple[
 
 _ACTIONS: tuple[Action, ...] = (
     ("build", "fit a history, and write it to a file", _add_build, _build),
-    ("place", "place the new models of a table by a history", _add_place, place),
+    (
+        "place",
+        "place the new models of a table by a history",
+        _add_place,
+        place_new_models,
+    ),
     ("update", "add historical rows to a history", _add_update, _update),
     (
         "promote",

@@ -20,9 +20,9 @@ __all__ = [
     "add_level",
     "add_method",
     "add_ranking",
-    "check_level",
+    "check_fold_flags",
+    "check_level_flag",
     "check_method",
-    "check_ranking",
     "fit_method",
     "flags_of_method",
     "load_task",
@@ -130,13 +130,13 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
 
 def check_method(options: argparse.Namespace) -> None:
     """Refuse what can be refused before any work."""
-    check_level(options)
-    check_ranking(options)
+    check_level_flag(options)
+    check_fold_flags(options)
     if options.jobs == 0:
         raise BadInputError("--jobs must not be 0; use -1 for all cores")
 
 
-def check_level(options: argparse.Namespace) -> None:
+def check_level_flag(options: argparse.Namespace) -> None:
     """Refuse a level that is none."""
     if not 0.0 < options.level < 1.0:
         raise BadInputError(
@@ -144,7 +144,7 @@ def check_level(options: argparse.Namespace) -> None:
         )
 
 
-def check_ranking(options: argparse.Namespace) -> None:
+def check_fold_flags(options: argparse.Namespace) -> None:
     """Refuse folds and seeds that are none."""
     if options.folds < 2:
         raise BadInputError(f"--folds must be at least 2, got {options.folds}")

@@ -188,7 +188,7 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
 
         content = f"{latex_table(forms.table())}\n"
     else:
-        content = _text(forms.text(), to_file=goes_to_file(options))
+        content = _as_text(forms.text(), to_file=goes_to_file(options))
     write(content, options)
 
 
@@ -214,7 +214,7 @@ def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
     return separated(frame, "\t" if suffix == ".tsv" else ",")
 
 
-def _text(shown: Any, to_file: bool) -> str:
+def _as_text(shown: Any, to_file: bool) -> str:
     from skanchor.reports import render
 
     if to_file or not sys.stdout.isatty():

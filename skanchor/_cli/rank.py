@@ -6,8 +6,8 @@ import argparse
 
 from skanchor._cli.board import board_forms
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.contexts import add_contexts, check_contexts
-from skanchor._cli.history import add_fingerprints, place
+from skanchor._cli.contexts import add_contexts, check_mix_flag
+from skanchor._cli.history import add_fingerprints, place_new_models
 from skanchor._cli.layout import add_layout, check_layout
 from skanchor._cli.method import (
     add_method,
@@ -55,13 +55,13 @@ def _rank(options: argparse.Namespace) -> None:
                 f"{', '.join(ignored)} {does} not go with --history, whose method was "
                 "settled when it was built; give such flags to skanchor history build"
             )
-        place(options)
+        place_new_models(options)
         return
     if options.fingerprints is not None:
         raise BadInputError("--fingerprints goes with --history")
     check_table(options)
     check_method(options)
-    check_contexts(options)
+    check_mix_flag(options)
     check_layout(options)
     check_output(options, inputs=options.battles)
     if options.report is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skanchor._cli.command import BadInputError, Command
-from skanchor._cli.contexts import add_contexts, check_contexts
+from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
 from skanchor._cli.method import add_method, check_method, fit_method
 from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
@@ -100,7 +100,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _report(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
-    check_contexts(options)
+    check_mix_flag(options)
     check_layout(options)
     if goes_to_file(options):
         check_report(options, "output")

@@ -85,7 +85,7 @@ class FinishedParts:
 @contextmanager
 def finished_parts(task: Task, options: argparse.Namespace) -> Iterator[FinishedParts]:
     """Take up what is kept, and keep what is finished where the command is stopped."""
-    kept = _open(options.resume, _key(task, options))
+    kept = _open(options.resume, _work_key(task, options))
     try:
         yield kept
     except KeyboardInterrupt as interrupt:
@@ -93,7 +93,7 @@ def finished_parts(task: Task, options: argparse.Namespace) -> Iterator[Finished
         raise
 
 
-def _key(task: Task, options: argparse.Namespace) -> str:
+def _work_key(task: Task, options: argparse.Namespace) -> str:
     from importlib.metadata import version
 
     import pandas as pd
@@ -124,7 +124,7 @@ def _open(path: str | None, key: str) -> FinishedParts:
         return kept
     with open(path, encoding="utf-8", errors="replace") as file:
         head, *lines = file.read().split("\n")
-    found = _read(head)
+    found = _read_part(head)
     if found.get("format") != _FORMAT:
         raise BadInputError(f"--resume {path}: not a file of kept work; name another")
     if found.get("key") != key:
@@ -133,7 +133,7 @@ def _open(path: str | None, key: str) -> FinishedParts:
             "name another file, or delete it"
         )
     for line in lines:
-        part = _read(line)
+        part = _read_part(line)
         if part:
             kept.parts[part["method"], part["model"]] = part["row"]
     if lines and lines[-1]:
@@ -153,7 +153,7 @@ def _line(name: tuple[str, str], row: dict[str, Any]) -> str:
     return json.dumps(part) + "\n"
 
 
-def _read(line: str) -> dict[str, Any]:
+def _read_part(line: str) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except ValueError:

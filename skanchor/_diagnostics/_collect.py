@@ -162,7 +162,7 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
         found[m, 1] = X.sensitivities[m] / error if error > 0 else np.nan
         if block is not None:
             raw = sums.sources[m].gram[n_models, n_models]
-            found[m, 2] = _share(block, n_models, raw)
+            found[m, 2] = _own_share(block, n_models, raw)
     known: Iterable[HistoricalFeatures | None] | None = sums.features
     if known is None:
         known = (
@@ -190,7 +190,7 @@ def _residual_share(X: Comparisons, sums: FitSums, system: RieszSystem) -> Array
     return np.asarray(kept / total)
 
 
-def _share(block: Projection, at: int, raw: float) -> float:
+def _own_share(block: Projection, at: int, raw: float) -> float:
     return float(block.left[at] / raw) if raw > 0 else np.nan
 
 

@@ -126,7 +126,7 @@ def _fit_in_two_steps(
     near = None if start is None else start.btl
     btl = clone(stages.btl).fit_sample(sample, near, seed_offset)
     if start is not None:
-        _check_votes(btl, start.btl)
+        _check_training_votes(btl, start.btl)
     near = None if start is None else start.calibrator
     return _calibrate(stages, sample, btl, btl.transform(sample.X), near, seed_offset)
 
@@ -162,7 +162,7 @@ def _await_items(
         X = X.with_columns(scores=np.where(X.is_new, np.nan, item_fit.scores))
     else:
         btl = clone(stages.btl).fit_sample(sample, btl, seed_offset)
-        _check_votes(btl, item_fit.btl)
+        _check_training_votes(btl, item_fit.btl)
         X = btl.transform(sample.X)
     return HistoricalFit(btl, item_fit.calibrator, item_fit.calibrator.transform(X))
 
@@ -319,7 +319,7 @@ def _step_jointly(
     return replace(again, excluded_judges=excluded_judges)
 
 
-def _check_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
+def _check_training_votes(btl: BTLRegressor, full: BTLRegressor) -> None:
     """Refuse a training set that places models worse than all rows do."""
     advice = Advice(Remedy.KEEP_VOTES_IN_FOLDS)
     absent = [m for m in full.models_.tolist() if m not in set(btl.models_.tolist())]

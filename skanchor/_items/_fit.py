@@ -105,7 +105,7 @@ def fit_deviations(
     if arrival.any():
         late = model.part(cells.involves_new & cells.is_usable)
         limits = _of_new_scores(bounds, len(parameters), int(model.X.is_new.sum()))
-        parameters, again = _fit_arrivals(late, parameters, factor, arrival, limits)
+        parameters, again = _fit_new_scores(late, parameters, factor, arrival, limits)
         settled = settled and again
     if not settled:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
@@ -116,7 +116,7 @@ def fit_deviations(
     return known, calibrator, model.voters(parameters)
 
 
-def _fit_arrivals(
+def _fit_new_scores(
     late: ItemLikelihood,
     parameters: Array,
     factor: Array,

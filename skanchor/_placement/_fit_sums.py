@@ -9,14 +9,16 @@ from skanchor._comparisons import count_rows
 from skanchor._diagnostics import FitSums, FittedSource, tested_columns
 from skanchor._numerics.judge_scale import bend
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._placement._fits import Fits, Rows
+from skanchor._placement._fits import Fits, PlacedRows
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
 __all__ = ["arrival_sums"]
 
 
-def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSums:
+def arrival_sums(
+    sample: Sample, rows: PlacedRows, fits: Fits, slopes: Array
+) -> FitSums:
     """What :meth:`skanchor._diagnostics.FitSums.of` sums, of arrivals alone.
 
     Parameters
@@ -47,7 +49,7 @@ def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSu
         x[:, blocks[name]] = rows.columns[:, fitted[name]]
     x[:, blocks["delta"]] = delta[:, None]
     x[:, blocks["sensitivity"]] = (slope * delta)[:, None]
-    x[:, blocks["position"]] = _shown(sample, rows, used)[:, None]
+    x[:, blocks["position"]] = _tested_order(sample, rows, used)[:, None]
     x[:, blocks["curve"]] = (slope * bend(delta))[:, None]
     sources = {}
     for m in range(PEOPLE, len(slopes)):
@@ -66,7 +68,7 @@ def arrival_sums(sample: Sample, rows: Rows, fits: Fits, slopes: Array) -> FitSu
     return FitSums(sources, *counts, np.zeros(n), 0.0, np.ones(len(slopes) + 1))
 
 
-def _shown(sample: Sample, rows: Rows, used: NDArray[np.bool_]) -> Array:
+def _tested_order(sample: Sample, rows: PlacedRows, used: NDArray[np.bool_]) -> Array:
     """Display order of the rows, told or not told to the fit, where it can be tested.
 
     A side shown first throughout is the score of who is shown there.

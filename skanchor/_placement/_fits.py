@@ -22,7 +22,7 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
-__all__ = ["Fits", "Rows", "fit_at_once"]
+__all__ = ["Fits", "PlacedRows", "fit_at_once"]
 
 
 _CELLS = 1 << 23
@@ -30,7 +30,7 @@ _CELLS = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PlacedRows:
     """Usable rows of arrivals, of people and then of each judge.
 
     Attributes
@@ -132,7 +132,7 @@ class Fits:
     def of(
         cls,
         stack: FoldStack,
-        rows: Rows,
+        rows: PlacedRows,
         sample: Sample,
         training: Array,
         factor: Array | None,
@@ -198,7 +198,7 @@ def fit_at_once(
     sample: Sample,
     training: Array,
     items: ItemCovariance | None,
-) -> tuple[Rows, Fits | None]:
+) -> tuple[PlacedRows, Fits | None]:
     """Fit arrivals in every fold.
 
     Parameters
@@ -221,7 +221,7 @@ def fit_at_once(
         None where not all of them are easy ones.
     """
     X, (n_folds, n_judges) = sample.X, stack.slopes.shape
-    rows = Rows.of(X, stack.shows)
+    rows = PlacedRows.of(X, stack.shows)
     n_new = int(X.is_new.sum())
     cells = n_folds * len(X) * max(rows.columns.shape[1], n_new * (1 + n_judges))
     is_likely = items is not None or stages.arrival.equation == "likelihood"

@@ -23,7 +23,7 @@ from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszSolution
 from skanchor._placement._fit_sums import arrival_sums
-from skanchor._placement._fits import Fits, Rows, fit_at_once
+from skanchor._placement._fits import Fits, PlacedRows, fit_at_once
 from skanchor._placement._stack import Fold, FoldStack
 from skanchor._riesz import InfluenceSums, riesz_problem
 from skanchor._stages import Stages
@@ -52,7 +52,7 @@ class Placed:
     sums: FitSums
 
 
-def _arrival_information(rows: Rows, fits: Fits) -> tuple[SourceSums, SourceSums]:
+def _arrival_information(rows: PlacedRows, fits: Fits) -> tuple[SourceSums, SourceSums]:
     """Information of arrivals in each fit: of people, and of every judge.
 
     With axes (n_fits,) and (n_fits, n_judges), as the history has them.
@@ -85,7 +85,7 @@ def _arrival_information(rows: Rows, fits: Fits) -> tuple[SourceSums, SourceSums
     return people, judges
 
 
-def _by_items(rows: Rows, w: Array, n: int, n_sources: int) -> Array:
+def _by_items(rows: PlacedRows, w: Array, n: int, n_sources: int) -> Array:
     """Information of each source by item alone, people last, in each fit.
 
     A row adds to four entries, so that sums by pair are all there is to take.
@@ -182,7 +182,7 @@ def _blocks(
 def _annotated(
     stack: FoldStack,
     X: Comparisons,
-    rows: Rows,
+    rows: PlacedRows,
     fits: Fits,
     items: ItemCovariance | None,
 ) -> Comparisons:
@@ -205,7 +205,7 @@ def _folds(
     stack: FoldStack,
     sample: Sample,
     tests: Sequence[NDArray[np.intp]],
-    rows: Rows,
+    rows: PlacedRows,
     fits: Fits,
     system: RieszSolution,
 ) -> list[FoldFit]:
@@ -237,7 +237,7 @@ def _folds(
 
 
 def _influence(
-    rows: Rows,
+    rows: PlacedRows,
     fits: Fits,
     tests: Sequence[NDArray[np.intp]],
     columns: Array,

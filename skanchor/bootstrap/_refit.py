@@ -306,10 +306,10 @@ def _fit_one(task: _RefitTask, method: Any, weight: Array) -> Array:
         again.fit(sample.X, sample.y, sample_weight=weight, **extra)
     except ValueError:
         return np.full(len(method.models_), np.nan)
-    return _values(again).reindex(method.models_).to_numpy(dtype=np.float64)
+    return _fitted_values(again).reindex(method.models_).to_numpy(dtype=np.float64)
 
 
-def _values(fitted: Any) -> pd.Series:
+def _fitted_values(fitted: Any) -> pd.Series:
     """Values of all models that a method has fitted."""
     result = fitted.result_
     values: pd.Series = (
@@ -327,7 +327,7 @@ def _collect(
         fitted,
         models,
         np.isin(models, fitted.new_models_),
-        _values(fitted).to_numpy(dtype=np.float64),
+        _fitted_values(fitted).to_numpy(dtype=np.float64),
         np.concatenate([values for values, _ in blocks])[:n],
         np.concatenate(errors)[:n] if errors else None,
     )

@@ -142,10 +142,10 @@ def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
             "totals": np.concatenate(totals),
             "stops": np.array(stops),
         }
-    return {f"{_source(m)}/{name}": values for name, values in found.items()}
+    return {f"{_source_name(m)}/{name}": values for name, values in found.items()}
 
 
-def _source(m: int) -> str:
+def _source_name(m: int) -> str:
     return "people" if m == PEOPLE else f"judge {m}"
 
 
@@ -187,12 +187,12 @@ def _unpack_fold(
     )
     has_features = X.features_left.shape[1] > 0
     learners = [
-        WeightLearner(_linear(np.empty(0), "squared"), ridge)
+        WeightLearner(_fitted_linear(np.empty(0), "squared"), ridge)
         if weighs and has_features
         else WeightLearner()
         for weighs, ridge in zip(own("has_weights"), own("ridge"), strict=True)
     ]
-    sums = _unpack_sums(arrays, learners, k, len(X.models))
+    sums = _unpack_split(arrays, learners, k, len(X.models))
     return StoredFold(
         _btl(arrays, X, k), _calibrator(arrays, X, k), learned, learners, sums
     )
@@ -234,13 +234,13 @@ def _calibrator(
     )
     coefs = arrays["coef"][k][known]
     calibrator.biases_ = {
-        judge: _linear(coef, "logistic")
+        judge: _fitted_linear(coef, "logistic")
         for judge, coef in zip(calibrator.judges_.tolist(), coefs, strict=True)
     }
     return calibrator
 
 
-def _linear(coef: Array, loss: str) -> LinearBias:
+def _fitted_linear(coef: Array, loss: str) -> LinearBias:
     """Linear learner in the features themselves, as if it had been fitted.
 
     Its ridge has done its work: what remains of it stands beside the sums.
@@ -250,7 +250,7 @@ def _linear(coef: Array, loss: str) -> LinearBias:
     return learner
 
 
-def _unpack_sums(
+def _unpack_split(
     arrays: Mapping[str, NDArray[Any]],
     learners: Sequence[WeightLearner],
     k: int,
@@ -260,7 +260,7 @@ def _unpack_sums(
     for m in range(PEOPLE, len(learners)):
 
         def own(name: str, m: int = m) -> Any:
-            return arrays[f"{_source(m)}/{name}"][k]
+            return arrays[f"{_source_name(m)}/{name}"][k]
 
         blocks = item_columns(n_models)
         if m != PEOPLE:
@@ -278,13 +278,13 @@ def _unpack_sums(
                 n_rows=n_rows.astype(np.intp),
             )
         score = own("score")[at]
-        if f"{_source(m)}/outer" in arrays:
+        if f"{_source_name(m)}/outer" in arrays:
             outer = own("outer")[at, at]
             held_out[m] = SourceSums(blocks, score=score, outer=outer)
             continue
-        some = slice(*arrays[f"{_source(m)}/stops"][k : k + 2])
-        groups = arrays[f"{_source(m)}/groups"][some]
-        totals = arrays[f"{_source(m)}/totals"][some, at]
+        some = slice(*arrays[f"{_source_name(m)}/stops"][k : k + 2])
+        groups = arrays[f"{_source_name(m)}/groups"][some]
+        totals = arrays[f"{_source_name(m)}/totals"][some, at]
         by_group = GroupTotals(groups, totals)
         held_out[m] = SourceSums(blocks, score=score, by_group=by_group)
     return SplitSums(training, held_out)

@@ -154,7 +154,7 @@ class HistoryState:
             sums,
             inference.check,
             reported,
-            _board(inference),
+            _board_of_rows(inference),
             groups,
             dict(fingerprints),
             facts,
@@ -216,7 +216,7 @@ class HistoryState:
         return self.sums.embed(places, len(X.models)) + late
 
 
-def _board(inference: Inference) -> Board | None:
+def _board_of_rows(inference: Inference) -> Board | None:
     found = inference.board()
     if found is None:
         return None

@@ -156,9 +156,9 @@ def drop_failed(table: pd.DataFrame, where: str) -> pd.DataFrame:
         raise BattlesError(f"{where}: none of its {len(table)} rows holds a verdict.")
     lost = table[failed]
     models = pd.concat([lost["model_a"], lost["model_b"]])
-    counts = [f"by model {_counts(models)}"]
+    counts = [f"by model {_value_counts(models)}"]
     if "judge" in lost:
-        counts.insert(0, f"by judge {_counts(lost['judge'])}")
+        counts.insert(0, f"by judge {_value_counts(lost['judge'])}")
     warn(
         DataWarning(
             f"{where}: {len(lost)} of {len(table)} rows hold no verdict and are left "
@@ -169,7 +169,7 @@ def drop_failed(table: pd.DataFrame, where: str) -> pd.DataFrame:
     return table[~failed].reset_index(drop=True)
 
 
-def _counts(labels: pd.Series) -> str:
+def _value_counts(labels: pd.Series) -> str:
     counts = labels.value_counts()
     listed = ", ".join(f"{label!r} {n}" for label, n in counts.head(5).items())
     return listed + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")

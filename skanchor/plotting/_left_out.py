@@ -221,7 +221,7 @@ def corners(points: Array, lengths: Sequence[int]) -> list[tuple[bool, bool]]:
         order = (best, (above, above), (not above, not above), (above, not above))
         boxes = [_box(x, y, _LETTER * length, *corner) for corner in order]
         hidden = [
-            sum(_shared_area(box, other) for other in taken) + _outside(box)
+            sum(_shared_area(box, other) for other in taken) + _overhang(box)
             for box in boxes
         ]
         at = int(np.argmin(hidden))
@@ -243,7 +243,7 @@ def _shared_area(one: Array, other: Array) -> float:
     return max(width, 0.0) * max(height, 0.0)
 
 
-def _outside(box: Array) -> float:
+def _overhang(box: Array) -> float:
     """How much of a name is over the edge."""
     over = np.maximum([-box[0], box[1] - 1.0, -box[2], box[3] - 1.0], 0.0)
     return float(over @ [_LINE, _LINE, 1.0, 1.0])

@@ -12,7 +12,7 @@ from skanchor.reports.markdown import markdown_table, to_markdown
 from skanchor.reports.page import render
 from skanchor.reports.records import SCHEMA_VERSION as SCHEMA_VERSION
 from skanchor.reports.records import Reported as Reported
-from skanchor.reports.records import plain as plain
+from skanchor.reports.records import as_json_value as as_json_value
 from skanchor.reports.records import result_json
 from skanchor.reports.sections import leaderboard_table, report_document
 from skanchor.reports.summary import ItemEffects as ItemEffects

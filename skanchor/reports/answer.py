@@ -42,11 +42,11 @@ def answer(result: RankingResult, level: float = 0.95) -> list[str]:
     ]
     more = len(order) - len(told)
     if more:
-        told.append(f"The leaderboard has {_count(more, 'more new model')}.")
+        told.append(f"The leaderboard has {_number_of(more, 'more new model')}.")
     ranges = "all of these ranges of places are" if len(sets) > 1 else "this range is"
     told.append(
         f"With {percent(level)} confidence {ranges} right. Places are counted among "
-        f"the {_count(n_old, 'model')} that people have voted on, 1 being the best."
+        f"the {_number_of(n_old, 'model')} that people have voted on, 1 being the best."
     )
     return told
 
@@ -85,7 +85,7 @@ def _about_the_best(result: RankingResult, level: float) -> list[str]:
     else:
         first = (
             f"With {percent(level)} confidence the model that people like best is one "
-            f"of these {len(best)}: {listed(best)}."
+            f"of these {len(best)}: {joined_names(best)}."
         )
     return [first, "No model is new: this is the leaderboard of those voted on."]
 
@@ -127,7 +127,7 @@ def errors_explained(result: AnchorResult, scale: Scale | None = None) -> list[s
     if others:
         _, most, floor = max(others, key=lambda each: each[1])
         told.append(
-            f"The largest of the other {_count(len(others), 'new model')} is "
+            f"The largest of the other {_number_of(len(others), 'new model')} is "
             f"{most:.{shown.digits}f}. {_lowered_to(floor, most, shown)}"
         )
     return told
@@ -156,7 +156,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def listed(names: list[str]) -> str:
+def joined_names(names: list[str]) -> str:
     """Names in a row, the last after "and"; of many the first few."""
     if len(names) > _NAMED:
         names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
@@ -165,7 +165,7 @@ def listed(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _count(n: int, what: str) -> str:
+def _number_of(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 

@@ -196,7 +196,7 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
     # In tags alone: what is written must stay as it is.
     known: dict[str, str] = {}
-    svg = re.sub(r"<[^>]*>", lambda tag: _shortened(tag[0], name, known), svg)
+    svg = re.sub(r"<[^>]*>", lambda tag: _short_id(tag[0], name, known), svg)
     svg = re.sub(r">\s+<", "><", svg)
     head, end, body = svg.partition(">")
     size = re.search(r'viewBox="[^"]*"', head)
@@ -210,7 +210,7 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
     )
 
 
-def _shortened(tag: str, name: str, known: dict[str, str]) -> str:
+def _short_id(tag: str, name: str, known: dict[str, str]) -> str:
     """Make ids of a tag those of one drawing, and leave out what a page knows."""
 
     def own(found: re.Match[str]) -> str:

@@ -50,7 +50,7 @@ def to_html(document: Document) -> str:
     ImportError
         If jinja2 is not installed: ``pip install "skanchor[report]"``.
     """
-    script, style = _part("report.js"), _part("report.css")
+    script, style = _script_hash("report.js"), _script_hash("report.css")
     page: str = _template().render(
         document=document, script=script, style=style, script_hash=_hash(script)
     )
@@ -67,7 +67,7 @@ def _template() -> Any:
             "Markdown and LaTeX need nothing."
         ) from error
     environment = Environment(
-        loader=FunctionLoader(_part),
+        loader=FunctionLoader(_script_hash),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -75,12 +75,12 @@ def _template() -> Any:
     )
     environment.filters["kind"] = lambda block: _KINDS[type(block)]
     environment.filters["bar"] = _bar
-    environment.filters["key"] = _key
+    environment.filters["key"] = _sort_key
     environment.globals["direction"] = _direction
     return environment.get_template("report.html")
 
 
-def _part(name: str) -> str:
+def _script_hash(name: str) -> str:
     return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
 
 
@@ -90,7 +90,7 @@ def _hash(script: str) -> str:
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
-def _key(cell: Cell) -> str:
+def _sort_key(cell: Cell) -> str:
     """What a cell is sorted by, as JavaScript reads it."""
     if isinstance(cell.key, str):
         return cell.key

@@ -33,11 +33,14 @@ def to_markdown(document: Document) -> str:
     -------
     str
     """
-    parts = [f"# {_escaped(document.title)}", *map(_escaped, document.lead)]
+    parts = [
+        f"# {_escaped_markdown(document.title)}",
+        *map(_escaped_markdown, document.lead),
+    ]
     for section in document.sections:
-        parts.append(f"## {_escaped(section.title)}")
+        parts.append(f"## {_escaped_markdown(section.title)}")
         for block in section.blocks:
-            parts += _set(block)
+            parts += _markdown_block(block)
     return "\n\n".join(parts) + "\n"
 
 
@@ -53,23 +56,23 @@ def markdown_table(table: Table) -> str:
     -------
     str
     """
-    head = [_escaped(heading.text) for heading in table.headings]
+    head = [_escaped_markdown(heading.text) for heading in table.headings]
     rule = ["---:" if heading.is_number else ":---" for heading in table.headings]
     lines = [head, rule]
     for place, row in enumerate(table.rows):
-        first, *others = (_escaped(cell.text) for cell in row)
+        first, *others = (_escaped_markdown(cell.text) for cell in row)
         lines.append([first + " (new)" * table.is_marked(place), *others])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _set(block: Block) -> Iterator[str]:
+def _markdown_block(block: Block) -> Iterator[str]:
     match block:
         case Text():
-            yield _escaped(block.text)
+            yield _escaped_markdown(block.text)
         case Points():
             yield "\n".join(
-                f"- {_escaped(statement)}"
-                + (f" *{_escaped(advice)}*" if advice else "")
+                f"- {_escaped_markdown(statement)}"
+                + (f" *{_escaped_markdown(advice)}*" if advice else "")
                 for statement, advice in block.items
             )
         case Code():
@@ -78,12 +81,12 @@ def _set(block: Block) -> Iterator[str]:
             fence = "`" * max(3, longest + 1)
             yield f"{fence}text\n{block.text}\n{fence}"
         case Table():
-            yield f"**{_escaped(block.caption)}**"
+            yield f"**{_escaped_markdown(block.caption)}**"
             yield markdown_table(block)
         case Figure():
             pass
 
 
-def _escaped(text: str) -> str:
+def _escaped_markdown(text: str) -> str:
     text = " ".join(text.split())
     return _MARKUP.sub(lambda found: _ENTITIES.get(found[1], f"\\{found[1]}"), text)

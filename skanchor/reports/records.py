@@ -69,7 +69,7 @@ def result_json(
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
     facts = summarize(pipeline, level) if summary is None else summary
-    record: dict[str, Any] = plain(
+    record: dict[str, Any] = as_json_value(
         {
             "schema_version": SCHEMA_VERSION,
             "level": level,
@@ -121,7 +121,7 @@ def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
     return table.rename_axis(label).reset_index().to_dict("records")
 
 
-def plain(value: Any) -> Any:
+def as_json_value(value: Any) -> Any:
     """Turn numpy scalars and non-finite numbers into what JSON has.
 
     Parameters
@@ -136,9 +136,9 @@ def plain(value: Any) -> Any:
         Labels of types that JSON lacks are their texts, whether keys or values.
     """
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): as_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [as_json_value(item) for item in value]
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

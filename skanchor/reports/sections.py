@@ -11,7 +11,13 @@ import pandas as pd
 from skanchor._anchor import AnchorPipeline
 from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
-from skanchor.reports.answer import answer, errors_explained, label, listed, percent
+from skanchor.reports.answer import (
+    answer,
+    errors_explained,
+    joined_names,
+    label,
+    percent,
+)
 from skanchor.reports.best import best_lines
 from skanchor.reports.document import (
     Block,
@@ -99,14 +105,14 @@ def report_document(
         Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),
     ]
     if isinstance(result, ContextResult):
-        sections.append(_contexts(result, board, level, scale, layout))
+        sections.append(_context_section(result, board, level, scale, layout))
     if result.is_new.any():
-        sections.append(_contrasts(result, level, scale))
+        sections.append(_contrast_section(result, level, scale))
     if len(facts.judges):
-        sections.append(_judges(facts.judges))
+        sections.append(_judge_section(facts.judges))
     if figures and can_draw():
         _add_figures(sections, fitted, level, scale)
-    sections.append(_settings(facts, command))
+    sections.append(_settings_section(facts, command))
     return Document(title, answer(result, level), sections)
 
 
@@ -160,7 +166,7 @@ def leaderboard_table(
         [
             _named(model),
             number(row["rank"], 0) if row["determined"] else Cell("?", math.inf),
-            _span(row["rank_low"], row["rank_high"]),
+            _span_cell(row["rank_low"], row["rank_high"]),
             *(number(row[name], digits) for name in _SCORES),
             number(row["n_human"], 0),
             number(row["n_judge"], 0),
@@ -195,7 +201,7 @@ def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[B
     return [*blocks, Text(notes, is_note=True)]
 
 
-def _contexts(
+def _context_section(
     result: ContextResult,
     board: pd.DataFrame,
     level: float,
@@ -221,7 +227,7 @@ def _contexts(
         rows,
         board["is_new"].tolist(),
     )
-    mixed = listed(
+    mixed = joined_names(
         [f"{percent(share)} {label(name)}" for name, share in result.mix.items()]
     )
     note = (
@@ -246,7 +252,7 @@ def _in_context(model: Any, board: pd.DataFrame, scale: Scale) -> Cell:
     return Cell(f"{score} ({low} to {high})", row["score"])
 
 
-def _contrasts(result: RankingResult, level: float, scale: Scale) -> Section:
+def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Section:
     table = result.contrasts(level)
     blocks: list[Block] = []
     headings = [
@@ -309,7 +315,7 @@ _JUDGE_COLUMNS = {
 }
 
 
-def _judges(table: pd.DataFrame) -> Section:
+def _judge_section(table: pd.DataFrame) -> Section:
     names = [name for name in _JUDGE_COLUMNS if name in table]
     headings = [
         Heading(_JUDGE_COLUMNS[name][0], first_down=_JUDGE_COLUMNS[name][2])
@@ -339,7 +345,7 @@ def _judge_cell(row: Any, name: str) -> Cell:
     return share(row[name]) if digits is None else number(row[name], digits)
 
 
-def _settings(facts: RunSummary, command: str | None) -> Section:
+def _settings_section(facts: RunSummary, command: str | None) -> Section:
     said: list[str] = []
     for line in used_lines(facts) + again_lines(facts):
         if line.startswith(" "):
@@ -362,7 +368,7 @@ def _word(text: str) -> Cell:
     return Cell(text, text)
 
 
-def _span(low: int, high: int) -> Cell:
+def _span_cell(low: int, high: int) -> Cell:
     return Cell(str(low) if low == high else f"{low}–{high}", float(low))
 
 

@@ -44,7 +44,7 @@ def summary_lines(
         *_best(summary),
         _rows(summary),
         *str(summary.inputs).splitlines(),
-        *_judges(summary),
+        *_judge_lines(summary),
         *_item_effects(summary),
         *_position_effects(summary),
         *_warnings(summary, words),
@@ -108,7 +108,7 @@ def _rows(summary: RunSummary) -> str:
     return f"{text}."
 
 
-def _judges(summary: RunSummary) -> Iterator[str]:
+def _judge_lines(summary: RunSummary) -> Iterator[str]:
     table = summary.judges
     if "rows" not in table:
         return

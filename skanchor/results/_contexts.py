@@ -194,7 +194,7 @@ class ContextResult(AnchorResult):
         ContextResult
         """
         shares = check_mix(mix, Items.of(cells.models).contexts.tolist())
-        mixture, known = _mixed(cells, shares)
+        mixture, known = _mixed_fields(cells, shares)
         root = np.sign(np.mean(cells.plug_in, axis=0)) * np.sqrt(cells.lower_bound)
         return cls(
             **known,
@@ -239,10 +239,12 @@ class ContextResult(AnchorResult):
         BattlesError
             If a context of the mix lacks a model: nothing tells its score there.
         """
-        return RankingResult(**_mixed(self.cells, check_mix(mix, self.contexts))[1])
+        return RankingResult(
+            **_mixed_fields(self.cells, check_mix(mix, self.contexts))[1]
+        )
 
 
-def _mixed(
+def _mixed_fields(
     cells: RankingResult, shares: Mapping[Any, float]
 ) -> tuple[Mixture, dict[str, Any]]:
     """Where the models of a mix are, and the fields of its result."""

@@ -46,7 +46,7 @@ def board_html(board: pd.DataFrame, head: str, level: float | None = None) -> st
         *(f'<th scope="col" style="text-align:left">{_text(n)}</th>' for n in names),
         "</tr></thead>",
         "<tbody>",
-        *(_row(model, row, value, level) for model, row in shown.iterrows()),
+        *(_table_row(model, row, value, level) for model, row in shown.iterrows()),
         "</tbody></table>",
     ]
     more = len(board) - len(shown)
@@ -58,7 +58,7 @@ def board_html(board: pd.DataFrame, head: str, level: float | None = None) -> st
     return "\n".join(lines)
 
 
-def _row(model: Any, row: pd.Series, value: str, level: float | None) -> str:
+def _table_row(model: Any, row: pd.Series, value: str, level: float | None) -> str:
     name = _text(model)
     cells = [f"{row[value]:.3f}"]
     rank = str(row["rank"])

@@ -17,11 +17,11 @@ __all__ = [
     "DRAWS",
     "BetterTests",
     "RankSets",
+    "best_candidates",
     "board_sets",
     "check_draws",
     "check_tau",
     "insertion_sets",
-    "may_be_best",
 ]
 
 DRAWS = 9_999
@@ -137,7 +137,7 @@ def board_sets(tests: BetterTests, n_models: int, level: float) -> RankSets:
     return 1 + proven.sum(axis=0), n_models - proven.sum(axis=1)
 
 
-def may_be_best(
+def best_candidates(
     tests: BetterTests, n_models: int, tau: int, level: float
 ) -> NDArray[np.bool_]:
     """Models that may be among the best tau, by inversion of tests.

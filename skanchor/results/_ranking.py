@@ -28,11 +28,11 @@ from skanchor.results._models import ModelResult
 from skanchor.results._rank_sets import (
     DRAWS,
     BetterTests,
+    best_candidates,
     board_sets,
     check_draws,
     check_tau,
     insertion_sets,
-    may_be_best,
 )
 from skanchor.results._scale import Scale
 
@@ -364,7 +364,7 @@ class RankingResult(ModelResult):
         if simultaneous:
             keep = board_sets(tests, n_models, level)[0] <= tau
         else:
-            keep = may_be_best(tests, n_models, tau, level)
+            keep = best_candidates(tests, n_models, tau, level)
         order = np.argsort(-self.moments[0], kind="stable")
         return self._index[order[keep[order]]]
 

@@ -108,7 +108,7 @@ def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
     X, surveyed = known.X, point.layout.surveyed
     assert X.scores is not None and X.sensitivities is not None
     votes = surveyed.vote_cells(point.layout.folds, 0)
-    sources = {PEOPLE: _people(votes, X.scores)}
+    sources = {PEOPLE: _of_people(votes, X.scores)}
     n_judge, verdicts, apart = (np.zeros(len(X.models)) for _ in range(3))
     square, theta = (X.scores[:, None] - X.scores) ** 2, point.layout.theta(known)
     for m, judge in enumerate(X.judges.tolist()):
@@ -116,7 +116,7 @@ def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
         learner = known.calibrator.biases_.get(judge)
         score = point.near(m, theta[m])
         rows = _appearances(counts)
-        sources[m] = _judge(point, m, score, X.scores, X.sensitivities[m], learner,
+        sources[m] = _of_judge(point, m, score, X.scores, X.sensitivities[m], learner,
                             rows)  # fmt: skip
         n_judge += rows
         verdicts += _appearances(weight)
@@ -129,11 +129,11 @@ def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
         verdicts,
         float(apart[0]),
         noise,
-        _features(surveyed),
+        _ranges_by_judge(surveyed),
     )
 
 
-def _people(votes: VoteCells, scores: Array) -> FittedSource:
+def _of_people(votes: VoteCells, scores: Array) -> FittedSource:
     known, rest = vote_information(votes, scores), vote_residuals(votes, scores)
     n, none = len(scores), np.empty(0)
     rows = np.bincount(votes.left, votes.n, n) + np.bincount(votes.right, votes.n, n)
@@ -142,7 +142,7 @@ def _people(votes: VoteCells, scores: Array) -> FittedSource:
     return FittedSource.of_arrays(known.information, rest.score, none, none, counts)
 
 
-def _judge(
+def _of_judge(
     point: Expansion,
     m: int,
     score: Array,
@@ -171,7 +171,7 @@ def _judge(
     return FittedSource.of_arrays(gram, known, ridge, pull, rows)
 
 
-def _features(surveyed: SurveyResult) -> tuple[HistoricalFeatures | None, ...]:
+def _ranges_by_judge(surveyed: SurveyResult) -> tuple[HistoricalFeatures | None, ...]:
     """Range of the features of each judge's rows, and some that stand for all."""
     found: list[HistoricalFeatures | None] = []
     for m, judge in enumerate(surveyed.judges.tolist()):

@@ -117,7 +117,7 @@ class Journal:
             # A file that cannot be written is told before the work, not after it.
             begun.save()
             return begun
-        saved = _read(path)
+        saved = _read_journal(path)
         if saved.key != key or (random_state is not None and saved.seed != seed):
             raise ValueError(
                 f"{os.fspath(path)} belongs to another run, with other data, settings, "
@@ -183,7 +183,7 @@ def _pack(journal: Journal) -> tuple[dict[str, Any], dict[str, Array]]:
     return header, arrays
 
 
-def _read(path: Any) -> Journal:
+def _read_journal(path: Any) -> Journal:
     """Read a file, whosever it is; refuse one that is not whole."""
     if FILE.digest(path) is None:
         raise ValueError(

@@ -22,7 +22,7 @@ from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.sample import Sample
-from skanchor.streaming._sums import Rows, with_delta
+from skanchor.streaming._sums import StreamedRows, with_delta
 
 __all__ = ["ExpandedLikelihood", "Surrogate", "Surrogates", "VoteCells"]
 
@@ -82,7 +82,7 @@ class Surrogate:
     score: Array
     gram: Array
     ridge: Array
-    rows: Rows
+    rows: StreamedRows
     weight: Array
     informative: Array
 

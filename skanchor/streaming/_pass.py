@@ -14,7 +14,7 @@ from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
-from skanchor.streaming._sums import PointSums, Rows, held_out_sums
+from skanchor.streaming._sums import PointSums, StreamedRows, held_out_sums
 
 __all__ = [
     "PassSettings",
@@ -63,7 +63,7 @@ class PassSettings:
     learners: list[Any]
     ridged: bool
 
-    def by_judge(self, parts: Sequence[Part]) -> Iterator[Iterator[Rows]]:
+    def by_judge(self, parts: Sequence[Part]) -> Iterator[Iterator[StreamedRows]]:
         """Rows of the parts, batch by batch, in each judge by judge."""
         like = None
         for part in parts:
@@ -77,7 +77,7 @@ class PassSettings:
                 yield self._cut(rows)
             check_length(part, n_rows)
 
-    def _cut(self, rows: ReadRows) -> Iterator[Rows]:
+    def _cut(self, rows: ReadRows) -> Iterator[StreamedRows]:
         """Rows of each judge, sorted by the first fold."""
         X = rows.X.relabel(self.models, self.judges)
         n_splits, n_judges = self.folds.n_splits, len(self.judges)
@@ -106,7 +106,7 @@ class PassSettings:
             pairs = None
             if _is_mapped(learner) or (learner is not None and self.ridged):
                 pairs = rows.features.pairs(self.features, order[own])
-            yield Rows(
+            yield StreamedRows(
                 left[own],
                 right[own],
                 self._columns(columns[:, own], learner, pairs),
@@ -159,7 +159,7 @@ def sum_about_point(
     """
     n_splits = settings.folds.n_splits
 
-    def of(rows: Rows, at: Array) -> PointSums:
+    def of(rows: StreamedRows, at: Array) -> PointSums:
         return PointSums.of(rows, at, n_splits, bends)
 
     return _summed(parts, settings, theta, of)
@@ -184,7 +184,7 @@ def sum_held_out(
     """
     n_splits = settings.folds.n_splits
 
-    def of(rows: Rows, at: Array) -> SourceSums:
+    def of(rows: StreamedRows, at: Array) -> SourceSums:
         return held_out_sums(rows, at, n_splits)
 
     return _summed(parts, settings, theta, of)
@@ -194,7 +194,7 @@ def _summed(
     parts: Sequence[Part],
     settings: PassSettings,
     theta: list[Array],
-    of: Callable[[Rows, Array], Any],
+    of: Callable[[StreamedRows, Array], Any],
 ) -> list[Any]:
     total: list[Any] | None = None
     for cuts in settings.by_judge(parts):

@@ -19,7 +19,7 @@ from skanchor.streaming._pass import span_squares
 from skanchor.streaming._people import judge_dispersion, vote_dispersion
 from skanchor.streaming._reading import Folds
 from skanchor.streaming._solve import local_coefficients
-from skanchor.streaming._sums import PointSums, Rows, with_delta
+from skanchor.streaming._sums import PointSums, StreamedRows, with_delta
 from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["Expansion", "LocalLayout"]
@@ -47,7 +47,7 @@ class LocalLayout:
     displayed: Array
 
     @cached_property
-    def samples(self) -> list[Rows]:
+    def samples(self) -> list[StreamedRows]:
         """Sampled rows of each judge, which stand for all of them."""
         X, found = self.surveyed.sample.X, []
         for m, (learner, fold) in enumerate(
@@ -64,7 +64,9 @@ class LocalLayout:
                 squares = span_squares(learner, cut.pairs)[drawn]
             left, right = cut.left[drawn], cut.right[drawn]
             found.append(
-                Rows(left, right, columns[drawn], y[own], weight[own], fold, squares)
+                StreamedRows(
+                    left, right, columns[drawn], y[own], weight[own], fold, squares
+                )
             )
         return found
 

@@ -318,7 +318,7 @@ class _Settings:
             _check_served(given)
             return cls(None, given, options)
         anchor = clone(given)
-        _check_pipeline(anchor)
+        _check_streamable(anchor)
         stages = anchor.stages()
         _check_served(stages)
         if counts_rows(anchor):
@@ -353,7 +353,7 @@ class _Settings:
         return replace(found, anchor=found.anchor.set_params(**used))
 
 
-def _check_pipeline(anchor: AnchorPipeline) -> None:
+def _check_streamable(anchor: AnchorPipeline) -> None:
     """Refuse settings that need the rows, by their names."""
     if anchor.new_models is not None:
         raise ValueError(

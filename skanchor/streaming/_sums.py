@@ -28,7 +28,7 @@ from skanchor._typing import Array
 __all__ = [
     "PAIRED",
     "PointSums",
-    "Rows",
+    "StreamedRows",
     "held_out_sums",
     "residual_sums",
     "streamed_columns",
@@ -40,7 +40,7 @@ PAIRED = ("residual", "curvature", "mixed", "square")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class StreamedRows:
     """Rows of one judge, those that a fold of the first repeat holds out together.
 
     Attributes
@@ -242,7 +242,7 @@ class PointSums:
 
     @classmethod
     def of(
-        cls, rows: Rows, theta: Array, n_folds: int, bends: Array | None = None
+        cls, rows: StreamedRows, theta: Array, n_folds: int, bends: Array | None = None
     ) -> Self:
         """Sum rows.
 
@@ -334,7 +334,7 @@ class PointSums:
         return values[first : first + n_splits].sum(axis=0) - values[view - 1]
 
 
-def held_out_sums(rows: Rows, theta: Array, n_folds: int) -> SourceSums:
+def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
     """Sum the residuals of the rows that each fold holds out, at its nuisances.
 
     Parameters
@@ -367,7 +367,9 @@ def held_out_sums(rows: Rows, theta: Array, n_folds: int) -> SourceSums:
     )
 
 
-def _by_pair(rows: Rows, residual: Array, curvature: Array, n_items: int) -> Array:
+def _by_pair(
+    rows: StreamedRows, residual: Array, curvature: Array, n_items: int
+) -> Array:
     return np.stack(
         [
             pair_sums(rows.left, rows.right, values, n_items)
@@ -377,7 +379,11 @@ def _by_pair(rows: Rows, residual: Array, curvature: Array, n_items: int) -> Arr
 
 
 def _bent(
-    rows: Rows, residual: Array, curvature: Array, n_items: int, bends: Array | None
+    rows: StreamedRows,
+    residual: Array,
+    curvature: Array,
+    n_items: int,
+    bends: Array | None,
 ) -> Array:
     """Sums of the column of a bent scale; zero where it is not asked for."""
     found = np.zeros(n_items + rows.columns.shape[1] + 2)

@@ -81,8 +81,8 @@ class Survey:
                 ranges[judge] = np.minimum(known[0], low), np.maximum(known[1], high)
         return cls(
             sum(part.n_rows for part in parts),
-            _summed([part.votes for part in parts], VOTE),
-            _summed([part.verdicts for part in parts], VERDICT),
+            _summed_tables([part.votes for part in parts], VOTE),
+            _summed_tables([part.verdicts for part in parts], VERDICT),
             {judge: _least(drawn, size) for judge, drawn in sample.items()},
             first.features,
             ranges,
@@ -144,7 +144,7 @@ def survey_parts(
             start = part.start + n_rows
             rows = reading.rows(table, start, folds, featured=False, like=like)
             like, n_rows = rows.features, n_rows + len(table)
-            waiting.append(_of_rows(rows, table, folds, sample_size, total))
+            waiting.append(_survey_rows(rows, table, folds, sample_size, total))
             if total is None:
                 total = Survey.of(waiting, sample_size)
                 waiting = []
@@ -157,7 +157,7 @@ def survey_parts(
     return Survey.of([total, *waiting], sample_size)
 
 
-def _of_rows(
+def _survey_rows(
     rows: ReadRows, table: pa.Table, folds: Folds, size: int, before: Survey | None
 ) -> Survey:
     """Survey a table; of its rows those are drawn that earlier ones leave room for."""
@@ -263,7 +263,7 @@ def _few(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return np.arange(int(values.max()) + 1), values
 
 
-def _summed(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
+def _summed_tables(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
     known = [table for table in tables if len(table)]
     if not known:
         return tables[0]

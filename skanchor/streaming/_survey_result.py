@@ -81,13 +81,13 @@ class SurveyResult:
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
         """Admit the rows that were surveyed, as a fit in memory admits its table."""
-        everyone, counts = _roles(survey)
+        everyone, counts = _historical_roles(survey)
         is_joint = stages.historical_fit == "joint"
         leave_out = leave_out_one_sided if is_joint else leave_out_separated
         X = leave_out_judges(leave_out(everyone, stages.btl)).X
         models, judges = X.models, X.judges
-        votes = _coded(survey.votes, models)
-        verdicts = _coded(survey.verdicts, models)
+        votes = _coded_cells(survey.votes, models)
+        verdicts = _coded_cells(survey.verdicts, models)
         judges = _with_enough_rows(verdicts, judges, len(survey.features))
         if not len(judges):
             raise BattlesError("No judge has enough rows to be calibrated.")
@@ -215,7 +215,7 @@ class SurveyResult:
         return known
 
 
-def _roles(survey: Survey) -> tuple[Sample, Array]:
+def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
     """Historical models, as rows of cells, and how many rows each cell has."""
     keys = ["left", "right", "y"]
     votes = survey.votes[survey.votes["repeat"] == 0] if len(survey.votes) else None
@@ -248,7 +248,7 @@ def _roles(survey: Survey) -> tuple[Sample, Array]:
     return sample, cells["n"].to_numpy(np.float64)
 
 
-def _coded(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
+def _coded_cells(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
     """Cells of known models, with codes for their labels."""
     codes = cells.copy()
     for side in ("left", "right"):

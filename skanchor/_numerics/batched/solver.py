@@ -48,7 +48,7 @@ def newton(
     converged = np.zeros(len(values), dtype=bool)
     for _ in range(max_iter):
         left, jacobian = equations(values[active], active)
-        step = _steps(left, jacobian)
+        step = _newton_steps(left, jacobian)
         size = np.abs(step).max(axis=1, initial=0.0)
         good = np.isfinite(size)
         active, step, size = active[good], step[good], size[good]
@@ -62,7 +62,7 @@ def newton(
     return values, converged
 
 
-def _steps(left: Array, jacobian: Array) -> Array:
+def _newton_steps(left: Array, jacobian: Array) -> Array:
     """Newton steps, NaN where there is none."""
     try:
         return np.asarray(-np.linalg.solve(jacobian, left[..., None])[..., 0])

@@ -57,12 +57,14 @@ def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFr
     rest = {
         name: raw[name]
         for name in raw.columns
-        if name not in done and not name.endswith(_SIDES) and _is_plain(raw[name])
+        if name not in done
+        and not name.endswith(_SIDES)
+        and _is_number_or_text(raw[name])
     }
     return pd.DataFrame({**columns, **rest}, index=raw.index)
 
 
-def _is_plain(column: pd.Series) -> bool:
+def _is_number_or_text(column: pd.Series) -> bool:
     head = column.head(100)
     return not any(isinstance(cell, (dict, list, tuple, np.ndarray)) for cell in head)
 
