@@ -15,7 +15,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Blocks", "fitted_columns", "item_columns"]
+__all__ = ["OWN_COLUMNS", "Blocks", "fitted_columns", "item_columns"]
+
+OWN_COLUMNS = ("delta", "order")
+"""Blocks of one column each, with one coefficient of each judge in the joint system:
+of the score difference its sensitivity, of the display order its position effect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +96,5 @@ def fitted_columns(n_items: int, n_span: int) -> Blocks:
     Blocks
         ``items``, ``delta``, ``order`` and ``span``.
     """
-    return Blocks.of(items=n_items, delta=1, order=1, span=n_span)
+    own = dict.fromkeys(OWN_COLUMNS, 1)
+    return Blocks.of(items=n_items, **own, span=n_span)

@@ -17,6 +17,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import OWN_COLUMNS, fitted_columns
 from skanchor._numerics.linalg import mix_judges
 from skanchor._numerics.types import Array
 
@@ -177,9 +178,11 @@ class Parameters:
         """Local columns of a source, after those of the items, with a coefficient."""
         if m == PEOPLE:
             # Neither delta nor order: their sensitivity is one.
-            return np.arange(self.n_items + 2, n_columns)[: self.human_width]
+            span = fitted_columns(self.n_items, 0).size
+            return np.arange(span, n_columns)[: self.human_width]
         own = np.arange(self.n_items, n_columns)
-        return own if self._has_position(m) else np.delete(own, 1)
+        order = OWN_COLUMNS.index("order")
+        return own if self._has_position(m) else np.delete(own, order)
 
     def _has_position(self, m: int) -> bool:
         return bool(self.positions) and self.positions[m]
@@ -335,9 +338,10 @@ class Parameters:
         bias = self.bias[m]
         width = bias.stop - bias.start
         *lead, _, k = vectors.shape
-        found = np.zeros((*lead, n + 2 + width, k))
+        n_columns = fitted_columns(n, width).size
+        found = np.zeros((*lead, n_columns, k))
         found[..., :n, :] = np.asarray(slope)[..., None, None] * vectors[..., :n, :]
         if self._deviates(m):
             found[..., :n, :] += vectors[..., self._deviations(m), :]
-        found[..., self._used(m, n + 2 + width), :] = vectors[..., self._own[m], :]
+        found[..., self._used(m, n_columns), :] = vectors[..., self._own[m], :]
         return found

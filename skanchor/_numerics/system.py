@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._numerics.blocks import OWN_COLUMNS, fitted_columns
 from skanchor._numerics.information import JudgeBlock, Projection
 from skanchor._numerics.linalg import SymmetricSolver, standardised
 from skanchor._numerics.parameters import PEOPLE, Parameters
@@ -59,7 +60,9 @@ def joint_information(
         The votes' share.
     """
     lead, n_judges, (n, n_scores) = slopes.shape[:-1], slopes.shape[-1], items.shape
-    kinds = range(1 + positions)
+    # Columns of each judge with a coefficient of its own: delta and, where judges have
+    # position effects, order.
+    kinds = range(len(OWN_COLUMNS) if positions else 1)
     n_head = n_scores + n_judges * len(kinds)
     size = n_head + (0 if factor is None else n_judges * n)
     total = np.empty((*lead, size, size))
@@ -70,7 +73,7 @@ def joint_information(
     total[..., :n_scores, :n_scores] = human + items.T @ seen @ items
     block = total[..., n_scores:n_head, n_scores:n_head]
     block[...] = 0.0
-    # By judge, its columns delta and, where it has a position effect, order.
+    # By judge.
     cross = [grams[..., :n, n + k] for k in kinds]
     places = [slice(n_scores + k * n_judges, n_scores + (k + 1) * n_judges)
               for k in kinds]  # fmt: skip
@@ -255,7 +258,8 @@ class RieszProblem:
         """Information of all parameters, raised by the ridge, and the votes' share."""
         layout, n = self.layout, self.layout.n_items
         slopes = np.asarray(self.slopes)
-        grams = np.zeros((*slopes.shape, n + 2, n + 2))
+        width = fitted_columns(n, 0).size
+        grams = np.zeros((*slopes.shape, width, width))
         for m, block in enumerate(blocks):
             if block is not None:
                 grams[..., m, :, :] = block.gram
