@@ -1,4 +1,4 @@
-"""The cross-fit: the loop over folds, and what the folds add up to."""
+"""The cross-fit: fit every fold, and add up the results of the folds."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = [
 
 
 FAR = 3.0
-"""Logits beyond which one corrective step from the plug-in is not believed."""
+"""Length in logits beyond which one corrective step from the plug-in is unreliable."""
 
 FARTHEST = 100.0
-"""Error in logits, far beyond all scores, of which rows say nothing but rounding."""
+"""Standard error in logits, far beyond all scores, that only rounding can leave."""
 
 LEAST_NOISE = 1e-20
-"""Sampling variance, in that of independent votes, below which it is rounding."""
+"""Share of the variance of independent votes below which a variance is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class FullFit:
 
 @dataclass(frozen=True, slots=True)
 class FoldFit:
-    """What a fold hands back.
+    """Results of one fold.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class FoldFit:
 
     @classmethod
     def of(cls, chain: Chain, sums: InfluenceSums, influence: Array | Chain) -> FoldFit:
-        """Hand back what a complete chain of the training rows has found."""
+        """Collect the results of a complete chain, fitted on the training rows."""
         slopes = chain.X.sensitivities
         assert chain.debiaser is not None and slopes is not None
         system = chain.debiaser.system_
@@ -145,7 +145,28 @@ class FoldFit:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """What the folds of one repeat add up to."""
+    """Sums over the folds of one repeat.
+
+    Attributes
+    ----------
+    plug_in : ndarray of shape (n_models,)
+        Mean plug-in score of the folds.
+    estimate : ndarray of shape (n_models,)
+        Corrected scores (eq:feasible-anchor-estimator-v2); the plug-in of all rows
+        where a score is unstable.
+    covariance : ndarray of shape (n_models, n_models)
+        Sampling covariance and the part of the item effects.
+    item_part : ndarray of shape (n_models, n_models)
+        The part of the item effects.
+    part_covariances : ndarray of shape (4, n_models, n_models)
+        Covariance by human rows, judge rows, both together, and item effects.
+    largest : ndarray of shape (n_models,)
+        Largest influence of one row, in size.
+    undetermined : ndarray of shape (n_models,)
+        Scores that the rows do not determine in some fold, or that are unstable.
+    instability : Warning or None
+        Which scores are unstable, if any.
+    """
 
     plug_in: Array
     estimate: Array
@@ -207,7 +228,7 @@ class CrossFit:
 def cross_fit(
     full: FullFit, plans: list[FoldPlan], n_jobs: int | None = None, verbose: int = 0
 ) -> CrossFit:
-    """Fit every fold of every repeat; warn of what the folds warn of.
+    """Fit every fold of every repeat, and pass on their warnings.
 
     Parameters
     ----------
@@ -240,7 +261,7 @@ def collect_folds(
     plans: Sequence[FoldPlan],
     done: Iterable[tuple[FoldFit, list[Warning]]],
 ) -> CrossFit:
-    """Add up the folds of each repeat; warn of what the folds warn of.
+    """Add up the folds of each repeat, and pass on their warnings.
 
     Parameters
     ----------
@@ -302,7 +323,8 @@ def _fit_fold(
             sums = chain.debiaser.influence_sums([rows])
             kept: Array | Chain = chain.without_rows()
         else:
-            # What the learners hold may be larger, and slower, than the values.
+            # Without spans the influence cannot be recomputed cheaply, and the fitted
+            # learners may need more memory than its values: store the values.
             known = sample.with_battles(chain.X)
             kept = chain.debiaser.influence_of_rows(known, test)
             groups = None if sample.groups is None else sample.groups[test]
@@ -329,11 +351,13 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     """
     X, chain = full.sample.X, full.chain
     sums = sum((fold.sums for fold in folds[1:]), folds[0].sums)
+    # Folds are averaged, not pooled; each fold's correction is already a mean over all
+    # rows, so that corrections add up.
     plug_in = np.mean([fold.scores for fold in folds], axis=0)
     prior = np.mean([fold.prior_score for fold in folds], axis=0)
     expected = np.mean([fold.expected for fold in folds], axis=0)
     found, due = np.diag(sums.sampling), np.diag(expected.sum(axis=0))
-    # A score that no row informs has no variance either way.
+    # Where the expected variance is zero, no row informs the score; it is not counted.
     if ((due > 0) & (found <= LEAST_NOISE * due)).any():
         warn(
             DataWarning(
@@ -347,12 +371,13 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
     step = sums.total + prior
     unstable = _unstable(chain, folds, step, np.diag(sums.sampling))
     if (~unstable & ~X.is_new).sum() < 2:
-        # A score is a difference to others: beside none that stands, none does.
+        # Scores are identified only up to a constant, so fewer than two stable
+        # historical ones leave none determined.
         unstable[:] = True
     undetermined = np.any([fold.undetermined for fold in folds], axis=0)
     return Repeat(
         plug_in,
-        # No number is better than one that cannot be believed.
+        # An unreliable correction is dropped; its error becomes infinite.
         np.where(unstable, chain.targets, plug_in + step),
         sums.sampling + item_part,
         item_part,
@@ -366,11 +391,11 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
 def _unstable(
     full: Chain, folds: list[FoldFit], step: Array, variance: Array
 ) -> NDArray[np.bool_]:
-    """Scores that one corrective step cannot reach.
+    """Find scores that one corrective step cannot reach, of shape (n_models,).
 
-    The correction is a step along the tangent; a fold whose plug-in lies far from that
-    of all rows, or a step of several logits, has left the region where the tangent says
-    something. So has one whose error is none, or larger than all scores.
+    The correction is one Newton step, which is accurate only near the plug-in. A score
+    is unstable if a fold's plug-in lies far from that of all rows, if the step is
+    several logits long, or if its variance is zero or far beyond all scores.
     """
     apart = np.abs(np.array([fold.scores for fold in folds]) - full.targets)
     moved = (apart > FAR).any(axis=0) | (np.abs(step) > FAR)

@@ -1,9 +1,9 @@
-"""History that is fitted once and kept as sums, and arrivals that are placed by it.
+"""A history fitted once and stored as sums, and new models placed with these sums.
 
 Once the nuisances of a fold are fixed, the historical rows enter the inference only
-through sums. A fold is therefore fitted on its historical rows, which are then let go;
-arrivals that come later are scored, their sums added, one small system solved, and
-estimate and covariance are those that the cross-fit of all rows together would have.
+through sums. So a fold is fitted on its historical rows, and only their sums are stored.
+When rows of new models arrive, their scores are fitted, their sums are added, and one
+small system is solved. Estimate and covariance equal those of a cross-fit of all rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["PlacedArrivals", "StoredFold", "StoredHistory"]
 
 @dataclass(frozen=True, eq=False)
 class StoredFold:
-    """A fit of historical rows, and the sums that stand for them.
+    """A fit of historical rows, and the sums that replace these rows.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class StoredFold:
         training: Array,
         held_out: NDArray[np.intp],
     ) -> StoredFold:
-        """Sum fitted historical rows.
+        """Store a fit and the sums of its rows.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ class StoredFold:
         items: ItemCovariance | None,
         near: Chain | None = None,
     ) -> tuple[Chain, FoldFit]:
-        """Score arrivals, and add their sums to those of the history.
+        """Fit the scores of the new models, and add their rows to the stored sums.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class StoredFold:
         return chain, FoldFit.of(chain, sums, chain.without_rows())
 
     def _annotate(self, X: Comparisons) -> Comparisons:
-        """Arrival rows with what the history has learned."""
+        """Add the history's scores, judges and deviations to rows of new models."""
         known = self.X.relabel(X.models, X.judges)
         u = known.deviations
         return self.calibrator.transform(X).with_columns(
@@ -172,7 +172,7 @@ class StoredFold:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlacedArrivals:
-    """Arrivals, placed by a history.
+    """New models, placed by a history.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class StoredHistory:
 
     @classmethod
     def of(cls, full: FullFit, plans: Sequence[FoldPlan]) -> StoredHistory:
-        """Fit and keep every fold of every repeat.
+        """Fit every fold of every repeat, and store its sums.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class StoredHistory:
 
     @cached_property
     def _stack(self) -> FoldStack | None:
-        """The fit of all rows and the folds of all repeats, side by side."""
+        """The fit of all rows and all folds as arrays; None where they differ in kind."""
         return FoldStack.of([self.whole, *self._folds])
 
     @property
@@ -298,11 +298,11 @@ class StoredHistory:
 
     @cached_property
     def _inflated(self) -> dict[bytes, ItemCovariance]:
-        """Covariances of the item effects by the judges that see the arrivals."""
+        """Cache of :meth:`_items_for`; keys are the judges as bytes."""
         return {}
 
     def _items_for(self, seen: NDArray[np.bool_]) -> ItemCovariance | None:
-        """Covariance of the item effects for arrivals that these judges see."""
+        """Covariance of the item effects for new models compared by these judges."""
         if self.items is None:
             return None
         key = seen.tobytes()
@@ -323,12 +323,12 @@ class StoredHistory:
         return fold.place(self.stages, arrivals, training, test, items, near)[1]
 
     def _admit(self, arrivals: Sample) -> Sample:
-        """Arrivals in the vocabulary of all models, in the order of their labels."""
+        """Encode rows by all models and judges, models sorted by label."""
         known, X = self.whole.X, arrivals.X
         models = np.concatenate([known.models, X.models[X.is_new]])
         models = models[argsort_labels(models, "model_a and model_b")]
         if same_labels(models, X.models) and same_labels(known.judges, X.judges):
-            # What has been looked up about these rows stays known.
+            # The same object, so that what it has cached is used again.
             return arrivals
         return arrivals.with_battles(X.relabel(models, known.judges))
 
@@ -340,7 +340,7 @@ def _store_fold(
     train: NDArray[np.intp],
     test: NDArray[np.intp],
 ) -> StoredFold:
-    """Fit the training rows of a fold, and sum these and the rows held out."""
+    """Fit the training rows of a fold; store sums of these and of the held-out rows."""
     with located(f"Fold {number}"):
         training = full.sample.weighted(training_weights(full.sample, train))
         known = fit_history(

@@ -30,24 +30,24 @@ _SAFE_MOVE = 0.5
 changes by less than a factor of exp(1/2), so that the loss falls."""
 
 _SHORT_MOVE = 0.1
-"""Longest move, in logits, of a step that is foreseen to be the last."""
+"""Longest change of the logits by a step that may be the last one."""
 
 _ARMIJO = 1e-4
-"""Share of the fall that the gradient promises, which a step must keep."""
+"""Share of the decrease predicted by the gradient that a step must reach (Armijo)."""
 
 
 _SLOW = 0.1
-"""Ratio of two decrements above which a kept Hessian has served its time."""
+"""Ratio of successive decrements above which the Hessian is computed anew."""
 
 _SHORT_STEP = 1.0 / 16.0
-"""Share of a Newton step below which it counts as short."""
+"""Length, in Newton steps, below which a step counts as short."""
 
 _MOST_HALVES = 27
-"""Lengths of a step that are tried, each half of the one before."""
+"""Most halvings of a step."""
 
 
 class Point(Protocol):
-    """Coefficients, and what a problem knows there; all but ``coef`` may be lazy."""
+    """Coefficients, and loss and derivatives there; all but ``coef`` may be lazy."""
 
     @property
     def coef(self) -> Array:
@@ -59,7 +59,7 @@ class Point(Protocol):
 
     @property
     def is_cut(self) -> bool:
-        """Whether a bound stopped the coefficients short of where they were sent."""
+        """Whether a bound cut the step to these coefficients short."""
 
     def gradient(self) -> Array:
         """Gradient of the loss."""
@@ -91,7 +91,7 @@ class Problem(Protocol[P]):
 
 
 class Curvature:
-    """A Hessian, kept while the logits have hardly moved since it was computed.
+    """A Hessian, reused while the logits have hardly changed.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ class Curvature:
     Attributes
     ----------
     drift : float
-        How far the logits have moved since; infinite after a step with a lent one.
+        Change of the logits since it was computed; infinite after a step with a
+        borrowed one.
     """
 
     def __init__(self, hessian: Array, *, is_borrowed: bool = False):
@@ -214,7 +215,8 @@ def minimise(
         before, step = decrement, problem.step(point, gradient, curvature)
         decrement = -float(gradient @ step)
         if curvature.drift and decrement > max(_SLOW * before, tolerance.decrement):
-            # Where the loss is nearly flat one way, a little drift turns that way.
+            # In a direction where the loss is nearly flat, even a slightly outdated
+            # Hessian gives a wrong step.
             curvature = Curvature(point.hessian())
             step = problem.step(point, gradient, curvature)
             decrement = -float(gradient @ step)
@@ -224,10 +226,10 @@ def minimise(
         trial, length, has_fallen = _search(problem, point, gradient, step)
         is_whole = length == 1.0 and not trial.is_cut
         if not (has_fallen or curvature.is_borrowed or curvature.drift):
-            # The Hessian is that of this point, and shows no way down.
+            # The Hessian is exact, and still no step lowers the loss.
             break
         if curvature.is_borrowed and trial.change > _SHORT_MOVE:
-            # The other fit was not near enough to lend its Hessian.
+            # The other fit was too far away for its Hessian to be of use here.
             curvature = None
             continue
         n_short = n_short + 1 if length < _SHORT_STEP else 0
@@ -242,8 +244,8 @@ def minimise(
             if problem.diverges(point, decrement):
                 break
             continue
-        # A step leaves an error of its own length times the share by which the
-        # curvature has changed since the Hessian was computed.
+        # The error after a step is about its length times the relative change of the
+        # curvature since the Hessian was computed.
         share = min(curvature.drift, 1.0) if is_whole else 1.0
         converged = decrement**0.5 * share <= tolerance.error
     matrix = None if curvature is None else curvature.hessian
@@ -253,7 +255,7 @@ def minimise(
 def _search(
     problem: Problem[P], point: P, gradient: Array, step: Array
 ) -> tuple[P, float, bool]:
-    """Go along a step, halved until the loss falls.
+    """Search along a step, halved until the loss falls.
 
     Gives the share of the step that was gone, and whether the loss fell at all.
     """
@@ -264,7 +266,7 @@ def _search(
             break
         loss = point.loss()
         promised = float(gradient @ (trial.coef - point.coef))
-        # Below rounding the loss cannot tell two steps apart.
+        # Differences of the loss below rounding are not compared.
         slack = 1e-14 * (1.0 + abs(loss))
         if trial.loss() <= loss + _ARMIJO * promised + slack:
             break

@@ -21,7 +21,7 @@ _TOL = 1e-14
 """Accepted error of the coefficients; Newton's last step is no longer than its root."""
 
 _FAR = 8.0
-"""Coefficients beyond it, of scores or of item effects, may be on their way out."""
+"""Size of coefficients beyond which a fit may diverge."""
 
 
 def fit_stacked(
@@ -65,11 +65,13 @@ def fit_stacked(
     """
     (n_fits, n_sources, n_kinds), n = share.shape, signs.shape[1]
     size = n_kinds * n
-    # Sums by source: rows enter the coefficients through these alone.
+    # Rows enter only through sums by source: of their signs, of shape
+    # (n_rows, n_sources * n), and of products of signs, (n_rows, n_sources * n * n).
     own = np.zeros((len(signs), n_sources, n))
     own[np.arange(len(signs)), source] = signs
     squares = (own[..., None] * signs[:, None, None]).reshape(len(signs), -1)
     by_source = own.reshape(len(signs), -1)
+    # Products of the shares of two kinds, (n_fits, n_kinds * n_kinds, n_sources).
     pairs = share[..., None] * share[:, :, None]
     pairs = pairs.reshape(n_fits, n_sources, -1).transpose(0, 2, 1)
     turned = np.ascontiguousarray(share.transpose(0, 2, 1))

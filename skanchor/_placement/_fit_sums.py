@@ -1,4 +1,4 @@
-"""Sums over arrivals from which the diagnostics are read, at the fit of all rows."""
+"""Sums over rows of new models at the fit of all rows, for the diagnostics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["arrival_sums"]
 def arrival_sums(
     sample: Sample, rows: PlacedRows, fits: Fits, slopes: Array
 ) -> FitSums:
-    """What :meth:`skanchor._diagnostics.FitSums.of` sums, of arrivals alone.
+    """Sums as of :meth:`skanchor._diagnostics.FitSums.of`, over rows of new models.
 
     Parameters
     ----------
@@ -44,6 +44,7 @@ def arrival_sums(
     used = weight > 0
     fitted, n_span = rows.blocks, sample.X.features_left.shape[1]
     blocks = tested_columns(n, n_span)
+    # Local columns of each row: those of the fit, and those that are only tested.
     x = np.empty((len(rows.columns), blocks.size))
     for name in fitted.names:
         x[:, blocks[name]] = rows.columns[:, fitted[name]]
@@ -59,7 +60,7 @@ def arrival_sums(
         sources[m] = FittedSource.of_arrays(
             (columns * curvature[own, None]).T @ columns,
             residual[own] @ columns,
-            # Arrivals change nothing of the penalty.
+            # The penalty belongs to the stored sums of the history.
             stage,
             stage,
             np.abs(x[own, blocks["items"]][used[own]]).sum(axis=0),
@@ -69,7 +70,7 @@ def arrival_sums(
 
 
 def _tested_order(sample: Sample, rows: PlacedRows, used: NDArray[np.bool_]) -> Array:
-    """Display order of the rows, told or not told to the fit, where it can be tested.
+    """Display order of the rows where it can be tested, used by the fit or not.
 
     A side shown first throughout is the score of who is shown there.
     """

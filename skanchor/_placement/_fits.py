@@ -26,7 +26,7 @@ __all__ = ["Fits", "PlacedRows", "fit_at_once"]
 
 
 _CELLS = 1 << 23
-"""Entries of the columns of all rows and folds up to which these are made at once."""
+"""Largest number of entries (folds x rows x columns) computed at once; 64 MiB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class PlacedRows:
 
     @classmethod
     def of(cls, X: Comparisons, shows: NDArray[np.bool_]) -> Self:
-        """Cut the usable rows out of all."""
+        """Cut out the usable rows and sort them by source."""
         rows = np.flatnonzero(X.is_usable)
         judge = X.judge[rows]
         turn = np.argsort(judge, kind="stable")
@@ -74,7 +74,7 @@ class PlacedRows:
         each = np.arange(len(at))
         columns[each, left] = 1.0
         columns[each, right] = -1.0
-        # People, at the end, see no display.
+        # People are the last entry: the model of their votes has no display order.
         shown = X.order[at] * np.append(shows, False)[judge]
         columns[:, blocks["order"]] = shown[:, None]
         columns[:, blocks["span"]] = X.features_left[at] - X.features_right[at]
@@ -98,7 +98,7 @@ class PlacedRows:
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """New scores and deviations in some folds, and what the rows then say.
+    """New scores and deviations in some folds, and each row at these.
 
     The first axis of all arrays is the folds.
 
@@ -137,12 +137,13 @@ class Fits:
         training: Array,
         factor: Array | None,
     ) -> Self | None:
-        """Fit the arrivals in every fold; None where one fit is not an easy one."""
+        """Fit the arrivals in every fold; None where a fit has no minimum nearby."""
         X, (n_folds, n_judges) = sample.X, stack.slopes.shape
         n, new, old = len(X.models), np.flatnonzero(X.is_new), np.flatnonzero(~X.is_new)
         scores = np.zeros((n_folds, n))
         scores[:, old] = stack.scores
-        # What each model adds to the logits of each judge, and at the end of people.
+        # c_m s_i + u_mi: what each model adds to the logits of each judge; the last
+        # source is people, whose sensitivity is one.
         by_item = np.empty((n_folds, n_judges + 1, n))
         by_item[:, -1] = scores
         by_item[:, :-1] = stack.slopes[:, :, None] * scores[:, None]
@@ -161,6 +162,8 @@ class Fits:
             shown = np.zeros((n_folds, n_judges + 1))
             shown[:, :-1] = stack.positions
             offset += shown[:, rows.judge] * rows.columns[:, rows.blocks["order"].start]
+        # Kinds of coefficients of a new model: its score, then with item effects one
+        # standardised deviation v of each judge, u = L v, of penalty one.
         n_kinds = 1 + (0 if factor is None else n_judges)
         share = np.zeros((n_folds, n_judges + 1, n_kinds))
         share[:, :-1, 0], share[:, -1, 0] = stack.slopes, 1.0
@@ -218,7 +221,7 @@ def fit_at_once(
     -------
     rows : Rows
     fits : Fits or None
-        None where not all of them are easy ones.
+        None where some fit has no minimum nearby, or lies on a bound.
     """
     X, (n_folds, n_judges) = sample.X, stack.slopes.shape
     rows = PlacedRows.of(X, stack.shows)
@@ -228,7 +231,7 @@ def fit_at_once(
     assert stages.debiaser is not None
     is_free = stages.debiaser.weight_bound is None
     low, high = stages.arrival.score_bounds
-    # Infinite or NaN where a feature is missing.
+    # The sum is infinite or NaN where a feature is missing.
     is_whole = np.isfinite(rows.columns.sum())
     if cells > _CELLS or not (is_likely and is_free and is_whole):
         return rows, None

@@ -1,4 +1,4 @@
-"""Arrivals' sums added to those of a history, and all its fits solved at once."""
+"""Add the sums of new models to those of a history, and solve all its folds at once."""
 
 from __future__ import annotations
 
@@ -69,8 +69,9 @@ def _arrival_information(rows: PlacedRows, fits: Fits) -> tuple[SourceSums, Sour
     for m in range(n_judges):
         own = rows.of_source(m)
         x, w, of_fit = rows.columns[own], fits.curvature[:, own], fits.delta[:, own]
-        # All columns after the items' by all, in one product; delta is that of each
-        # fit, and zero in ``x``.
+        # Products of the columns after the items (delta, order, span) with all columns,
+        # of shape (n_fits, n_others, n_columns). Delta differs between fits, so it is
+        # zero in ``x`` and its products are filled in below.
         others = np.empty((n_fits, x.shape[1] - n, len(x)))
         others[:, 0], others[:, 1:] = of_fit, x[:, after_delta].T
         others *= w[:, None]
@@ -88,7 +89,8 @@ def _arrival_information(rows: PlacedRows, fits: Fits) -> tuple[SourceSums, Sour
 def _by_items(rows: PlacedRows, w: Array, n: int, n_sources: int) -> Array:
     """Information of each source by item alone, people last, in each fit.
 
-    A row adds to four entries, so that sums by pair are all there is to take.
+    A row of models a and b adds w (e_a - e_b)(e_a - e_b)', so that sums of w by pair
+    are enough. Of shape (n_fits, n_sources, n, n).
     """
     pair = ((rows.judge % n_sources) * n + rows.left) * n + rows.right
     size = n_sources * n * n
@@ -137,7 +139,7 @@ def place(
     rows, fits = fit_at_once(stack, stages, sample, weights, items)
     if fits is None:
         return None
-    # The items of the history among all.
+    # Numbers of the historical models among all.
     places, n_items = np.flatnonzero(~sample.X.is_new), len(sample.X.models)
     late_people, late_judges = _arrival_information(rows, fits)
     people = stack.people.embed(places, n_items) + late_people
@@ -151,7 +153,7 @@ def place(
     if system.undetermined.any():
         return None
     folds = _folds(stack[1:], sample, tests, rows, fits[1:], system)
-    # Neither has been fitted, and what they hold is not changed.
+    # Shallow copies are enough: neither stage is fitted, and its parameters stay.
     arrival = copy(stages.arrival).with_scores(
         X.models[X.is_new], fits.scores[0, X.is_new]
     )
@@ -209,7 +211,7 @@ def _folds(
     fits: Fits,
     system: RieszSolution,
 ) -> list[FoldFit]:
-    """What the folds hand back."""
+    """Results of each fold."""
     of_people = system.all_columns(PEOPLE)
     # Of shape (n_folds, n_judges, n_columns, n_items).
     columns = np.stack([system.all_columns(m) for m in range(stack.slopes.shape[1])], 1)
@@ -252,7 +254,7 @@ def _influence(
     )
     found = np.zeros((len(at), n))
     used = np.flatnonzero(at >= 0)
-    # Rows of one fold and source side by side.
+    # Sort rows by fold and source, so that each product below takes one slice.
     key = fold[used] * n_sources + (rows.judge[at[used]] - PEOPLE)
     turn = np.argsort(key, kind="stable")
     used, key = used[turn], key[turn]

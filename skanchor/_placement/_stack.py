@@ -1,4 +1,4 @@
-"""What the folds of a history have learned and summed, side by side in arrays."""
+"""Nuisances and sums of all folds of a history, as arrays with an axis of folds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Fold", "FoldStack"]
 
 
 class Fold(Protocol):
-    """A fit of historical rows, and the sums that stand for them."""
+    """A fit of historical rows, and the sums that replace these rows."""
 
     @property
     def btl(self) -> BTLRegressor:
@@ -35,20 +35,20 @@ class Fold(Protocol):
 
     @property
     def X(self) -> Comparisons:  # noqa: N802
-        """No rows, and what was learned."""
+        """Scores, judges and deviations; without rows."""
 
     @property
     def learners(self) -> list[WeightLearner]:
-        """Of the Riesz weights, by judge."""
+        """Learners of the Riesz weights, by judge."""
 
     @property
     def sums(self) -> SplitSums:
-        """Over training rows and rows held out."""
+        """Sums over training rows and over held-out rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class FoldStack:
-    """What the folds of a history have learned and summed, side by side.
+    """Nuisances and sums of all folds, as arrays with an axis of folds in front.
 
     The first axis of all arrays is the folds, of which the first is the fit of all
     rows. Local columns are the items, delta, display order and features.
@@ -93,7 +93,7 @@ class FoldStack:
 
     @classmethod
     def of(cls, folds: Sequence[Fold]) -> Self | None:
-        """Stack folds; None where they are not of a kind."""
+        """Stack folds; None where their learners or judges differ."""
         first = folds[0].X
         n_judges, n_features = len(first.judges), first.features_left.shape[1]
         if not n_judges or not all(_is_plain(fold, n_features) for fold in folds):
@@ -176,7 +176,7 @@ class FoldStack:
 
 
 def _is_plain(fold: Fold, n_features: int) -> bool:
-    """Whether a fold has a linear learner of the features, and rows, of every judge."""
+    """Whether every judge has rows and a learner that is linear in the features."""
     names = fold.X.judges.tolist()
     if fold.btl.bias_ is not None or fold.calibrator.judges_.tolist() != names:
         return False

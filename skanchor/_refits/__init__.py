@@ -1,4 +1,4 @@
-"""The parts that competing methods share, for one set of row weights or for many.
+"""Fits that several methods share, for one set of row weights or for many.
 
 A baseline states its definition once, on arrays with a leading axis of replicates. An
 ordinary fit is the one replicate whose shared parts come from the stages themselves

@@ -1,4 +1,4 @@
-"""Arrival rows with all but the new scores known, and the equations they solve."""
+"""Rows of new models with all but their scores fixed, and the equations for these."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Arrivals", "JudgeFits"]
 
 @dataclass(frozen=True, eq=False)
 class JudgeFits:
-    """What the historical rows say of the judges.
+    """Judges' parameters, as fitted on the historical rows.
 
     Attributes
     ----------
@@ -96,6 +96,7 @@ class Arrivals:
             their own bias.
         """
         result = self.biases.copy()
+        # Rows with one new model; signs are of shape (n_rows, n_new).
         single = np.abs(self.signs).sum(axis=1) == 1
         for m in np.unique(self.judge[self.judge >= 0]):
             for side in self.signs.T:

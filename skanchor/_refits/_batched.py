@@ -1,4 +1,4 @@
-"""Many replicates, their parts from batched solvers."""
+"""Fits to many sets of row weights at once, by batched solvers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class BatchedFits(BaseFits):
         btl = getattr(fitted, "btl_", None) or BTLRegressor()
         self._bound, self._alpha = btl.score_bound, btl.alpha
         if id(fitted) not in layout.memo:
-            # Where to start from is the same for every block.
+            # The start is the same for every block of replicates.
             models = layout.X.models
             layout.memo[id(fitted)] = (
                 np.nan_to_num(btl.scores_for(models))
@@ -77,7 +77,7 @@ class BatchedFits(BaseFits):
         )
 
     def _shared(self, key: Any, make: Callable[[], tuple[Any, Any]]) -> Any:
-        """Return a fit that others may have made before, and mark what it left."""
+        """Return a fit that methods share, and mark the replicates it left unsolved."""
         if key not in self._shared_fits:
             self._shared_fits[key] = make()
         result, solved = self._shared_fits[key]
@@ -116,7 +116,7 @@ class BatchedFits(BaseFits):
         return scores, solved & (np.abs(found).max(axis=1) < self._bound)
 
     def judges(self, *, features: bool = True, pooled: bool = False) -> JudgeFits:
-        """Calibrate the judges, or find that another method has done so."""
+        """Calibrate the judges, unless another method has done so."""
         fitted = self._fitted.calibrator_
         settings = tuple(
             learner.alpha if features else 0.0 for learner in fitted.biases_.values()
@@ -197,7 +197,7 @@ class BatchedFits(BaseFits):
     def _judge_rows(
         self, judge: int | None, features: bool, weights: Array
     ) -> tuple[Cut | Cells, Array, Array, Array]:
-        """Historical rows of a judge, or of all, and what is in them.
+        """Historical rows of a judge, or of all, and their sums.
 
         Columns of contrasts, weights, and weights times outcomes.
         """
@@ -212,7 +212,7 @@ class BatchedFits(BaseFits):
         return cut, cut.contrast, weight, first
 
     def mark(self, solved: NDArray[np.bool_]) -> None:
-        """Leave the other replicates to the caller."""
+        """Mark replicates that are not solved; the caller refits them one by one."""
         self.unsolved |= ~solved
 
     def _start(self) -> Array:

@@ -1,4 +1,4 @@
-"""Sums over alike rows: all that refits without features need of the rows."""
+"""Sums over rows of the same models, judge and display, for refits without features."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cells:
 
     @classmethod
     def of(cls, layout: Layout, weights: Array) -> Cells:
-        """Sum the rows that are used."""
+        """Sum the used rows, cell by cell."""
         rows, starts = layout.runs
         own = columns_of(weights, rows)
         weight = np.add.reduceat(own, starts, axis=1)
@@ -118,6 +118,8 @@ class Cells:
         games, wins : ndarray of shape (n_replicates, n_models, n_models)
         """
         size, n_cells = len(self.is_new), len(self.left)
+        # Sparse matrices that add cells to ordered pairs of models, seen from either
+        # side.
         shape = (size * size, n_cells)
         at = np.arange(n_cells)
         ones = np.ones(n_cells)

@@ -1,4 +1,4 @@
-"""What a method builds on: human scores, judges, arrivals, each for all replicates."""
+"""Interface of the shared fits: human scores, judges and rows of new models."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class BaseFits:
         raise NotImplementedError
 
     def mark(self, solved: NDArray[np.bool_]) -> None:
-        """Take note of the replicates that a batched solver has solved."""
+        """Record which replicates a batched solver has solved."""
 
     def centred(self, scores: Array) -> Array:
         """Scores re-centred over the historical models."""
@@ -81,7 +81,7 @@ class BaseFits:
         rows, X = self.layout.arrival_rows, self.X
         judge = np.minimum(X.judge[rows], 0) if pooled else X.judge[rows]
         scores = self.human_scores()
-        # The last is for humans, whose code is -1.
+        # The last entry, index -1, is that of humans.
         human = np.ones((len(self.weights), 1))
         slope = np.append(judges.sensitivities, human, axis=1)
         weight = columns_of(self.weights, rows)

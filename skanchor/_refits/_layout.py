@@ -1,4 +1,4 @@
-"""What follows from rows and roles alone, computed once for all sets of weights."""
+"""Arrays that depend on rows and roles alone, computed once for all sets of weights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Cut:
 
 
 class Layout:
-    """All that depends on the rows and their roles, but not on the weights.
+    """Rows by role and judge, as arrays that do not depend on the weights.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Layout:
 
     @cached_property
     def features(self) -> tuple[Array, Array]:
-        """Features of both sides; refused where a row that is used lacks one."""
+        """Features of both sides; an error where a used row lacks one."""
         clean = usable_features(self.X, self.used & ~self.X.is_human)
         return clean.features_left, clean.features_right
 
@@ -109,12 +109,13 @@ class Layout:
 
     @cached_property
     def runs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Rows in an order that brings alike rows together, and where each run starts.
+        """Used rows sorted into runs of alike rows, and the start of each run.
 
         Alike are rows of the same two models in the same order, judge and display.
         """
         X, rows = self.X, np.flatnonzero(self.used)
         size = len(X.models)
+        # One number for each (judge, first model, second model, display order).
         label = ((X.judge[rows] + 1) * size + X.left[rows]) * size + X.right[rows]
         label = 3 * label + X.order[rows].astype(np.intp) + 1
         at = _alike(np.arange(len(rows)), label)
@@ -123,7 +124,7 @@ class Layout:
 
 
 def _alike(rows: NDArray[np.intp], label: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Bring rows of equal labels together, unless most of them lie so already."""
+    """Sort rows by label, unless most rows of a label lie side by side already."""
     if 4 * np.count_nonzero(np.diff(label)) > len(label):
         return rows[np.argsort(label, kind="stable")]
     return rows

@@ -1,4 +1,4 @@
-"""One replicate, its parts fitted by the stages themselves."""
+"""Fits to one set of row weights, by the stages of the pipeline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["StageFits", "check_plain"]
 
 
 def check_plain(btl: BTLRegressor) -> None:
-    """Refuse a bias of people, of which baselines and their bootstraps know nothing."""
+    """Refuse a bias of people, which baselines and their bootstraps do not model."""
     if btl.bias is not None:
         raise ValueError(
             "Baselines know no bias of people: give a BTLRegressor with bias=None. "
@@ -68,7 +68,7 @@ class StageFits(BaseFits):
         return np.where(self.X.is_new, 0.0, np.nan_to_num(scores))[None]
 
     def judges(self, *, features: bool = True, pooled: bool = False) -> JudgeFits:
-        """Fit a clone of the calibrator, and keep it."""
+        """Fit a clone of the calibrator, and store it."""
         X = self.btl_.transform(self.X)
         X = X if features else X.without_features()
         X = X.of_one_judge() if pooled else X
@@ -94,7 +94,7 @@ class StageFits(BaseFits):
         )
 
     def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
-        """BTL scores from cells, by a solver that stands separated votes."""
+        """BTL scores from cells, by a solver that handles separated votes."""
         scores = np.full(len(self.X.models), np.nan)
         games = cells.incidence.T @ np.diag(cells.weight[0]) @ cells.incidence
         part = components(games != 0, "weak")
