@@ -1,7 +1,7 @@
 """A history fitted once and stored as sums, and new models placed with these sums.
 
 Once the nuisances of a fold are fixed, the historical rows enter the inference only
-through sums. So a fold is fitted on its historical rows, and only their sums are stored.
+through sums. So a fold is fitted on its historical rows, and only sums are stored.
 When rows of new models arrive, their scores are fitted, their sums are added, and one
 small system is solved. Estimate and covariance equal those of a cross-fit of all rows.
 """
@@ -289,7 +289,7 @@ class StoredHistory:
 
     @cached_property
     def _stack(self) -> FoldStack | None:
-        """The fit of all rows and all folds as arrays; None where they differ in kind."""
+        """The fit of all rows and all folds, as arrays; None where these differ."""
         return FoldStack.of([self.whole, *self._folds])
 
     @property

@@ -212,6 +212,9 @@ def profile_span(
         Information on the span's coefficients, penalty included.
     """
     head, tail = slice(n_head), slice(n_head, None)
+    if gram.shape[-1] == n_head:
+        none = np.empty((*gram.shape[:-2], 0, 0))
+        return gram, np.empty((*gram.shape[:-2], 0, n_head)), none
     inner = gram[..., tail, tail].copy()
     np.einsum("...ii->...i", inner)[...] += penalty
     coef = solve_symmetric(inner, gram[..., tail, head])

@@ -334,11 +334,11 @@ class SourceSums:
                     result[..., place, beside] = values[..., known, other]
             return result
 
-        found = self._mapped(wider)
+        found = self._mapped(wider, blocks)
         if self.by_group is None:
-            return replace(found, blocks=blocks)
+            return found
         totals = GroupTotals(self.by_group.groups, wider(self.by_group.totals, 1))
-        return replace(found, blocks=blocks, by_group=totals)
+        return replace(found, by_group=totals)
 
     def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
         """The same sums by other columns, each a combination of these.
@@ -361,15 +361,17 @@ class SourceSums:
                 return values
             return values @ change if axes == 1 else change.T @ values @ change
 
-        return replace(self._mapped(changed), blocks=blocks)
+        return self._mapped(changed, blocks)
 
-    def _mapped(self, function: Callable[[Any, int], Any]) -> SourceSums:
+    def _mapped(
+        self, function: Callable[[Any, int], Any], blocks: Blocks | None = None
+    ) -> SourceSums:
         """Map each array, given with the number of its axes that are of columns."""
         found: dict[str, Any] = {}
         for name, axes in _AXES.items():
             values = getattr(self, name)
             found[name] = None if values is None else function(values, axes)
-        return replace(self, **found)
+        return SourceSums(blocks or self.blocks, by_group=self.by_group, **found)
 
 
 def _runs(places: NDArray[np.intp]) -> list[tuple[slice, slice]]:

@@ -193,6 +193,7 @@ class RieszProblem:
             solver.solve(targets),
             tuple(None if one is None else one.projection for one in found),
             people,
+            bool(np.isfinite(solver.condition)),
             joint if identity is None else identity,
             solver,
         )
@@ -215,8 +216,11 @@ class RieszProblem:
         joint, raised, human = self._joint(found)
         targets, people = self._targets()
         weights = np.empty((len(raised), *targets.shape))
+        is_full = True
         for own, solved in zip(raised, weights, strict=True):
-            solved[:] = SymmetricSolver.factorise(own).solve(targets)
+            solver = SymmetricSolver.factorise(own)
+            solved[:] = solver.solve(targets)
+            is_full = is_full and bool(np.isfinite(solver.condition))
         return RieszSolution(
             self.layout,
             self.slopes,
@@ -228,6 +232,7 @@ class RieszProblem:
             weights,
             tuple(one.projection for one in found),
             people,
+            is_full,
         )
 
     def _targets(self) -> tuple[Array, Projection]:
@@ -328,6 +333,8 @@ class RieszSolution:
         One per judge.
     people : Projection
         That of the human rows.
+    is_full : bool
+        Whether the rank of ``raised`` is full beyond doubt.
     """
 
     layout: Parameters
@@ -340,12 +347,20 @@ class RieszSolution:
     weights: Array
     projections: tuple[Projection | None, ...]
     people: Projection
+    is_full: bool
+
+    @cached_property
+    def _reached(self) -> Array:
+        """J w, of ``raised`` for J: the targets, where the rank is full."""
+        if self.is_full:
+            return np.broadcast_to(self.targets, self.weights.shape)
+        return np.asarray(self.raised @ self.weights)
 
     @property
     def undetermined(self) -> NDArray[np.bool_]:
         """Targets that the information leaves open, of shape (..., n_targets)."""
-        missing = self.raised @ self.weights - self.targets
-        return np.asarray(np.abs(missing).max(axis=-2) > 1e-5)
+        missing = np.abs(self._reached - self.targets)
+        return np.asarray(missing.max(axis=-2) > 1e-5)
 
     @cached_property
     def _by_item(self) -> Array:
@@ -434,16 +449,12 @@ class RieszSolution:
         ndarray of shape (..., 3, n_targets, n_targets)
             What human rows add, judge rows add, and the two share, which is nothing.
         """
-        scores = self.weights[..., self.layout.at["scores"], :]
-        whole, human, items = (
-            np.swapaxes(weights, -1, -2) @ information @ weights
-            for weights, information in (
-                (self.weights, self.information),
-                (scores, self.human_information),
-                (self._tail, np.eye(self._tail.shape[-2])),
-            )
-        )
-        judge = whole - items - human
+        plain = self.raised is self.information
+        reached = self._reached if plain else self.information @ self.weights
+        whole = np.swapaxes(self.weights, -1, -2) @ reached
+        scores, tail = self.weights[..., self.layout.at["scores"], :], self._tail
+        human = np.swapaxes(scores, -1, -2) @ self.human_information @ scores
+        judge = whole - np.swapaxes(tail, -1, -2) @ tail - human
         asked = self.people.asked
         if asked is not None and self.people.inner is not None:
             human = human + asked.T @ self.people.inner @ asked
