@@ -29,7 +29,7 @@ from skanchor._readouts import AnchorReadouts
 from skanchor._riesz import TARGETS, RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
-from skanchor._treatments import choose_treatments, leaves_items_out
+from skanchor._treatments import choose_treatments, leaves_items_out, matrix_size
 from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups
 from skanchor.bias import BiasLearner
@@ -301,6 +301,9 @@ class AnchorPipeline(AnchorReadouts):
             return sample
         contexts = read_contexts(self.context, X, len(sample))
         return sample.in_contexts(contexts, self.context)
+
+    def _matrix_size(self, sample: Sample) -> int:
+        return matrix_size(sample.X, self.item_effects)
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._inference = inference = self.prepare(sample)

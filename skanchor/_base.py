@@ -23,6 +23,7 @@ from skanchor._comparisons import Comparisons, Outcomes
 from skanchor._comparisons.table_rows import is_named
 from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
+from skanchor._numerics.threads import limited_threads, threads_for
 from skanchor._plain_state import PlainState
 from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array
@@ -177,8 +178,13 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         self._first_wins = sample.outcomes.first_wins
         self._tied_labels = sample.outcomes.tied_labels
         self._seen_features = sample.X.feature_names if sample.X.named else None
-        self._fit(sample, start, seed_offset)
+        with limited_threads(threads_for(self._matrix_size(sample))):
+            self._fit(sample, start, seed_offset)
         return self
+
+    def _matrix_size(self, sample: Sample) -> int:
+        """Rows of the largest matrix that a fit solves, about."""
+        return len(sample.X.models) + 2 * len(sample.X.judges)
 
     def _forget(self) -> None:
         """Drop what an earlier fit has learned."""

@@ -25,6 +25,7 @@ __all__ = [
     "Treatments",
     "choose_treatments",
     "leaves_items_out",
+    "matrix_size",
     "warn_of_covariance",
 ]
 
@@ -167,6 +168,27 @@ def choose_treatments(
     if check.detected:
         return Treatments(names, "random", "a test sees them", p)
     return Treatments(names, "none", "a test does not see them", p)
+
+
+def matrix_size(X: Comparisons, item_effects: Any) -> int:
+    """Rows of the largest matrix that the inference solves, about.
+
+    Parameters
+    ----------
+    X : Comparisons
+        The rows.
+    item_effects : str, ndarray or None
+        The setting; item effects add an unknown for each judge and model.
+
+    Returns
+    -------
+    int
+    """
+    n_judges, n_models = len(X.judges), len(X.models)
+    deviations = n_judges * n_models
+    if leaves_items_out(item_effects) or deviations > MOST_DEVIATIONS:
+        deviations = 0
+    return n_models + 2 * n_judges + deviations
 
 
 def _of_many(

@@ -11,6 +11,8 @@ from typing import Any
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from skanchor._numerics.threads import limited_threads
+
 __all__ = ["run_plan", "stream_plan"]
 
 
@@ -79,9 +81,7 @@ def _few_threads(backend: Any, n_workers: int) -> Any:
     """
     if n_workers == 1 or not getattr(backend, "uses_threads", False):
         return nullcontext()
-    from threadpoolctl import threadpool_limits
-
-    return threadpool_limits(max(1, cpu_count() // n_workers), user_api="blas")
+    return limited_threads(max(1, cpu_count() // n_workers))
 
 
 def _run_with_warnings(

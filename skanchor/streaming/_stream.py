@@ -15,9 +15,11 @@ from sklearn.base import clone
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
+from skanchor._numerics.threads import limited_threads, threads_for
 from skanchor._row_rules import drops_ties
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
+from skanchor._treatments import matrix_size
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
 from skanchor.sample import counts_rows
@@ -265,7 +267,8 @@ def stream_history(
             any(layout.alphas),
         )
         builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
-        built = builder.build(pilot, item_effects)
+        with limited_threads(threads_for(matrix_size(pilot.X, item_effects))):
+            built = builder.build(pilot, item_effects)
         state = state_of_stream(built, surveyed, stages, fingerprints or {})
     log.issue()
     return StreamedHistory(

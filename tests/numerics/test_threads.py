@@ -1,0 +1,92 @@
+"""Threads of BLAS are limited while small fits run, and are then as before."""
+
+import threading
+
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
+from skanchor._numerics.threads import LARGE, limited_threads, threads_for
+from skanchor.bias import LinearBias
+from skanchor.simulation import simulate_battles
+
+
+def n_threads():
+    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return max((pool["num_threads"] for pool in pools), default=1)
+
+
+@pytest.fixture
+def four_threads():
+    with threadpool_limits(4, user_api="blas"):
+        if n_threads() < 2:
+            pytest.skip("this BLAS has no threads")
+        yield n_threads()
+
+
+class Watched(LinearBias):
+    """Counts the threads that a fit may use."""
+
+    seen = ()
+
+    def fit(self, *args, **kwargs):
+        type(self).seen += (n_threads(),)
+        return super().fit(*args, **kwargs)
+
+
+def test_the_lowest_limit_holds_and_ends(four_threads):
+    with limited_threads(2):
+        assert n_threads() == 2
+        with limited_threads(3):
+            assert n_threads() == 2
+        with limited_threads(1), limited_threads(None):
+            assert n_threads() == 1
+        assert n_threads() == 2
+    assert n_threads() == four_threads
+    with pytest.raises(ZeroDivisionError), limited_threads(1):
+        1 / 0  # noqa: B018
+    assert n_threads() == four_threads
+
+
+def test_one_thread_limits_at_a_time(four_threads):
+    begun, may_end, seen = threading.Event(), threading.Event(), []
+
+    def work():
+        with limited_threads(1):
+            seen.append(n_threads())
+            begun.set()
+            may_end.wait(timeout=60)
+        seen.append(n_threads())
+
+    other = threading.Thread(target=work, daemon=True)
+    with limited_threads(2):
+        other.start()
+        assert begun.wait(timeout=60)
+    after_the_first = n_threads()
+    may_end.set()
+    other.join()
+    assert seen == [2, four_threads]
+    assert (after_the_first, n_threads()) == (four_threads, four_threads)
+    with limited_threads(1):
+        assert n_threads() == 1
+
+
+def test_large_matrices_keep_their_threads():
+    assert threads_for(LARGE - 1) == 1
+    assert threads_for(LARGE) is None
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_small_fits_use_one_thread(four_threads):
+    data = simulate_battles(n_historical=400, n_new=80, n_models=4, random_state=0)
+    calibrator = JudgeCalibrator(Watched())
+    anchor = AnchorPipeline(calibrator=calibrator, cv=2, item_effects=None)
+    Watched.seen = ()
+    anchor.fit(data.X, data.y)
+    assert set(Watched.seen) == {1}
+    assert n_threads() == four_threads
+    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    Watched.seen = ()
+    AnchorHistory(anchor).fit(data.X[~new], data.y[~new])
+    assert set(Watched.seen) == {1}
+    assert n_threads() == four_threads
