@@ -1,6 +1,6 @@
-"""The command line: ``skanchor rank`` and ``skanchor fetch``.
+"""The command line, ``skanchor``: one module for each command, and what they share.
 
-Nothing here imports what takes time before the arguments are known to be right.
+Slow imports happen inside functions, after the arguments have been checked.
 """
 
 from skanchor._cli.program import main

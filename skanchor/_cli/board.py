@@ -1,4 +1,4 @@
-"""A leaderboard in every form that a command may be asked for."""
+"""The leaderboard in all forms that a command can print or write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ __all__ = ["board_forms"]
 
 
 def board_forms(fitted: Reported, options: argparse.Namespace) -> Forms:
-    """Forms of the leaderboard of a fitted pipeline, or of a placement."""
+    """Forms of the leaderboard of a fitted pipeline, or of models placed by a history.
+
+    Each form is computed when it is asked for.
+    """
     from skanchor._cli.wording import worded
     from skanchor.reports import (
         leaderboard_table,

@@ -1,4 +1,4 @@
-"""``skanchor check``: whether the intervals hold on a table."""
+"""``skanchor check``: whether the intervals cover the scores of models left out."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECK", "add_models", "models_left_out_of"]
 
+# Columns of the table: heading, and number of decimals or kind of the cells.
 _COLUMNS: dict[str, tuple[str, int | str]] = {
     "true_score": ("by votes", 2),
     "score": ("by judges", 2),
@@ -33,7 +34,11 @@ _COLUMNS: dict[str, tuple[str, int | str]] = {
 def models_left_out_of(
     task: Task, method: Any, name: str, kept: FinishedParts, options: argparse.Namespace
 ) -> pd.DataFrame:
-    """Let each old model play the new one, but for those that are kept already."""
+    """Treat each historical model in turn as if it were new.
+
+    Models whose row is among the finished parts of ``name`` are not fitted again.
+    Returns a table with a row for each model.
+    """
     import pandas as pd
 
     from skanchor.evaluation import models_left_out
@@ -70,7 +75,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
-    """Add which models to leave out."""
+    """Add the flag that names the models to leave out."""
     parser.add_argument(
         "--models",
         nargs="+",
@@ -90,7 +95,7 @@ def _run_check(options: argparse.Namespace) -> None:
         )
     check_output(options, inputs=options.battles)
     task = load_task(options)
-    # The fits are shared out over the cores by model.
+    # Fits of different models run in parallel, so each fit itself uses one core.
     task.pipeline.set_params(n_jobs=None, verbose=0)
     with finished_parts(task, options) as kept:
         table = models_left_out_of(task, task.pipeline, "AnchorPipeline", kept, options)
@@ -98,6 +103,7 @@ def _run_check(options: argparse.Namespace) -> None:
 
 
 def _check_forms(table: pd.DataFrame, level: float) -> Forms:
+    """Forms of the table of models left out, with the verdict on the intervals."""
     from skanchor.reports import as_json_value, coverage_verdict, table_of
 
     verdict = coverage_verdict(int(table["compatible"].sum()), len(table), level)

@@ -1,4 +1,4 @@
-"""What a command is, and how its arguments are read."""
+"""The definition of a command, and the parser of its arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BadInputError", "Command", "Parser", "examples_text", "wrapped"]
 
 
 class BadInputError(Exception):
-    """Bad input whose message is ready for the reader."""
+    """Bad input, with a message that is printed as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Command:
     Attributes
     ----------
     name : str
-        The word that asks for it.
+        Name of the command, its first argument.
     help : str
-        What the list of commands says of it.
+        Its line in the list of commands.
     description : str
-        What its own ``--help`` says of it.
+        Description in its own ``--help``.
     examples : tuple of (str, str)
-        Commands to learn from, each after what it is for.
+        Purpose and command of each example.
     add_arguments : callable
-        Adds its arguments to a parser.
+        Function that adds its arguments to a parser.
     run : callable
-        Does the work, given the parsed arguments; raises what is wrong with them. What
-        takes time to import it imports itself.
+        Function that does the work, given the parsed arguments. It checks them first,
+        and makes slow imports inside.
     """
 
     name: str
@@ -47,20 +47,23 @@ class Command:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises what is wrong."""
+    """A parser that raises `BadInputError` where argparse would exit."""
 
     def error(self, message: str) -> NoReturn:
-        """Report in one line, where argparse would print the usage too."""
+        """Raise the message in one line; argparse would also print the usage."""
         raise BadInputError(f"{message} (see {self.prog} --help)")
 
 
 def wrapped(text: str) -> str:
-    """Break a text of the help into lines, as argparse would if it had no examples."""
+    """Break a text of the help into lines.
+
+    The formatter that leaves the lines of examples as they are wraps no text itself.
+    """
     return textwrap.fill(text, 79)
 
 
 def examples_text(examples: tuple[tuple[str, str], ...]) -> str:
-    """Lay out examples for the end of the help."""
+    """Text of the examples, for the end of the help."""
     lines = ["examples:"]
     for purpose, command in examples:
         lines += [f"  # {purpose}", f"  {command}"]

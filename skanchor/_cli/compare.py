@@ -1,4 +1,4 @@
-"""``skanchor compare``: methods side by side on a table."""
+"""``skanchor compare``: several methods compared on one table."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["COMPARE"]
 
 LEAST_RESAMPLES = 20
-"""Refits below which there are no intervals."""
+"""Smallest number of refits from which intervals are computed."""
 
+# Methods of a comparison that names none, and columns of its table: heading, and number
+# of decimals or kind of the cells.
 _DEFAULT = (ANCHOR, "JointBTL", "ScalarJudge", "DirectScore", "HistoricalPPI")
 _COLUMNS: dict[str, tuple[str, int | str]] = {
     "rmse": ("error", 3),
@@ -74,10 +76,11 @@ def _compare(options: argparse.Namespace) -> None:
     with finished_parts(task, options) as kept:
         for name in names:
             method = make_method(name, task.pipeline, options.bootstrap)
-            # What other intervals are made of is no part of this run.
+            # Intervals depend on the number of refits, so it is part of the name of
+            # the finished parts.
             refits = getattr(method, "n_resamples", None)
             part = name if refits is None else f"{name}, {refits} refits"
-            # Without new models the methods are compared on old ones alone.
+            # Without new models, methods are compared on historical models only.
             places[name] = (
                 {} if options.no_new else _places(method, task, options.level)
             )
@@ -93,7 +96,7 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _places(method: Any, task: Task, level: float) -> dict[str, str]:
-    """Where a method places the new models, with the rank set if it has one."""
+    """Rank that a method gives each new model, with the rank set if it has one."""
     import warnings
 
     from sklearn.base import clone
@@ -113,7 +116,7 @@ def _places(method: Any, task: Task, level: float) -> dict[str, str]:
 
 
 def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
-    """How far a method was off on models whose place is known."""
+    """Measures of the accuracy of a method on the models left out."""
     from skanchor.metrics import (
         exact_insertion_rate,
         insertion_mae,
@@ -138,6 +141,7 @@ def _accuracy(left_out: pd.DataFrame) -> dict[str, float]:
 def _comparison_forms(
     table: pd.DataFrame, places: pd.DataFrame, refits: int | None
 ) -> Forms:
+    """Forms of the accuracies of the methods, and of the ranks of new models."""
     from skanchor.reports import as_json_value, table_of
 
     shown = table_of(table, "Methods on models left out", _COLUMNS)

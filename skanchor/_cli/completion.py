@@ -1,7 +1,6 @@
-"""``skanchor completion``: what a shell needs to complete commands and flags.
+"""``skanchor completion``: a script by which a shell completes commands and flags.
 
-The script is written from the parser itself, so that it knows every flag, and needs
-nothing that is not there.
+The script is generated from the parsers of the commands, so that it has all flags.
 """
 
 from __future__ import annotations
@@ -20,7 +19,11 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @dataclass(frozen=True, slots=True)
 class _Flag:
-    """A flag: how it is written, the words it takes if they are known, its help."""
+    """A flag of a command.
+
+    ``names`` are its spellings (none for a positional argument), ``words`` the values
+    that it accepts if these are listed, and ``takes_value`` whether it needs a value.
+    """
 
     names: tuple[str, ...]
     words: tuple[str, ...]
@@ -39,27 +42,31 @@ def _print_script(options: argparse.Namespace, commands: Sequence[Command]) -> N
 
 
 def _flags_of(command: Command) -> Iterator[_Flag]:
-    """Flags of a command, and its first argument where the words are known."""
+    """Flags and positional arguments of a command."""
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
-    # The only list of arguments that argparse has; its name has been the same always.
+    # argparse has no public list of arguments; this name has never changed.
     for action in parser._actions:
         yield _Flag(
             tuple(action.option_strings),
             tuple(map(str, action.choices or ())),
             action.nargs != 0,
-            # The first clause: a menu has one line.
+            # The first clause of the help, since a menu has one line for each flag.
             (action.help or "").partition(":")[0].partition("(")[0].strip(),
         )
 
 
 _Known = dict[Command, list[_Flag]]
+"""Flags of each command."""
 
 
 def _bash(known: _Known) -> str:
+    """Script for bash."""
     cases = []
     for command, flags in known.items():
         name = command.name
+        # First the cases of words after a flag, then those of a new word, which is a
+        # flag if it begins with a dash.
         for flag in flags:
             if flag.words and flag.names:
                 after = "|".join(f"{name}:{each}" for each in flag.names)
@@ -89,6 +96,7 @@ complete -o default -o bashdefault -F _skanchor skanchor
 
 
 def _zsh(known: _Known) -> str:
+    """Script for zsh: that of bash, which zsh can run after ``bashcompinit``."""
     script = _bash(known).partition("\n")[2]
     return (
         '# Completion of skanchor for zsh: eval "$(skanchor completion zsh)" in '
@@ -98,6 +106,7 @@ def _zsh(known: _Known) -> str:
 
 
 def _fish(known: _Known) -> str:
+    """Script for fish: one ``complete`` line for each command and flag."""
     lines = [
         "# Completion of skanchor for fish: skanchor completion fish > "
         "~/.config/fish/completions/skanchor.fish",
@@ -123,16 +132,17 @@ def _fish(known: _Known) -> str:
 
 
 def _quoted(text: str) -> str:
+    """Text in single quotes, as fish reads it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def completion_command(commands: Callable[[], Sequence[Command]]) -> Command:
-    """The command that completes others, and itself.
+    """The command ``completion``, which covers all commands and itself.
 
     Parameters
     ----------
     commands : function
-        Gives all commands of the program once they are known.
+        Function that returns all commands; they are defined only after this one.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Kinds of prompts, and the mix of them that scores are of."""
+"""Flags of contexts: the column of the kinds of prompts, and their mix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["add_contexts", "check_mix_flag", "contexts_of"]
 
 
 def add_contexts(parser: argparse.ArgumentParser) -> None:
-    """Add the column of the contexts, and their mix."""
+    """Add the flags of the column of the contexts and of their mix."""
     parser.add_argument(
         "--context",
         metavar="COLUMN",
@@ -30,7 +30,7 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
 
 
 def check_mix_flag(options: argparse.Namespace) -> None:
-    """Refuse a mix that is none."""
+    """Refuse a mix without a column, or whose shares do not sum to one."""
     if not options.mix:
         return
     if options.context is None:
@@ -50,7 +50,7 @@ def contexts_of(
     X : DataFrame
         The battles.
     options : Namespace
-        Of a command that may have these flags.
+        Flags of a command, which need not have those of contexts.
 
     Returns
     -------
@@ -78,6 +78,7 @@ def contexts_of(
 
 
 def _shares(given: list[str]) -> dict[str, float]:
+    """Share of each kind, from the values of ``--mix``."""
     shares: dict[str, float] = {}
     for pair in ",".join(given).split(","):
         name, _, number = (part.strip() for part in pair.rpartition("="))

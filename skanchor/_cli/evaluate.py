@@ -1,4 +1,4 @@
-"""``skanchor evaluate``: how well a method predicts votes and verdicts left out."""
+"""``skanchor evaluate``: how well a method predicts held-out votes and verdicts."""
 
 from __future__ import annotations
 
@@ -57,13 +57,15 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
-    """Losses of the rows of people and of each judge."""
+    """Losses over the rows of people and of each judge, in a table by source."""
     import numpy as np
     import pandas as pd
 
     def losses(own: pd.DataFrame) -> dict[str, float]:
         y, p, weight = (own[c].to_numpy() for c in ("outcome", "probability", "weight"))
+        # Clipped so that a certain and wrong prediction has a finite log loss.
         p = np.clip(p, 1e-15, 1 - 1e-15)
+        # Ties have no right side: they do not count for the accuracy.
         decided = y != 0.5
         log_loss = -(y * np.log(p) + (1 - y) * np.log1p(-p))
         right = (p > 0.5) == (y > 0.5)
@@ -82,6 +84,7 @@ def _by_source(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _forms(table: pd.DataFrame, method: str) -> Forms:
+    """Forms of the table of losses."""
     from skanchor.reports import as_json_value, table_of
 
     shown = table_of(table, f"{method} on rows left out", _COLUMNS)

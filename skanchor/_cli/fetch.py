@@ -1,4 +1,4 @@
-"""``skanchor fetch``: bring a published table of battles onto this machine."""
+"""``skanchor fetch``: download a published table of battles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FETCH"]
 
-# Known here, as the sets themselves take their time to import.
+# Listed here, since importing the data sets is slow.
 _NAMES = ("arena", "llmfao", "mt_bench")
 _TEXTS = ("llmfao", "mt_bench")
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
@@ -64,7 +64,7 @@ def _fetch(options: argparse.Namespace) -> None:
 
 
 def _check_flags(options: argparse.Namespace) -> None:
-    """Refuse what can be refused before any work."""
+    """Refuse invalid flags before anything is downloaded."""
     if options.texts and options.name not in _TEXTS:
         raise BadInputError(f"--texts: {options.name} comes without texts")
     if options.output is None:
@@ -75,6 +75,7 @@ def _check_flags(options: argparse.Namespace) -> None:
 
 
 def _file_content(battles: pd.DataFrame, suffix: str) -> str | bytes:
+    """Battles in the format of a file's suffix."""
     if suffix == ".parquet":
         return battles.to_parquet(index=False)
     if suffix == ".jsonl":

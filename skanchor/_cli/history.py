@@ -1,4 +1,4 @@
-"""``skanchor history``: fit a history once, and place new models by its file."""
+"""``skanchor history``: fit a history once, and place new models with its file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["HISTORY", "add_fingerprints", "place_new_models"]
 
 _NAMED = 5
-"""Models that are named where some are left out."""
+"""Largest number of models that a message names."""
 
 
 # ---------------------------------------------------------------------------- flags
@@ -110,7 +110,7 @@ def _add_show(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fingerprints(parser: argparse.ArgumentParser) -> None:
-    """Add what tells that a judge has changed."""
+    """Add the flag of the fingerprints, by which changed judges are recognised."""
     parser.add_argument(
         "--fingerprints",
         metavar="FILE",
@@ -120,6 +120,7 @@ def add_fingerprints(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_history(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names the file of a history."""
     parser.add_argument(
         "history",
         metavar="HISTORY",
@@ -156,7 +157,7 @@ def _build(options: argparse.Namespace) -> None:
 
 
 def place_new_models(options: argparse.Namespace) -> None:
-    """Place the new models of the files by a history.
+    """Place the new models of the files with a history.
 
     Parameters
     ----------
@@ -182,6 +183,7 @@ def place_new_models(options: argparse.Namespace) -> None:
 
 
 def _update(options: argparse.Namespace) -> None:
+    """Run ``skanchor history update`` and ``skanchor history promote``."""
     check_table(options)
     _refuse_new(
         options,
@@ -189,9 +191,11 @@ def _update(options: argparse.Namespace) -> None:
         f"{options.action}, which adds historical rows",
     )
     if options.output is None:
+        # The history itself is replaced.
         options.output, options.force = options.history, True
     check_file(options, inputs=[*_read_files(options), *(options.past or ())])
     prints = _fingerprints(options)
+    # To notice below whether another process has written the file in the meantime.
     seen = _stamp(options.history)
     history = _load_history(options.history)
     X, y, counted = load_battles(options)
@@ -234,7 +238,7 @@ def _show(options: argparse.Namespace) -> None:
 
 # -------------------------------------------------------------------------- details
 def _refuse_new(options: argparse.Namespace, why: str) -> None:
-    """Refuse flags of new models where nothing would read them."""
+    """Refuse the flags of new models in commands that do not use them."""
     if options.new or options.no_new:
         raise BadInputError(why)
 
@@ -246,41 +250,42 @@ def _load_history(path: str) -> AnchorHistory:
 
 
 def _read_files(options: argparse.Namespace) -> list[str]:
-    """Files that a command reads, and must not write over."""
+    """Files that a command reads, and so must not overwrite."""
     known = (*options.battles, options.fingerprints)
     return [path for path in known if path is not None]
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
-    """What differs once a file was written again."""
+    """Inode, time and size of a file, which change when it is written again."""
     found = os.stat(path)
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def _facts(history: AnchorHistory, path: str) -> dict[str, Any]:
-    kept = history.state_
+    """Facts about a history that ``skanchor history show`` prints."""
+    state = history.state_
     return {
         "models": history.models_.tolist(),
-        "models_left_out": kept.lost.tolist(),
+        "models_left_out": state.lost.tolist(),
         "judges": history.judges_.tolist(),
         "fingerprints": {str(k): str(v) for k, v in history.fingerprints_.items()},
         "features": history.features_.tolist(),
-        **kept.facts,
-        "folds": [len(folds) for folds in kept.history.repeats],
+        **state.facts,
+        "folds": [len(folds) for folds in state.history.repeats],
         "item_effects": history.item_effects_,
-        "groups": None if kept.groups is None else len(kept.groups.labels),
-        "updated_from": "rows" if kept.counts is None else "counts",
+        "groups": None if state.groups is None else len(state.groups.labels),
+        "updated_from": "rows" if state.counts is None else "counts",
         "bytes": os.path.getsize(path),
     }
 
 
 def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
-    """The rows of models with human votes; say which models are left out."""
+    """Rows between models with human votes; print which models are left out."""
     from skanchor._comparisons import Comparisons
     from skanchor.warning_log import WarningLog
 
     with WarningLog():
-        # What is odd about the table is told when it is fitted.
+        # These warnings are dropped: the fit encodes the table again and warns itself.
         encoded = Comparisons.from_battles(X)
     votes = encoded.rows.appearances(encoded.is_human & encoded.is_usable)
     new = encoded.models[votes == 0].tolist()
@@ -296,9 +301,10 @@ def _voted(X: pd.DataFrame, y: Any) -> tuple[pd.DataFrame, Any]:
 
 
 def _past(options: argparse.Namespace) -> tuple[Any, ...] | None:
-    """The rows that a history was built from, with their weights and groups."""
+    """Rows of ``--past``, which the history was built from, as arguments of a fit."""
     if options.past is None:
         return None
+    # Read with the same flags as the new rows.
     own = argparse.Namespace(**vars(options))
     own.battles = options.past
     X, y, counted = load_battles(own)
@@ -308,7 +314,7 @@ def _past(options: argparse.Namespace) -> tuple[Any, ...] | None:
 
 
 def _fingerprints(options: argparse.Namespace) -> dict[str, str] | None:
-    """Read the fingerprints of the judges."""
+    """Fingerprint of each judge, read from the file of ``--fingerprints``."""
     path = options.fingerprints
     if path is None:
         return None
@@ -325,7 +331,7 @@ def _fingerprints(options: argparse.Namespace) -> dict[str, str] | None:
 
 
 class PlacedByHistory:
-    """A result as the reports read a fitted pipeline."""
+    """A placement with the attributes that reports read of a fitted pipeline."""
 
     def __init__(self, history: AnchorHistory, result: AnchorResult):
         self.result_ = result
@@ -339,6 +345,7 @@ Action = tuple[
     Callable[[argparse.Namespace], None],
 ]
 
+# Name, help, function that adds the arguments, and function that does the work.
 _ACTIONS: tuple[Action, ...] = (
     ("build", "fit a history, and write it to a file", _add_build, _build),
     (

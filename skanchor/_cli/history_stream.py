@@ -1,4 +1,4 @@
-"""``skanchor history build --stream``: from Parquet that does not fit into memory."""
+"""``skanchor history build --stream``: fit on Parquet files larger than memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PARQUET = (".parquet", ".pq")
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
-    """Add what reads the battles in batches."""
+    """Add the flags of reading the battles in batches."""
     parser.add_argument(
         "--stream",
         action="store_true",
@@ -41,7 +41,7 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
 
 
 def check_stream(options: argparse.Namespace) -> None:
-    """Refuse what does not go with a stream, before anything is read.
+    """Refuse flags that a stream cannot follow, before anything is read.
 
     Parameters
     ----------
@@ -49,6 +49,7 @@ def check_stream(options: argparse.Namespace) -> None:
         Flags of ``skanchor history build``.
     """
     if not options.stream:
+        # Flags that would have no effect.
         idle = [name for name in ("checkpoint", "jobs") if getattr(options, name)]
         if idle:
             raise BadInputError(f"--{idle[0]} goes with --stream")
@@ -89,9 +90,9 @@ def check_stream(options: argparse.Namespace) -> None:
                 )
             if not os.path.exists(path):
                 raise BadInputError(f"there is no file {path}")
-    kept = options.checkpoint
-    if kept is not None and os.path.realpath(kept) == os.path.realpath(options.output):
-        raise BadInputError(f"--checkpoint and --output are one file, {kept}")
+    path = options.checkpoint
+    if path is not None and os.path.realpath(path) == os.path.realpath(options.output):
+        raise BadInputError(f"--checkpoint and --output are one file, {path}")
     if len(options.battles) > 1 and not all(map(os.path.isfile, options.battles)):
         raise BadInputError("--stream takes one folder or URL, or several files")
 
@@ -106,7 +107,7 @@ def build_from_stream(
     options : Namespace
         Flags of ``skanchor history build``.
     fingerprints : dict or None
-        By judge.
+        Fingerprint of each judge.
 
     Returns
     -------

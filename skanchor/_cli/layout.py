@@ -1,4 +1,4 @@
-"""How a leaderboard is laid out: its scale, its order, and what a rank says."""
+"""Flags of the layout of a leaderboard: its scale, order and kind of ranks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["add_layout", "check_layout", "layout_of"]
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
-    """Add the flags to a parser."""
+    """Add the flags of the layout."""
     parser.add_argument(
         "--scale",
         choices=["logit", "elo"],
@@ -43,12 +43,12 @@ def add_layout(parser: argparse.ArgumentParser) -> None:
 
 
 def check_layout(options: argparse.Namespace) -> None:
-    """Refuse an anchor that cannot be read, before any work."""
+    """Refuse an invalid ``--anchor`` before any work."""
     _anchor(options.anchor)
 
 
 def layout_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Give the arguments of `AnchorPipeline.leaderboard`, but for the level."""
+    """Arguments of `AnchorPipeline.leaderboard`, except for the level."""
     return {
         "scale": options.scale,
         "anchor": _anchor(options.anchor),
@@ -58,9 +58,10 @@ def layout_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _anchor(given: str | None) -> dict[str, float] | None:
+    """Model and score of ``--anchor``."""
     if given is None:
         return None
-    # A name may hold the sign itself.
+    # The last sign counts, since the name of a model may contain one.
     model, _, score = given.rpartition("=")
     try:
         value = float(score)

@@ -1,4 +1,4 @@
-"""How the models are ranked: the flags of the method, and the method itself."""
+"""Flags of how the models are ranked, and the pipeline that they ask for."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 # ---------------------------------------------------------------------------- flags
 def add_method(parser: argparse.ArgumentParser) -> None:
-    """Add level, dependence of rows, how the models are ranked, and jobs."""
+    """Add the flags of level, dependent rows, ranking and jobs."""
     add_level(parser)
     add_dependence(parser)
     add_ranking(parser)
@@ -40,14 +40,14 @@ def add_method(parser: argparse.ArgumentParser) -> None:
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
-    """Add the number of jobs."""
+    """Add the flag of the number of jobs."""
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="folds fitted in parallel (-1: all cores)"
     )
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:
-    """Add the level of what is reported."""
+    """Add the flag of the confidence level."""
     parser.add_argument(
         "--level",
         type=float,
@@ -57,7 +57,7 @@ def add_level(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dependence(parser: argparse.ArgumentParser) -> None:
-    """Add what tells dependent rows, and what weighs them."""
+    """Add the flags of groups of dependent rows and of weights."""
     parser.add_argument(
         "--groups",
         action="append",
@@ -74,7 +74,7 @@ def add_dependence(parser: argparse.ArgumentParser) -> None:
 
 
 def add_ranking(parser: argparse.ArgumentParser) -> None:
-    """Add how the models are ranked."""
+    """Add the flags of how the models are ranked."""
     parser.add_argument(
         "--folds", type=int, default=10, help="folds (default: %(default)s)"
     )
@@ -129,7 +129,7 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
 
 
 def check_method(options: argparse.Namespace) -> None:
-    """Refuse what can be refused before any work."""
+    """Refuse invalid flags of the method before any work."""
     check_level_flag(options)
     check_fold_flags(options)
     if options.jobs == 0:
@@ -137,7 +137,7 @@ def check_method(options: argparse.Namespace) -> None:
 
 
 def check_level_flag(options: argparse.Namespace) -> None:
-    """Refuse a level that is none."""
+    """Refuse an invalid level."""
     if not 0.0 < options.level < 1.0:
         raise BadInputError(
             f"--level must lie strictly between 0 and 1, got {options.level:g}"
@@ -145,7 +145,7 @@ def check_level_flag(options: argparse.Namespace) -> None:
 
 
 def check_fold_flags(options: argparse.Namespace) -> None:
-    """Refuse folds and seeds that are none."""
+    """Refuse an invalid number of folds or seed."""
     if options.folds < 2:
         raise BadInputError(f"--folds must be at least 2, got {options.folds}")
     if not 0 <= options.seed < 2**32:
@@ -153,22 +153,23 @@ def check_fold_flags(options: argparse.Namespace) -> None:
 
 
 def flags_of_method(options: argparse.Namespace) -> list[str]:
-    """Flags of the ranking that were typed, whatever their values.
+    """Flags of the ranking that the user typed, whatever their values.
 
     Parameters
     ----------
     options : Namespace
-        With what was typed.
+        Parsed arguments, with those that were typed in ``typed``.
 
     Returns
     -------
     list of str
-        Such as ``["--ties"]``.
+        Full names of the flags, such as ``["--ties"]``.
     """
     parser = argparse.ArgumentParser(add_help=False)
     add_ranking(parser)
     add_jobs(parser)
-    # Without what stands behind "=", and perhaps shortened.
+    # Typed flags without a value after "=". argparse accepts shortened names, so that
+    # a typed one may be the beginning of a flag.
     typed = [each.partition("=")[0] for each in options.typed if each[:2] == "--"]
     found = []
     for name in vars(parser.parse_args([])):
@@ -182,12 +183,12 @@ def flags_of_method(options: argparse.Namespace) -> list[str]:
 # ------------------------------------------------------------------------------ use
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be fitted, and on what.
+    """A pipeline and the rows to fit it on.
 
     Attributes
     ----------
     pipeline : AnchorPipeline
-        Unfitted, with the settings of the flags.
+        Unfitted pipeline with the settings of the flags.
     X, y, weight, groups
         Arguments of its ``fit``.
     """
@@ -200,7 +201,7 @@ class Task:
 
 
 def load_task(options: argparse.Namespace) -> Task:
-    """Read the battles, and make the method that the flags ask for."""
+    """Read the battles, and make the pipeline that the flags ask for."""
     X, y, counted = load_battles(options)
     meaning, weight = weights_of(X, options, counted)
 
@@ -219,14 +220,18 @@ def load_task(options: argparse.Namespace) -> Task:
 def pipeline_of(
     options: argparse.Namespace, meaning: Literal["importance", "frequency"]
 ) -> AnchorPipeline:
-    """The unfitted pipeline that the flags of the ranking ask for."""
+    """Unfitted pipeline that the flags of the ranking ask for.
+
+    ``meaning`` is the meaning of row weights.
+    """
     from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser
 
-    favour = options.position_effect
+    position_effect = options.position_effect
+    # None means a stage with its default settings.
     return AnchorPipeline(
         calibrator=None
-        if favour == "auto"
-        else JudgeCalibrator(position_effect=favour),
+        if position_effect == "auto"
+        else JudgeCalibrator(position_effect=position_effect),
         debiaser=None
         if options.judge_scale == "straight"
         else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
@@ -242,7 +247,7 @@ def pipeline_of(
 
 
 def fit_method(options: argparse.Namespace) -> AnchorPipeline:
-    """Read the battles, and rank their models."""
+    """Read the battles, and fit the pipeline to them."""
     task = load_task(options)
     return task.pipeline.fit(
         task.X, task.y, sample_weight=task.weight, groups=task.groups

@@ -1,4 +1,4 @@
-"""Methods that are named on the command line: ANCHOR and those to compare it with."""
+"""Methods that the command line knows by name: ANCHOR and the baselines."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["ANCHOR", "METHODS", "add_method_name", "check_method_names", "make_method"]
 
 ANCHOR = "AnchorPipeline"
-# Known here, as the methods themselves take their time to import. Without those that
-# need what a table of battles does not have: true scores, votes on the new model.
+# Listed here, since importing the methods is slow. Baselines that need true scores or
+# votes on the new models are left out: a table of battles does not have them.
 METHODS = (
     ANCHOR,
     "JointBTL",
@@ -48,7 +48,7 @@ def add_method_name(parser: argparse.ArgumentParser) -> None:
 
 
 def check_method_names(names: Sequence[str]) -> None:
-    """Refuse names of no method."""
+    """Refuse unknown names and names that occur twice."""
     for name in names:
         if name not in METHODS:
             near = difflib.get_close_matches(name, METHODS, 1, 0.4)
@@ -64,10 +64,10 @@ def check_method_names(names: Sequence[str]) -> None:
 def make_method(
     name: str, pipeline: AnchorPipeline, n_resamples: int | None = None
 ) -> RankingEstimator | ScoreEstimator | RankOnlyEstimator:
-    """Make a method, with what it shares with the pipeline that the flags ask for.
+    """Make a method with the settings that it shares with the pipeline of the flags.
 
-    With a number of resamples, methods that have scores but no intervals get them from
-    refits; those that only rank stay as they are.
+    With ``n_resamples``, methods that have scores but no intervals get intervals from
+    refits; methods that only rank are returned as they are.
     """
     if name == ANCHOR:
         return pipeline

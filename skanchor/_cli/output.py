@@ -1,4 +1,4 @@
-"""Where a result goes, and in which form: ``--json``, ``--output`` and ``--force``."""
+"""Output of a result and its form: ``--json``, ``--output`` and ``--force``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
     "write",
 ]
 
-# What is written under a suffix.
+# Form that is written to a file with this suffix.
 _OUTPUTS = {
     "": "text",
     ".txt": "text",
@@ -51,7 +51,7 @@ _KNOWN = (
 
 # ---------------------------------------------------------------------------- flags
 def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of a result that has many forms."""
+    """Add the flags of a result that can be written in several forms."""
     parser.add_argument(
         "--json", action="store_true", help="print JSON with all that is known"
     )
@@ -65,12 +65,12 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_file(parser: argparse.ArgumentParser, says: str) -> None:
-    """Add the flag that names the file to write."""
+    """Add the flag that names the file to write; ``says`` is its help."""
     parser.add_argument("-o", "--output", metavar="FILE", help=says)
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
-    """Add the flag without which a file that exists is not written over."""
+    """Add the flag that allows an existing file to be overwritten."""
     parser.add_argument(
         "--force", action="store_true", help="write over a file that exists"
     )
@@ -78,7 +78,7 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 # --------------------------------------------------------------------------- checks
 def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> None:
-    """Refuse a file that could not be written once the work is done, or is read."""
+    """Refuse an output that could not be written after the work, or is an input."""
     if not goes_to_file(options):
         check_stdout()
         return
@@ -100,7 +100,7 @@ def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> Non
 
 
 def check_suffix(path: str, known: Iterable[str], told: str) -> str:
-    """Refuse a file whose suffix says nothing; give the suffix."""
+    """Return the suffix of a file; refuse an unknown one, and list the known."""
     suffix = Path(path).suffix.lower()
     if suffix not in known:
         raise BadInputError(f"--output {path}: unknown format; known are {told}")
@@ -110,7 +110,7 @@ def check_suffix(path: str, known: Iterable[str], told: str) -> str:
 def check_file(
     options: argparse.Namespace, flag: str = "output", inputs: Sequence[str] = ()
 ) -> None:
-    """Refuse a file that is read, cannot be written, or exists (but for --force)."""
+    """Refuse a file that is an input, cannot be written, or exists without --force."""
     from skanchor.io.atomic import check_writable
 
     given = getattr(options, flag)
@@ -127,14 +127,14 @@ def check_file(
 
 
 def is_same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether two paths, however they are written, lead to one file that exists."""
+    """Whether two paths, however they are written, are the same existing file."""
     return (
         os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
     )
 
 
 def _is_inside(path: Path, folder: str) -> bool:
-    """Whether a file that exists lies in a folder that is read."""
+    """Whether an existing file lies in a folder that is read."""
     return (
         os.path.isdir(folder)
         and path.exists()
@@ -143,25 +143,26 @@ def _is_inside(path: Path, folder: str) -> bool:
 
 
 def goes_to_file(options: argparse.Namespace) -> bool:
-    """Whether there is a file to write; ``-`` is standard output."""
+    """Whether the result goes to a file; ``-`` is standard output."""
     return options.output not in (None, "-")
 
 
 # ------------------------------------------------------------------------------ use
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """A result in every form that it may be asked for; each is made when it is.
+    """A result in several forms, each of which is computed when it is asked for.
 
     Attributes
     ----------
     text : callable
-        What rich can print.
+        Function that returns an object that rich can print.
     record : callable
-        A dict fit for strict JSON.
+        Function that returns a dict that strict JSON can hold.
     frame : callable
-        The numbers as a DataFrame whose index names the rows.
+        Function that returns the numbers, a DataFrame whose index names the rows.
     table : callable
-        The same as a `Table` of `skanchor.reports`, to be set.
+        Function that returns the same as a `Table` of `skanchor.reports`, for Markdown
+        and LaTeX.
     """
 
     text: Callable[[], Any]
@@ -171,7 +172,7 @@ class Forms:
 
 
 def deliver(forms: Forms, options: argparse.Namespace) -> None:
-    """Print a result, or write it where ``--output`` says."""
+    """Print a result, or write it to the file of ``--output``."""
     suffix = Path(options.output).suffix.lower() if goes_to_file(options) else ""
     kind = "json" if options.json else _OUTPUTS[suffix]
     content: str | bytes
@@ -193,7 +194,7 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
 
 
 def write(content: str | bytes, options: argparse.Namespace) -> None:
-    """Print what a command has made, or write it where ``--output`` says."""
+    """Print a content, or write it to the file of ``--output``."""
     if goes_to_file(options):
         from skanchor.io import write_atomically
 
@@ -204,6 +205,7 @@ def write(content: str | bytes, options: argparse.Namespace) -> None:
 
 
 def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
+    """Content of a file of data, with the index as first column."""
     from skanchor.io.spreadsheet import separated, workbook
 
     frame = frame.reset_index(names=frame.index.name or "model")
@@ -215,6 +217,7 @@ def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
 
 
 def _as_text(shown: Any, to_file: bool) -> str:
+    """Text of an object of rich; with colours and its width for a terminal."""
     from skanchor.reports import render
 
     if to_file or not sys.stdout.isatty():

@@ -1,4 +1,4 @@
-"""``skanchor plot``: rank, and draw one display into a file."""
+"""``skanchor plot``: rank the models, and draw one display into a file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _plot(options: argparse.Namespace) -> None:
 
     import matplotlib
 
-    # No window is opened, whatever the machine could show.
+    # A backend that opens no window.
     matplotlib.use("agg")
     figure = _draw(task, options).figure_
     content = BytesIO()
@@ -78,6 +78,7 @@ def _plot(options: argparse.Namespace) -> None:
 
 
 def _draw(task: Task, options: argparse.Namespace) -> Any:
+    """Fit the pipeline, and draw the display that was asked for."""
     from skanchor.plotting import (
         BiasDisplay,
         ContrastDisplay,
@@ -94,7 +95,7 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
     given = {"sample_weight": task.weight, "groups": task.groups}
     level = options.level
     if options.kind == "check":
-        # Each model left out is a fit of its own.
+        # This display fits the pipeline itself, once for each model left out.
         return LeftOutDisplay.from_estimator(
             task.pipeline, task.X, task.y, level=level, **given
         )

@@ -41,7 +41,7 @@ COMMANDS: tuple[Command, ...] = (
     FETCH,
     completion_command(lambda: COMMANDS),
 )
-"""Every command."""
+"""All commands, in the order of the help."""
 
 _FIRST_STEPS = (
     ("see what comes out, on a bundled table", "skanchor rank --demo"),
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
     except KeyboardInterrupt as interrupt:
-        # What was finished, and how to go on, is a note of the interrupt.
+        # A note of the interrupt says what was finished and how to resume.
         print_line("; ".join(["interrupted", *getattr(interrupt, "__notes__", [])]))
         return exit_code(interrupt)
     except BrokenPipeError:
@@ -76,11 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> str | None:
-    """Run a command; say what is wrong with its input, if anything is."""
+    """Run a command; return the error message of bad input, None on success."""
     try:
         typed = list(sys.argv[1:] if argv is None else argv)
         if not typed:
-            # Someone who does not know what to type is told.
+            # Without arguments, print the help.
             print_result(make_parser().format_help())
             return None
         options = make_parser().parse_args(typed)
@@ -106,7 +106,8 @@ def _run(argv: Sequence[str] | None) -> str | None:
             "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
         )
     except Exception as error:
-        # Of pyarrow's errors not all are ValueErrors; its import is too slow for above.
+        # Not all errors of pyarrow are ValueErrors, and importing it for an ``except``
+        # clause would be slow.
         if type(error).__module__.partition(".")[0] != "pyarrow":
             raise
         return str(error)
@@ -139,7 +140,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _Version(argparse.Action):
-    """Print the version; asks for it only when wanted."""
+    """Print the version, which is looked up only when asked for."""
 
     def __init__(self, option_strings: Sequence[str], dest: str):
         super().__init__(option_strings, dest, nargs=0, help="print the version")

@@ -1,4 +1,4 @@
-"""``skanchor report``: rank, and write a page to hand on."""
+"""``skanchor report``: rank the models, and write a report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _SUFFIXES = (".html", ".htm", ".md", ".tex")
 
 
 def check_report(options: argparse.Namespace, flag: str) -> None:
-    """Refuse a report that could not be written once the work is done."""
+    """Refuse a report that could not be written after the work.
+
+    ``flag`` is the name of the flag that holds its path.
+    """
     path = getattr(options, flag)
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
@@ -43,7 +46,7 @@ def check_report(options: argparse.Namespace, flag: str) -> None:
 def write_report(
     pipeline: AnchorPipeline, options: argparse.Namespace, path: str
 ) -> None:
-    """Write a report in the form that the suffix asks for."""
+    """Write a report in the format of the file's suffix."""
     from skanchor.io import write_atomically
 
     content = _content(pipeline, options, Path(path).suffix.lower())
@@ -51,6 +54,7 @@ def write_report(
 
 
 def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str) -> str:
+    """Text of the report in the format of a suffix."""
     from skanchor._cli.wording import worded
     from skanchor.reports import (
         report_document,
@@ -74,6 +78,7 @@ def _content(pipeline: AnchorPipeline, options: argparse.Namespace, suffix: str)
 
 
 def _check_jinja() -> None:
+    """Refuse a report in HTML where jinja2 is not installed."""
     from importlib.util import find_spec
 
     if find_spec("jinja2") is None:

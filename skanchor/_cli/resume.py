@@ -1,7 +1,8 @@
-"""Finished parts of a long command, kept so that the same command can go on.
+"""Finished parts of a long command, stored so that the same command can be resumed.
 
-A line of JSON says whose they are, and each further line is one part. A run that was
-killed leaves at most its last line broken, which is then done again.
+The first line of the file is JSON with the fingerprint of the run; each further line is
+one part. A run that was killed leaves at most its last line broken. The part of a
+broken line is computed again.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from skanchor._cli.method import Task
 __all__ = ["FinishedParts", "add_resume", "finished_parts"]
 
 _FORMAT = "skanchor kept work 1"
-# Where and how loudly a number is computed decides nothing of it.
+# Settings on which no result depends.
 _IDLE = ("n_jobs", "verbose")
 
 
@@ -37,16 +38,16 @@ def add_resume(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class FinishedParts:
-    """Finished parts by name.
+    """Finished parts of a command: rows of results by method and model.
 
     Attributes
     ----------
     key : str
-        Fingerprint of the rows and settings that they belong to.
+        Fingerprint of the rows and settings of the run.
     path : str or None
         The file, if there is one yet.
     parts : dict
-        From (method, model) to its row.
+        From (method, model) to the row of results.
     """
 
     key: str
@@ -54,18 +55,18 @@ class FinishedParts:
     parts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
 
     def add(self, method: str, model: str, row: dict[str, Any]) -> None:
-        """Keep a part, in the file as well."""
+        """Store a part, also in the file if there is one."""
         self.parts[method, model] = row
         if self.path is not None:
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(_line((method, model), row))
 
     def of(self, method: str) -> dict[str, dict[str, Any]]:
-        """Parts of a method by model."""
+        """Parts of a method, by model."""
         return {model: row for (by, model), row in self.parts.items() if by == method}
 
     def leave(self) -> str:
-        """See that parts outlive the program; say where they are."""
+        """Write the parts to a file if they are in none; return where they are."""
         if not self.parts:
             return "nothing was finished yet"
         if self.path is None:
@@ -84,16 +85,17 @@ class FinishedParts:
 
 @contextmanager
 def finished_parts(task: Task, options: argparse.Namespace) -> Iterator[FinishedParts]:
-    """Take up what is kept, and keep what is finished where the command is stopped."""
-    kept = _open(options.resume, _work_key(task, options))
+    """Parts that an earlier run has finished; on an interrupt, all parts are saved."""
+    finished = _open(options.resume, _work_key(task, options))
     try:
-        yield kept
+        yield finished
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(kept.leave())
+        interrupt.add_note(finished.leave())
         raise
 
 
 def _work_key(task: Task, options: argparse.Namespace) -> str:
+    """Fingerprint of the rows, settings and version of a run."""
     from importlib.metadata import version
 
     import pandas as pd
@@ -103,7 +105,7 @@ def _work_key(task: Task, options: argparse.Namespace) -> str:
         frame = column if hasattr(column, "columns") else pd.Series(column)
         values = pd.util.hash_pandas_object(frame, index=False)
         digest.update(values.to_numpy().tobytes())
-    # Of an estimator its parameters stand beside it.
+    # An estimator counts by its class: its parameters are in the list themselves.
     settings = [("level", options.level)] + [
         (name, type(value).__name__ if hasattr(value, "get_params") else value)
         for name, value in sorted(task.pipeline.get_params().items())
@@ -115,13 +117,14 @@ def _work_key(task: Task, options: argparse.Namespace) -> str:
 
 
 def _open(path: str | None, key: str) -> FinishedParts:
-    kept = FinishedParts(key, path)
+    """Read the parts of a file, or begin one; refuse the file of another run."""
+    finished = FinishedParts(key, path)
     if path is None:
-        return kept
+        return finished
     if not os.path.exists(path):
         with open(path, "x", encoding="utf-8") as file:
             file.write(_head(key))
-        return kept
+        return finished
     with open(path, encoding="utf-8", errors="replace") as file:
         head, *lines = file.read().split("\n")
     found = _read_part(head)
@@ -135,25 +138,28 @@ def _open(path: str | None, key: str) -> FinishedParts:
     for line in lines:
         part = _read_part(line)
         if part:
-            kept.parts[part["method"], part["model"]] = part["row"]
+            finished.parts[part["method"], part["model"]] = part["row"]
     if lines and lines[-1]:
-        # The last line is broken: the next part must begin one of its own.
+        # The last line is broken: the next part must begin on a new line.
         with open(path, "a", encoding="utf-8") as file:
             file.write("\n")
-    return kept
+    return finished
 
 
 def _head(key: str) -> str:
+    """First line of a file."""
     return json.dumps({"format": _FORMAT, "key": key}) + "\n"
 
 
 def _line(name: tuple[str, str], row: dict[str, Any]) -> str:
+    """Line of one part, with scalars of NumPy as Python's."""
     plain = {key: v.item() if hasattr(v, "item") else v for key, v in row.items()}
     part = {"method": name[0], "model": name[1], "row": plain}
     return json.dumps(part) + "\n"
 
 
 def _read_part(line: str) -> dict[str, Any]:
+    """Object of a line; empty if the line is broken."""
     try:
         found = json.loads(line)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Signals that ask the program to end: each is taken as Ctrl-C is.
+"""Signals that ask the program to end: each is handled like Ctrl-C.
 
-By default they end the process at once, and its workers stay behind, holding the pipe
-that it wrote into.
+By default they would end the process at once, while its workers would go on and keep
+open the pipe into which it wrote.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Stopped(KeyboardInterrupt):
     Parameters
     ----------
     number : int
-        Of the signal.
+        Number of the signal.
     """
 
     def __init__(self, number: int):
@@ -37,9 +37,12 @@ class Stopped(KeyboardInterrupt):
 
 @contextmanager
 def raised_as_interrupts() -> Iterator[None]:
-    """Raise `Stopped` where the signals arrive; one that is ignored stays so."""
+    """Raise `Stopped` when such a signal arrives.
+
+    Signals that are ignored, or have another handler, are left as they are.
+    """
     if threading.current_thread() is not threading.main_thread():
-        # Only there may handlers be set.
+        # Python allows handlers to be set in the main thread only.
         yield
         return
     before = {number: signal.getsignal(number) for number in _ENDING}
@@ -54,7 +57,7 @@ def raised_as_interrupts() -> Iterator[None]:
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """Code with which a shell reports a program that the signal has ended."""
+    """Exit code by which a shell reports a program that the signal has ended."""
     number = interrupt.number if isinstance(interrupt, Stopped) else signal.SIGINT
     return 128 + int(number)
 

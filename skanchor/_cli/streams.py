@@ -1,6 +1,6 @@
-"""What is printed: results on stdout, errors and warnings in one line on stderr.
+"""Printing: results go to stdout, errors and warnings in one line to stderr.
 
-Both streams may be closed, which makes them None, or break while they are written.
+Both streams may be closed (then they are None), or may break while they are written.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ __all__ = [
 
 
 def is_watched() -> bool:
-    """Whether somebody may be looking at stderr, so that a bar is of use."""
+    """Whether stderr is a terminal, so that a progress bar is useful."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 
 def check_stdout() -> None:
-    """Refuse a stdout that is closed, before any work is done for it."""
+    """Refuse a closed stdout before any work is done."""
     if sys.stdout is None:
         raise BadInputError("standard output is closed")
 
 
 def print_result(text: str) -> None:
-    """Print on stdout what its encoding can hold."""
+    """Print on stdout; characters that its encoding lacks are escaped."""
     check_stdout()
     encoding = sys.stdout.encoding or "utf-8"
-    # A terminal that lacks a letter must not break on a model's name.
+    # Lines of tables become dashes where the encoding has no such lines.
     if "\u2500".encode(encoding, "ignore") == b"":
         text = text.replace("\u2500", "-")
     text = text.encode(encoding, "backslashreplace").decode(encoding)
@@ -54,7 +54,11 @@ def print_result(text: str) -> None:
 
 
 def drop_stdout() -> None:
-    """Keep the interpreter from flushing once more into a stream that is gone."""
+    """Redirect stdout to the null device.
+
+    Otherwise the interpreter, when it ends, would flush into the broken stream and
+    print an error.
+    """
     try:
         stdout = sys.stdout.fileno()
         os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
@@ -63,27 +67,30 @@ def drop_stdout() -> None:
 
 
 def print_error(message: str) -> None:
-    """Print in one line on stderr what is wrong."""
+    """Print an error in one line on stderr."""
     print_line(f"error: {message}")
 
 
 def print_line(message: str) -> None:
-    """Print one line on stderr, if there is anything that takes it."""
-    # Without a stream, `print` would take stdout.
+    """Print one line on stderr, if it is open."""
+    # With ``file=None``, ``print`` would write to stdout.
     if sys.stderr is None:
         return
     line = printable(brief(" ".join(message.split())))
     try:
         print(f"skanchor: {line}", file=sys.stderr, flush=True)
     except OSError:
-        # Nobody listens; the exit code tells.
+        # The stream is broken; the exit code still reports the failure.
         pass
 
 
 def show_own_warnings() -> list[Warning]:
-    """Print warnings about data and fit in one line each, leave out all others.
+    """Print warnings about data and fit in one line each, and hide all others.
 
-    The list that is given back gains each warning that is printed.
+    Returns
+    -------
+    list of Warning
+        Every warning that is printed is appended to it.
     """
     from sklearn.exceptions import ConvergenceWarning
 

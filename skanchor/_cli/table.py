@@ -1,4 +1,4 @@
-"""The battles that a command works on: the files, their format, and who is who."""
+"""The battles of a command: flags of files, columns, roles and features."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 # ---------------------------------------------------------------------------- flags
 def add_table(parser: argparse.ArgumentParser) -> None:
-    """Add what the rows are and who takes which part in them."""
+    """Add the flags of files, columns, roles of models and judges, and features."""
     _add_files(parser)
     _add_meanings(parser)
     _add_roles(parser)
@@ -62,7 +62,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_meanings(parser: argparse.ArgumentParser) -> None:
-    """Add what columns and outcomes of the files stand for."""
+    """Add the flags of the meaning of columns and outcomes."""
     parser.add_argument(
         "--columns",
         action="append",
@@ -165,11 +165,12 @@ def _add_feature_choice(parser: argparse.ArgumentParser) -> None:
 
 
 # ------------------------------------------------------------------------------ use
+# Flags that take several values, and so also a FILE that comes after them.
 _MANY_VALUES = ("new", "human", "judges", "drop_judges", "judge")
 
 
 def check_table(options: argparse.Namespace) -> None:
-    """Refuse what can be refused before any file is read."""
+    """Refuse invalid flags before any file is read."""
     if options.demo and options.battles:
         raise BadInputError("give either FILE or --demo, not both")
     idle = [flag for flag, value in flags_of_files(options).items() if value]
@@ -193,7 +194,7 @@ def check_table(options: argparse.Namespace) -> None:
 
 
 def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
-    """What says how files are read, by flag."""
+    """Values of the flags of how files are read, false where a flag is not given."""
     return {
         "--from": options.tools != "auto",
         "--format": options.file_format,
@@ -207,19 +208,22 @@ def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def column_renames(options: argparse.Namespace) -> dict[str, str]:
-    """New names of columns by their old ones."""
+    """New names of columns, by their old names."""
     return _pairs("--columns", options.columns)
 
 
 def feature_choice(
     options: argparse.Namespace,
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Features to use, and features not to use; None where nothing is said."""
+    """Features to use, and features not to use; None where a flag is not given."""
     return _split_names(options.features), _split_names(options.drop_features)
 
 
 def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
-    """Read the battles; give the table, its outcomes, and whether it counts rows."""
+    """Read the battles.
+
+    Returns the table, its outcomes, and whether its rows are counts of comparisons.
+    """
     renames = _pairs("--columns", options.columns)
     counted = False
     if options.demo:
@@ -268,13 +272,17 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
 
 
 def _split_names(given: str | None) -> list[str] | None:
+    """Names of a list that is separated by commas."""
     if given is None:
         return None
     return [name for part in given.split(",") if (name := part.strip())]
 
 
 def groups_of(X: Any, options: argparse.Namespace) -> Any:
-    """Give the groups of dependent rows: none, a column, or several joined."""
+    """Groups of dependent rows: None, the name of a column, or codes.
+
+    With several columns, rows that share a value in any of them are in one group.
+    """
     from skanchor._comparisons import join_groups
     from skanchor.io.generic import column_called
 
@@ -285,7 +293,7 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
         return names[0] if names else None
     import pandas as pd
 
-    # The name is shown under the leaderboard.
+    # The name of the series is shown under the leaderboard.
     groups = pd.Series(join_groups(X, names), name=", ".join(names))
     if len(groups) > 1 and groups.nunique() == 1:
         raise BadInputError(
@@ -298,7 +306,7 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
 def weights_of(
     X: Any, options: argparse.Namespace, counted: bool
 ) -> tuple[Literal["importance", "frequency"], Any]:
-    """Give what weights are, and the weights of the rows, if there are any."""
+    """Meaning of the weights, and the weights of the rows, or None."""
     from skanchor.io.generic import column_called
 
     if options.weights is None and not counted:
@@ -312,11 +320,13 @@ def weights_of(
 
 
 def _group_names(options: argparse.Namespace) -> list[str]:
+    """Names of the columns of groups, as the user typed them."""
     given = ",".join(options.groups or []).split(",")
     return [name.strip() for name in given if name.strip()]
 
 
 def _pairs(flag: str, given: list[str]) -> dict[str, str]:
+    """Pairs of a flag that takes OLD=NEW,...; each OLD may occur once."""
     pairs: dict[str, str] = {}
     for pair in ",".join(given).split(",") if given else []:
         old, equals, new = (part.strip() for part in pair.partition("="))
@@ -330,9 +340,10 @@ def _pairs(flag: str, given: list[str]) -> dict[str, str]:
 
 
 def _levels(given: list[str]) -> dict[str, float]:
+    """Preference that each verdict means, from the values of ``--levels``."""
     levels: dict[str, float] = {}
     for pair in ",".join(given).split(",") if given else []:
-        # A verdict may hold the sign itself: A=B.
+        # The last sign counts, since a verdict such as A=B contains one.
         verdict, _, number = (part.strip() for part in pair.rpartition("="))
         try:
             value = float(number)

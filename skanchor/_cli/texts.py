@@ -11,7 +11,7 @@ __all__ = ["with_text_features"]
 
 
 def with_text_features(table: Any, given: str | None) -> Any:
-    """Replace pairs of text columns by what their texts look like.
+    """Replace pairs of text columns by features of their texts.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Advice and names of the library's messages in the words of the command line."""
+"""Messages of the library in the words of the command line: names and advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TERMS = {
     Term.GROUPS: "--groups",
     Term.N_FOLDS: "--folds",
 }
-"""What a statement names."""
+"""Names in statements, such as parameters, which are flags here."""
 
 ADVICE = {
     Remedy.RENAME_COLUMNS: "Rename columns with --columns given=standard.",
@@ -81,11 +81,11 @@ ADVICE = {
     Remedy.CALIBRATE_CHANGED: "Calibrate the judge anew, under a name of its own, on "
     "historical rows, or leave its rows out with --drop-judges.",
 }
-"""Every kind of advice; None where the command line has no flag for it."""
+"""Text of every kind of advice; None where the command line has no flag for it."""
 
 
 def worded(message: BaseException | str) -> str:
-    """Put a message in the words of the command line."""
+    """Text of a message, with names and advice in the words of the command line."""
     if not isinstance(message, Advised):
         return str(message)
     statement = "".join(
@@ -95,5 +95,6 @@ def worded(message: BaseException | str) -> str:
 
 
 def _advice_text(advice: Advice) -> str | None:
+    """Text of an advice with its values; None where there is no flag for it."""
     words = ADVICE[advice.kind]
     return None if words is None else words.format_map(advice.values)

@@ -25,7 +25,8 @@ from skanchor.sample import WEIGHTS, Sample
 
 __all__ = ["Bootstrapped"]
 
-_HELD = 1e-9  # logits, to which rounding may move a score on its bound
+_AT_BOUND = 1e-9
+"""Standard error in logits up to which a score lies on its bound in every resample."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -44,8 +45,9 @@ class BootstrapRanking(RankingResult):
     kind: Kind
 
     def _place(self, table: pd.DataFrame, targets: Array, level: float) -> None:
-        """Write limits into a table of linear targets."""
+        """Write the limits of linear targets, (n_models, n_targets), into a table."""
         low, high = self.refits.limits(targets, level, self.kind)
+        # A target that includes an unbounded score has an infinite interval.
         known = ~(targets[self.unbounded] != 0).any(axis=0)
         table["low"] = np.where(known, low, -np.inf)
         table["high"] = np.where(known, high, np.inf)
@@ -55,6 +57,7 @@ class BootstrapRanking(RankingResult):
     ) -> pd.DataFrame:
         """As the base class, with intervals from quantiles of the refits."""
         table = super().intervals(level, relative_to)
+        # One target for each score; relative to a model, the score minus that model's.
         targets = np.eye(len(self.models))
         if relative_to is not None:
             targets[table.index.get_loc(relative_to)] -= 1.0
@@ -71,6 +74,7 @@ class BootstrapRanking(RankingResult):
             for name in ("model", "opponent")
         )
         self._place(table, eye[:, first] - eye[:, second], level)
+        # The probability of a win is a monotone function of the contrast.
         table["win_low"], table["win_high"] = expit(table["low"]), expit(table["high"])
         return table
 
@@ -78,34 +82,34 @@ class BootstrapRanking(RankingResult):
 class Bootstrapped(RankingEstimator):
     """A method with bootstrap intervals from full refits.
 
-    Turns a method that ends in scores into one with the results of
-    ``AnchorPipeline``: errors, intervals, contrasts and rank sets.
+    It gives a method that estimates scores the results of ``AnchorPipeline``: standard
+    errors, intervals, contrasts and rank sets.
 
     Parameters
     ----------
     estimator : estimator, optional
-        The method; None stands for ``DirectScore()``. Rank-only methods are refused:
-        see :func:`bootstrap` and :meth:`BootstrapResult.rank_intervals`.
+        The method; None means ``DirectScore()``. Rank-only methods are refused: use
+        :func:`bootstrap` and :meth:`BootstrapResult.rank_intervals` for them.
     n_resamples : int, default=500
         Number of resamples.
     kind : {"basic", "percentile", "studentized"}, default="basic"
         Kind of the intervals, as in :meth:`BootstrapResult.limits`.
     n_inner : int, default=25
-        Resamples of each resample, for studentized intervals only.
+        Number of resamples of each resample, for studentized intervals only.
     n_jobs : int, optional
-        Blocks of resamples in parallel, as in joblib.
+        Number of blocks of resamples that run in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
         Seed of the resamples.
     verbose : int, default=0
         Shows a progress bar when positive.
     checkpoint : path, optional
-        File that keeps finished blocks, as in :func:`bootstrap`.
+        File that stores finished blocks, as in :func:`bootstrap`.
     new_models : sequence of labels, optional
-        Models to place; None leaves it to the method.
+        Models to place; None leaves the choice to the method.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
     weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` is, as in :func:`bootstrap`.
+        Meaning of ``sample_weight``, as in :func:`bootstrap`.
 
     Attributes
     ----------
@@ -135,7 +139,7 @@ class Bootstrapped(RankingEstimator):
         **RankingEstimator._parameter_constraints,
         "estimator": [HasMethods(["fit", "get_params"]), None],
         "n_resamples": [Interval(Integral, 2, None, closed="left")],
-        # Which there are is said where they are read.
+        # ``_fit`` checks the value, with a message that lists the kinds.
         "kind": [str],
         "n_inner": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -185,7 +189,7 @@ class Bootstrapped(RankingEstimator):
             method.set_params(new_models=self.new_models)
         (refits,) = bootstrap(
             {type(method).__name__: method},
-            # Outcomes are preferences by now, whatever their labels were.
+            # The outcomes of a sample are preferences in [0, 1], no longer labels.
             sample.X.as_preferences(),
             sample.y,
             sample_weight=sample.weight,
@@ -201,10 +205,12 @@ class Bootstrapped(RankingEstimator):
         self.estimator_, self.refits_ = refits.estimator, refits
         self.models_, self.new_models_ = refits.models, self.estimator_.new_models_
         inner = self.estimator_.result_
-        # A score that no resample moves lies on a bound: its error is not zero.
-        held = refits.standard_errors.to_numpy() <= _HELD
-        unbounded = held | getattr(inner, "unbounded", False)
-        # The method has seen encoded battles, which know of no other columns.
+        # A score that is the same in all resamples lies on a bound. Its standard error
+        # is unknown, and not zero.
+        at_bound = refits.standard_errors.to_numpy() <= _AT_BOUND
+        unbounded = at_bound | getattr(inner, "unbounded", False)
+        # The method was fitted on encoded battles: the names of the columns that were
+        # given are those of the sample.
         inputs = sample.inputs
         if not inner.inputs.features:
             inputs = inputs.without_features()

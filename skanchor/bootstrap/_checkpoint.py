@@ -1,6 +1,6 @@
-"""Finished blocks of a bootstrap, kept in a file from which it can go on.
+"""Finished blocks of a bootstrap, stored in a file from which it can be resumed.
 
-A file that is damaged, or of another run, is refused.
+A file that is damaged, or that belongs to another run, is refused.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ __all__ = ["Checkpoint"]
 
 
 Block = dict[str, tuple[Array, Array | None]]
-"""Values, and errors if there are any, of each method on one block of resamples."""
+"""For each method, values (n_resamples, n_models) on one block of resamples, and the
+covariances (n_resamples, n_models, n_models) of inner refits or None."""
 
 FILE = ArchiveKind("bootstrap checkpoint", 2)
-"""The kind of file that keeps them."""
+"""Format and version of the file."""
 
 
 @dataclass(slots=True)
 class Checkpoint:
-    """Blocks that are finished, and the file that keeps them, if there is one.
+    """Finished blocks, and the file that stores them, if there is one.
 
     Attributes
     ----------
@@ -36,11 +37,11 @@ class Checkpoint:
     seed : int
         Seed of the resamples.
     key : dict of str
-        Fingerprints of the run, by what they are of.
+        Fingerprints of the data, settings and versions of the run, by their names.
     blocks : dict
         Finished blocks by number.
     digest : bytes or None
-        Digest in the file as this run has read or written it; None without a file.
+        Digest of the file as this run last read or wrote it; None without a file.
     """
 
     path: Any
@@ -51,16 +52,16 @@ class Checkpoint:
 
     @classmethod
     def open(cls, path: Any, random_state: Any, key: dict[str, str]) -> Checkpoint:
-        """Take up a run that may have begun before; refuse the file of another.
+        """Begin a run, or resume it from its file.
 
         Parameters
         ----------
         path : path or None
-            The file, which is begun if there is none.
+            The file, which is created if it does not exist.
         random_state : int, RandomState or None
             Seed of the resamples; None takes that of the file.
         key : dict of str
-            Fingerprints of the run, by what they are of.
+            Fingerprints of the run, by the names of what they stand for.
 
         Returns
         -------
@@ -76,7 +77,7 @@ class Checkpoint:
             return cls(path, seed, key, {})
         if not os.path.exists(path):
             begun = cls(path, seed, key, {})
-            # A file that cannot be written is told before the work, not after it.
+            # So that a file that cannot be written is reported before the work.
             begun._write()
             return begun
         saved = _read(path)
@@ -91,13 +92,13 @@ class Checkpoint:
         return saved
 
     def add(self, number: int, block: Block) -> None:
-        """Keep a finished block, in the file as well."""
+        """Store a finished block, and write the file."""
         self.blocks[number] = block
         if self.path is not None:
             self._write()
 
     def _write(self) -> None:
-        """Write the file, unless another run has it."""
+        """Write the file; refuse if another run has changed it."""
         if os.path.exists(self.path) and FILE.digest(self.path) != self.digest:
             raise ValueError(
                 f"{os.fspath(self.path)} has been changed while this run used it; give "
@@ -105,6 +106,7 @@ class Checkpoint:
             )
         methods = list(next(iter(self.blocks.values()), {}))
         header = {"key": self.key, "seed": self.seed, "methods": methods}
+        # Arrays of method m in a block are named "block/m/values" and ".../errors".
         arrays: dict[str, Any] = {}
         for number, block in self.blocks.items():
             for m, name in enumerate(methods):
@@ -116,7 +118,7 @@ class Checkpoint:
 
 
 def _read(path: Any) -> Checkpoint:
-    """Read a file, whosever it is; refuse one that is not whole."""
+    """Read a checkpoint of any run; refuse a file that is damaged or is none."""
     try:
         found = FILE.read(path)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""The loop over resamples: every method refitted, in blocks or one at a time."""
+"""The loop over resamples: every method is refitted, in blocks or one at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ __all__ = ["bootstrap"]
 
 @dataclass(frozen=True, eq=False)
 class _RefitTask:
-    """What every block shares."""
+    """Arguments that all blocks share.
+
+    ``fitted`` has the methods fitted on all rows, and ``layouts`` the rows in each
+    method's roles, with a number that methods of equal roles share.
+    """
 
     sample: Sample
     fitted: dict[str, Any]
@@ -66,8 +70,8 @@ def bootstrap(
     Parameters
     ----------
     methods : mapping from str to estimator, or list of estimators
-        Unfitted methods by name; those of a list are named by their class. Their roles
-        (which models are new) are decided once, on all rows.
+        Unfitted methods by name; methods of a list are named by their class. Which
+        models are new is decided once, on all rows.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -75,34 +79,37 @@ def bootstrap(
     sample_weight : array-like of shape (n_rows,), optional
         Row weights; a resample multiplies them by how often the row was drawn.
     groups : array-like of shape (n_rows,) or str, optional
-        Groups of dependent rows, drawn as wholes, or the column that holds them.
+        Groups of dependent rows, or the column that holds them. A group is drawn as a
+        whole.
     weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` is. With ``"frequency"`` it is a number of equal rows,
-        each of which is drawn by itself; so it is, too, if a method says so.
+        Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows,
+        each of which is drawn by itself. The same holds if a method has this setting.
     n_resamples : int, default=500
         Number of resamples.
     n_inner : int, default=0
-        Resamples of each resample, for studentized intervals; 25 is a common choice.
+        Number of resamples of each resample, for studentized intervals; 25 is a common
+        choice.
     tol : float, default=1e-5
         Accepted error of the batched solvers, in logits.
     batched : bool, default=True
         Whether to use the batched solvers; False refits one resample at a time.
     n_jobs : int, optional
-        Blocks of resamples in parallel, as in joblib; it does not change the results.
+        Number of blocks of resamples that run in parallel, as in joblib; it does not
+        change the results.
     random_state : int, RandomState or None, default=None
         Seed of the resamples.
     verbose : int, default=0
         Shows a progress bar when positive.
     checkpoint : path, optional
-        File that keeps the finished blocks. If it exists, and was written for the same
-        data, roles, methods, settings, seed and versions, the run goes on from there,
-        also for more resamples; the file of another run, or a damaged one, is an error.
-        Functions among the settings count by their names.
+        File that stores the finished blocks. If it exists, and was written for the same
+        data, roles, methods, settings, seed and versions, the run is resumed from it;
+        the number of resamples may be larger. The file of another run, or a damaged
+        one, is an error. Functions among the settings are compared by their names.
 
     Returns
     -------
     dict of BootstrapResult
-        By name of the method.
+        Refits of each method, by its name.
 
     Warns
     -----
@@ -154,7 +161,8 @@ def bootstrap(
         batched,
     )
     sizes = _block_sizes(int(n_resamples), resampler.block)
-    # The last block of a shorter run may hold too few.
+    # The last block of an earlier, shorter run may have too few resamples: it is run
+    # again.
     done, first = checkpoints.blocks, next(iter(fitted))
     todo = [b for b in sizes if b not in done or len(done[b][first][0]) < sizes[b]]
     found = stream_plan(
@@ -175,7 +183,7 @@ def bootstrap(
 
 
 def _block_sizes(n: int, block: int) -> dict[int, int]:
-    """Resamples of each block by its number."""
+    """Number of resamples of each block, by the number of the block."""
     begins = range(0, n, block)
     return {number: min(block, n - begin) for number, begin in enumerate(begins)}
 
@@ -196,6 +204,7 @@ def _check_counts(n_resamples: Any, n_inner: Any) -> None:
 def _fit_on_all_rows(
     methods: Mapping[str, Any], sample: Sample, y: ArrayLike
 ) -> dict[str, Any]:
+    """Fit a clone of each method to all rows."""
     extra = {} if sample.groups is None else {"groups": sample.groups}
     return {
         name: clone(method).fit(sample.X, y, sample_weight=sample.weight, **extra)
@@ -204,6 +213,7 @@ def _fit_on_all_rows(
 
 
 def _by_name(methods: Any) -> Mapping[str, Any]:
+    """Methods by name; those of a list by the name of their class."""
     if isinstance(methods, Mapping):
         return methods
     if not isinstance(methods, (list, tuple)):
@@ -221,17 +231,22 @@ def _by_name(methods: Any) -> Mapping[str, Any]:
 
 
 def _side_by_side(sample: Sample) -> NDArray[np.intp]:
-    """Rows that count, those of a source, and alike rows within it, side by side.
+    """Order in which rows of a source, and equal pairs within it, are contiguous.
 
-    Sums over alike rows and the rows of a source are then slices of the weights.
+    Sums over a source or a pair are then sums over slices of the weights. Rows that are
+    not used are left out.
     """
+    # ``lexsort`` sorts by the last key first.
     X, used = sample.X, np.flatnonzero(sample.counts)
     keys = (X.order, X.right, X.left, X.rows.sources, X.involves_new)
     return used[np.lexsort([key[used] for key in keys])]
 
 
 def _layouts(fitted: dict[str, Any], sample: Sample) -> dict[str, tuple[int, Layout]]:
-    """Rows in each method's own roles; methods of equal roles share them."""
+    """Rows encoded with each method's models and judges, by the method's name.
+
+    Methods with equal models, new models and judges share a layout and its number.
+    """
     X = sample.X
     made: dict[Any, tuple[int, Layout]] = {}
     result = {}
@@ -252,30 +267,38 @@ def _layouts(fitted: dict[str, Any], sample: Sample) -> dict[str, tuple[int, Lay
 def _run_block(
     task: _RefitTask, number: int, size: int
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Refit every method on the first resamples of one block."""
+    """Refit every method on the first ``size`` resamples of one block.
+
+    Returns for each method the values (size, n_models), and the covariances of the
+    inner refits (size, n_models, n_models) or None.
+    """
     weights, inner = task.resampler.draw(number, task.n_inner)
     weights = weights[:size]
     with warnings.catch_warnings():
-        # What refits say of single resamples is not about the data.
+        # Warnings of a refit are about a resample, and not about the data.
         warnings.simplefilter("ignore")
         values = _refit(task, weights)
         errors: dict[str, Array | None] = dict.fromkeys(values)
-        spreads = [_refit(task, block) for block in islice(inner, size)]
-        if spreads:
+        inner_values = [_refit(task, block) for block in islice(inner, size)]
+        if inner_values:
             for name in values:
                 errors[name] = np.array(
-                    [_refit_covariance(block[name]) for block in spreads]
+                    [_refit_covariance(block[name]) for block in inner_values]
                 )
     return {name: (values[name], errors[name]) for name in values}
 
 
 def _refit_covariance(values: Array) -> Array:
-    """Covariance of the refits that there are, of shape (n_models, n_models)."""
+    """Covariance of the refits without NaN, of shape (n_models, n_models)."""
     return np.cov(values[~np.isnan(values).any(axis=1)], rowvar=False, ddof=1)
 
 
 def _refit(task: _RefitTask, weights: Array) -> dict[str, Array]:
-    """Values of every method on resamples given as weights."""
+    """Values (n_resamples, n_models) of every method on resamples.
+
+    ``weights``, of shape (n_resamples, n_rows), are the row weights of the resamples.
+    """
+    # Methods with the same layout share the fits that they have in common.
     caches: dict[int, dict[Any, Any]] = {}
     result = {}
     for name, method in task.fitted.items():
@@ -288,6 +311,7 @@ def _refit(task: _RefitTask, weights: Array) -> dict[str, Array]:
             )
             if fits.can_batch(method):
                 values = np.array(method._estimate(fits))
+                # What the batched solvers could not solve is refitted one by one.
                 todo = fits.unsolved | ~np.isfinite(values).all(axis=1)
         for r in np.flatnonzero(todo):
             values[r] = _fit_one(task, method, weights[r])
@@ -296,7 +320,7 @@ def _refit(task: _RefitTask, weights: Array) -> dict[str, Array]:
 
 
 def _fit_one(task: _RefitTask, method: Any, weight: Array) -> Array:
-    """Values of a method fitted anew; NaN where its rows do not allow a fit."""
+    """Values of a method fitted again; NaN where its rows do not allow a fit."""
     again = clone(method)
     if "new_models" in again.get_params(deep=False):
         again.set_params(new_models=method.new_models_.tolist())
@@ -310,7 +334,7 @@ def _fit_one(task: _RefitTask, method: Any, weight: Array) -> Array:
 
 
 def _fitted_values(fitted: Any) -> pd.Series:
-    """Values of all models that a method has fitted."""
+    """Values of all models of a fitted method: scores, or win rates if rank-only."""
     result = fitted.result_
     values: pd.Series = (
         result.values if hasattr(result, "values") else (result.all_scores)
@@ -321,6 +345,7 @@ def _fitted_values(fitted: Any) -> pd.Series:
 def _collect(
     fitted: Any, blocks: list[tuple[Array, Array | None]], n: int, name: str
 ) -> BootstrapResult:
+    """Result of one method from its blocks; warn of resamples that failed."""
     errors = [error for _, error in blocks if error is not None]
     models = fitted.models_
     result = BootstrapResult(

@@ -15,24 +15,23 @@ __all__ = ["Resampler"]
 
 
 LEAST_STRATUM = 20
-"""Groups from which on a stratum of resamples has a fair variance of its own."""
+"""Smallest number of groups in a stratum that is resampled by itself."""
 
 
 class Resampler:
     """Draw row weights: rows, or whole groups, with replacement within each source.
 
-    Groups that span several sources are drawn as wholes from the groups that span the
-    same ones, so that what a prompt's rows share stays together. Where fewer than
-    twenty span the same ones, they are drawn together with other such groups: alone
-    they would hardly vary.
+    A stratum is a source, or, with groups, the groups that have rows in the same set of
+    sources. Groups are drawn as wholes, so that dependent rows stay together. Strata of
+    fewer than twenty groups are pooled, since few groups would hardly vary.
 
     Parameters
     ----------
     sample : Sample
-        Rows with decided roles; those without weight are not drawn.
+        Rows with decided roles; rows without weight are not drawn.
     seed : int
-        Seed. Every block of resamples has a stream of its own, so that resamples do
-        not depend on who draws them, or when.
+        Seed. Every block of resamples has its own random stream, so that resamples do
+        not depend on which process draws them, nor on the order.
     """
 
     def __init__(self, sample: Sample, seed: int):
@@ -44,6 +43,8 @@ class Resampler:
         if groups is None:
             unit, stratum = np.arange(len(used)), source
         else:
+            # spans[g, s]: whether group g has rows of source s. Equal rows of this
+            # table are one kind of group.
             _, unit = np.unique(groups[used], return_inverse=True)
             spans = np.zeros((unit.max() + 1, source.max() + 1), dtype=bool)
             spans[unit, source] = True
@@ -51,23 +52,28 @@ class Resampler:
                 spans, axis=0, return_inverse=True, return_counts=True
             )
             stratum = _pooled(sizes)[kind.ravel()]
-        # Units of a stratum side by side, and the place of each row's unit.
+        # Renumber the units so that those of a stratum are contiguous: ``rank`` is the
+        # inverse permutation of ``order``.
         order = np.argsort(stratum, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
         sizes = np.bincount(stratum)
         self._sizes = sizes[sizes > 0]
+        # Unit of each row. Rows that are not used have the number n_units, whose count
+        # is always zero. None where every row is its own unit, in order.
         self._unit: NDArray[np.intp] | None = np.full(len(weight), len(order))
-        self._unit[used] = place[unit]
+        self._unit[used] = rank[unit]
         if np.array_equal(self._unit, np.arange(len(weight))):
             self._unit = None
-        # Small enough for the caches, large enough to spread the calls over.
+        # Few enough that a block of weights stays in the caches, and many enough that
+        # the cost of a call does not matter.
         self.block = int(np.clip(500_000 // max(len(weight), 1), 2, 64))
         self._work = Workspace()
 
     def _counts(self, drawn: NDArray[np.intp], name: str) -> Array:
-        """Weights of the rows from the units drawn, (n_resamples, n_rows)."""
+        """Row weights (n_resamples, n_rows) from drawn units (n_resamples, n_units)."""
         n_resamples, n_units = drawn.shape
+        # How often each unit was drawn; the last column, of unused rows, stays zero.
         counts = self._work.take(name, (n_resamples, n_units + 1))
         for r, units in enumerate(drawn):
             counts[r] = np.bincount(units, minlength=n_units + 1)
@@ -83,22 +89,23 @@ class Resampler:
     def draw(self, number: int, n_inner: int = 0) -> tuple[Array, Iterator[Array]]:
         """Draw one block.
 
-        The arrays are used again: each holds until the next of its kind is drawn.
+        The arrays are reused: each is valid until the next of its kind is drawn.
 
         Parameters
         ----------
         number : int
             Number of the block.
         n_inner : int, default=0
-            Resamples of each resample.
+            Number of resamples of each resample.
 
         Returns
         -------
         weights : ndarray of shape (block, n_rows)
             Weights of the resamples.
         inner : iterator of ndarrays of shape (n_inner, n_rows)
-            Weights of the resamples of each resample.
+            For each resample, weights of its own resamples; empty if n_inner is zero.
         """
+        # The outer draws are the same whether or not there are inner ones.
         stream = np.random.SeedSequence(self.seed, spawn_key=(number,))
         outer_seed, inner_seed = stream.spawn(2)
         drawn = self._draw(np.random.default_rng(outer_seed), self.block, "units")
@@ -107,18 +114,21 @@ class Resampler:
     def _inner(
         self, drawn: NDArray[np.intp], seed: np.random.SeedSequence, n_inner: int
     ) -> Iterator[Array]:
+        """Weights of the resamples of each resample."""
         rng = np.random.default_rng(seed)
         if n_inner:
             for units in drawn:
+                # Draw positions within the resample; ``units`` names what is there.
                 again = self._draw(rng, n_inner, "inner units")
                 yield self._counts(units[again], "inner")
 
     def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[np.intp]:
-        """Places drawn within each stratum, of shape (n, n_units)."""
+        """Units drawn within each stratum, of shape (n, n_units)."""
         drawn = self._work.take(name, (n, int(self._sizes.sum())), np.intp)
         begin = 0
         for size in self._sizes.tolist():
             end = begin + size
+            # Small integers are drawn faster.
             kind = np.uint16 if size < 2**16 else np.uint32
             drawn[:, begin:end] = rng.integers(size, size=(n, size), dtype=kind)
             drawn[:, begin:end] += begin
@@ -127,9 +137,14 @@ class Resampler:
 
 
 def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Stratum that each kind of group is drawn in: its own, or one for the rare."""
+    """Stratum of each kind of group: its own, or a common one of all rare kinds.
+
+    ``sizes`` has the number of groups of each kind.
+    """
     rare = sizes < LEAST_STRATUM
+    # If the rare kinds are too few even together, the most frequent kind joins them.
     if sizes[rare].sum() < LEAST_STRATUM and rare.any():
         rare[np.argmax(sizes)] = True
     stratum = np.arange(len(sizes))
+    # The common stratum has the number of the first of its kinds.
     return np.where(rare, np.argmax(rare), stratum)

@@ -1,4 +1,4 @@
-"""What refits give: replicates, their covariance, and intervals of three kinds."""
+"""Result of refits: replicates, their covariance, and intervals of three kinds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class BootstrapResult:
     is_new : ndarray of shape (n_models,)
         Whether the model is new.
     estimates : ndarray of shape (n_models,)
-        Values of all rows: scores in logits, or win rates of a rank-only method.
+        Values from all rows: scores in logits, or win rates of a rank-only method.
     replicates : ndarray of shape (n_resamples, n_models)
         Values of each resample; NaN where its refit was impossible.
     inner_covariances : ndarray of shape (n_resamples, n_models, n_models) or None
@@ -60,7 +60,7 @@ class BootstrapResult:
 
     @property
     def failed(self) -> int:
-        """Resamples on which the method could not be fitted."""
+        """Number of resamples on which the method could not be fitted."""
         return int(np.isnan(self.replicates).any(axis=1).sum())
 
     @property
@@ -70,6 +70,7 @@ class BootstrapResult:
 
     @property
     def _good(self) -> NDArray[np.bool_]:
+        """Mask of the resamples on which the method could be fitted."""
         return np.asarray(~np.isnan(self.replicates).any(axis=1))
 
     @property
@@ -106,6 +107,7 @@ class BootstrapResult:
             raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
         tail = (1.0 - check_level(level)) / 2.0
         good = self._good
+        # Targets of the estimate, (n_targets,), and of the refits, (n_good, n_targets).
         estimate, values = self.estimates @ targets, self.replicates[good] @ targets
         if kind == "percentile":
             low, high = np.quantile(values, [tail, 1.0 - tail], axis=0)
@@ -118,9 +120,10 @@ class BootstrapResult:
                 "Studentized intervals need the error of every refit: give n_inner, "
                 "such as 25, to draw resamples of each resample."
             )
-        spread = self.inner_covariances[good]
-        # Of values that do not differ, rounding may leave less than nothing.
-        inner = np.einsum("pt,rpq,qt->rt", targets, spread, targets)
+        covariance = self.inner_covariances[good]
+        # Variance of each target in each resample, l' C_r l of shape (n_good,
+        # n_targets). Where values do not differ, rounding may make it negative.
+        inner = np.einsum("pt,rpq,qt->rt", targets, covariance, targets)
         inner = np.sqrt(np.maximum(inner, 0.0))
         error = values.std(axis=0, ddof=1)
         usable = (inner > 0).all(axis=1)
@@ -151,14 +154,14 @@ class BootstrapResult:
         Returns
         -------
         DataFrame
-            Columns ``low`` and ``high``, by new model.
+            Columns ``low`` and ``high``, a row for each new model.
         """
         targets = np.eye(len(self.models))[:, self.is_new]
         low, high = self.limits(targets, level, kind)
         return pd.DataFrame({"low": low, "high": high}, self._index[self.is_new])
 
     def rank_intervals(self, level: float = 0.95) -> pd.DataFrame:
-        """Insertion ranks with percentile intervals, for rank-only methods as well.
+        """Insertion ranks with percentile intervals, also for rank-only methods.
 
         Parameters
         ----------
@@ -168,14 +171,16 @@ class BootstrapResult:
         Returns
         -------
         DataFrame
-            Columns ``rank``, ``low``, ``high`` by new model; 1 is best.
+            Columns ``rank``, ``low`` and ``high``, a row for each new model; 1 is best.
         """
         tail = (1.0 - check_level(level)) / 2.0
+        # Row 0 is the estimate, then come the refits; ranks has shape (n_new, 1 + n).
         every = np.vstack([self.estimates, self.replicates[self._good]])
         old = every[:, ~self.is_new]
         ranks = np.stack(
             [1 + (old > every[:, [g]]).sum(axis=1) for g in np.flatnonzero(self.is_new)]
         )
+        # "inverted_cdf" gives ranks that occur, and no averages of two.
         low = np.quantile(ranks[:, 1:], tail, axis=1, method="inverted_cdf")
         high = np.quantile(ranks[:, 1:], 1.0 - tail, axis=1, method="inverted_cdf")
         return pd.DataFrame(

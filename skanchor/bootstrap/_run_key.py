@@ -1,4 +1,4 @@
-"""What a run of the bootstrap is: fingerprints of all that its refits depend on."""
+"""Fingerprints of everything that the refits of a bootstrap depend on."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ def run_key(
     fitted: Mapping[str, Any],
     **options: Any,
 ) -> dict[str, str]:
-    """Fingerprints of a run, by what differs where they do.
+    """Fingerprints of a run, by the names that an error message gives them.
 
     Parameters
     ----------
     sample : Sample
         All rows.
     methods, fitted : mapping from str to estimator
-        The methods as they were given, and fitted on all rows, which settles roles.
+        The methods as they were given, and fitted on all rows, which decides the roles
+        of models and judges.
     **options
         Further settings that change the refits.
 
     Returns
     -------
     dict of str
-        Seed and number of resamples are no part of it: the one is kept as it is, and a
-        longer run begins with the blocks of a shorter one.
+        Without the seed, which the checkpoint stores itself, and the number of
+        resamples: a longer run can use the blocks of a shorter one.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def run_key(
     rows = [None if c is None else np.ascontiguousarray(c) for c in columns]
     labels = (X.models.tolist(), X.judges.tolist(), X.feature_names)
     roles = {name: _roles(method) for name, method in fitted.items()}
-    # A method that has been fitted before counts as its settings.
+    # Clones, so that fitted attributes of a method do not matter.
     settings = {name: clone(method) for name, method in methods.items()}
     try:
         given = joblib.hash(settings)
@@ -64,7 +65,7 @@ def run_key(
         "roles of models and judges": joblib.hash(roles),
         "methods or settings of theirs": given,
         **{name: repr(value) for name, value in options.items()},
-        # Whose streams the resamples are drawn from.
+        # NumPy's random streams may differ between versions.
         "versions of skanchor and NumPy": f"{version('skanchor')}, {np.__version__}",
     }
 

@@ -1,4 +1,4 @@
-"""A history kept in memory or a file, by which new models are placed as they come."""
+"""A fitted history, in memory or in a file, by which new models are placed."""
 
 from skanchor.history._estimator import FILE, AnchorHistory
 from skanchor.history._identity import judge_fingerprint

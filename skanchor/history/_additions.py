@@ -1,4 +1,4 @@
-"""Rows added to those of a history: to their counts, or to the rows themselves."""
+"""New historical rows added to old ones: to counts of rows, or to the rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["joined", "with_rows"]
 def with_rows(
     counts: RowCounts, late: Sample, random_state: Any, sizes: Sequence[int]
 ) -> tuple[pd.DataFrame, Array, list[FoldPlan]]:
-    """Counted rows and new ones as a table, each old row in the fold that it had.
+    """Combine counted rows and new ones in a table; old rows stay in their folds.
 
     Parameters
     ----------
     counts : RowCounts
-        The old rows.
+        The old rows, as counts.
     late : Sample
         The new rows.
     random_state : int, RandomState or None
@@ -38,7 +38,7 @@ def with_rows(
     Returns
     -------
     table : DataFrame
-        Battles.
+        Battles, old rows first.
     outcomes : ndarray of shape (n_rows,)
         Preferences for the first model.
     plans : list of FoldPlan
@@ -59,10 +59,11 @@ def with_rows(
     joint = pd.concat([table, rows_as_table(late)], ignore_index=True)
     both = np.concatenate([outcomes, late.y])
     dealt = deal(late, sizes, random_state, np.empty((len(sizes), 0), dtype=np.intp))
-    # An old row that was left out, and may count now, is dealt as if it were new.
+    # Old rows that were left out may count now: they get a random fold.
     random = np.random.default_rng(0)
     plans = []
     for own, new, n_folds in zip(folds, dealt, sizes, strict=True):
+        # Fold of each row of the table in this repeat.
         fold = np.concatenate([own, new])
         out = np.flatnonzero(fold < 0)
         fold[out] = random.permutation(len(out)) % n_folds
@@ -75,7 +76,10 @@ def with_rows(
 
 
 def joined(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-    """Two tables with outcomes, weights and groups, one below the other."""
+    """Concatenate two tuples of (X, y, sample_weight, groups).
+
+    A missing weight counts as one.
+    """
     frames = [as_frame(part[0]) for part in (one, other)]
     if any(frame is None for frame in frames):
         raise TypeError("Rows are added to rows of a pandas, polars or pyarrow table.")
@@ -99,6 +103,7 @@ def joined(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, Any
 
 
 def _joined_groups(one: Any, other: Any) -> Any:
+    """Groups of both tables: one name of a column, or labels; None without groups."""
     if one is None and other is None:
         return None
     if one is None or other is None:

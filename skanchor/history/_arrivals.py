@@ -1,4 +1,4 @@
-"""Arrivals at a kept history: admitted to it, and dealt to its folds."""
+"""Rows of new models (arrivals): admitted to a history, and assigned to its folds."""
 
 from __future__ import annotations
 
@@ -30,33 +30,38 @@ __all__ = [
 def admit_arrivals(
     sample: Sample, known: Comparisons, lost: NDArray[Any]
 ) -> tuple[Sample, Sample]:
-    """Fix roles: every model that the history does not know is new.
+    """Decide the roles of models, and admit the rows that a history can use.
+
+    Every model that the history does not know is new.
 
     Parameters
     ----------
     sample : Sample
-        As a user gave it.
+        All rows that the user gave.
     known : Comparisons
         Models, judges and features of the history.
     lost : ndarray
-        Models that the history left out: they are no opponents, and not new.
+        Models that the history left out. They are neither opponents nor new.
 
     Returns
     -------
     everyone : Sample
         All rows that involve a new model.
     admitted : Sample
-        Those whose judge and opponents are known, in the vocabulary of the history
-        and the new models.
+        Rows whose judge and opponents the history knows, encoded by its judges and by
+        its models and the new ones.
 
     Raises
     ------
     BattlesError
-        If there is no new model, one that nothing places, or a feature is missing.
+        If there is no new model, if a new model has no admitted row, or if a feature is
+        missing.
     """
     X = _with_features(sample.X, known.feature_names)
     historical = np.concatenate([known.models, lost])
     active = X.is_usable & (sample.weight > 0)
+    # New are all models of rows that are used, except those of the history, fitted or
+    # left out.
     seen = X.models[X.rows.appearances(active) > 0]
     new = seen[~is_in(seen, historical.tolist())]
     if not len(new):
@@ -65,6 +70,7 @@ def admit_arrivals(
             advice=Advice(Remedy.UPDATE_HISTORY),
         )
     X = X.with_columns(new_models=tuple(new.tolist()))
+    # Rows between historical models belong to a history, not to arrivals.
     past = active & ~X.involves_new
     if past.any():
         warn(
@@ -77,6 +83,7 @@ def admit_arrivals(
     inputs = replace(sample.inputs, features=known.feature_names)
     sample = replace(sample.weighted(np.where(past, 0.0, sample.weight)), inputs=inputs)
     _warn_of_judges(X, active & ~past, known.judges)
+    # Rows with other models or judges than these become unusable.
     everyone = X.relabel(with_models(historical, new), X.judges)
     admitted = X.relabel(with_models(known.models, new), known.judges)
     used = admitted.is_usable & (sample.weight > 0)
@@ -92,13 +99,13 @@ def admit_arrivals(
 
 
 def with_models(models: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
-    """Labels of the models and of new ones, sorted."""
+    """Sorted labels of historical and new models."""
     both = np.concatenate([models, new])
     return np.asarray(both[argsort_labels(both, "model_a and model_b")])
 
 
 def _with_features(X: Comparisons, names: tuple[str, ...]) -> Comparisons:
-    """The rows with the features of the history; refuse them without one."""
+    """The rows with the features of the history; raise where one is missing."""
     missing = [name for name in names if name not in X.feature_names]
     if missing and not X.rows.is_human.all():
         raise BattlesError(
@@ -139,12 +146,12 @@ def arrival_plans(
     random_state: Any,
     known: NDArray[np.intp] | None = None,
 ) -> list[FoldPlan]:
-    """Deal arrivals to the folds of a history.
+    """Assign arrivals to the folds of a history.
 
     Parameters
     ----------
     sample : Sample
-        Arrivals in their roles.
+        Arrivals with decided roles.
     sizes : sequence of int
         Number of folds of each repeat.
     random_state : int, RandomState or None
@@ -155,6 +162,7 @@ def arrival_plans(
     Returns
     -------
     list of FoldPlan
+        For each repeat and fold, the numbers of training and test rows.
     """
     if known is None:
         known = np.empty((len(sizes), 0), dtype=np.intp)
@@ -172,12 +180,12 @@ def arrival_plans(
 def deal(
     sample: Sample, sizes: Sequence[int], random_state: Any, known: NDArray[np.intp]
 ) -> list[NDArray[np.intp]]:
-    """Fold of each row in each repeat, -1 where it does not count.
+    """Draw the fold of each row in each repeat, -1 where the row is not used.
 
     Parameters
     ----------
     sample : Sample
-        Rows in their roles.
+        Rows with decided roles.
     sizes, random_state, known
         As in :func:`arrival_plans`.
 
@@ -187,35 +195,39 @@ def deal(
     """
     random = check_random_state(random_state)
     seeds = random.randint(np.iinfo(np.int32).max, size=len(sizes)).tolist()
-    # Making a generator takes as long as dealing: one that is no user's is reused.
+    # Making a generator takes as long as drawing the folds, so one is reused for all
+    # repeats; a generator that the user passed must not be seeded again.
     own = random if isinstance(random_state, Integral) else np.random.RandomState()
     folds = []
-    for n_folds, seed, settled in zip(sizes, seeds, known, strict=True):
+    for n_folds, seed, group_folds in zip(sizes, seeds, known, strict=True):
         own.seed(seed)
-        folds.append(_dealt(sample, n_folds, own, settled))
+        folds.append(_drawn_folds(sample, n_folds, own, group_folds))
     return folds
 
 
-def _dealt(
+def _drawn_folds(
     sample: Sample,
     n_folds: int,
     random: np.random.RandomState,
-    settled: NDArray[np.intp],
+    group_folds: NDArray[np.intp],
 ) -> NDArray[np.intp]:
-    """Fold of each row, -1 where it does not count."""
+    """Fold of each row in one repeat, -1 where the row is not used."""
     fold = np.full(len(sample), -1)
     rest, groups = np.flatnonzero(sample.counts), sample.groups
     if groups is not None:
-        old = groups[rest] < len(settled)
-        fold[rest[old]] = settled[groups[rest[old]]]
+        # A group that the history has rows of stays in its fold there.
+        old = groups[rest] < len(group_folds)
+        fold[rest[old]] = group_folds[groups[rest[old]]]
         rest = rest[~old]
     if not len(rest):
         return fold
+    # Units that go to a fold as a whole: single rows, or groups.
     unit = np.arange(len(rest))
     if groups is not None:
         unit = np.unique(groups[rest], return_inverse=True)[1]
     n_units = int(unit.max()) + 1
     if n_units < n_folds:
+        # SourceKFold needs at least one unit for each fold.
         fold[rest] = random.permutation(n_folds)[unit]
         return fold
     splitter = SourceKFold(n_folds, random_state=random)
@@ -231,16 +243,17 @@ def check_groups_in_folds(
     groups: NDArray[np.intp] | None,
     known: NDArray[np.intp] | None,
 ) -> None:
-    """Refuse a plan that tears a group of the history apart."""
+    """Refuse a plan that puts rows of one group into another fold than the history."""
     if groups is None or known is None:
         return
-    for plan, settled in zip(plans, known, strict=True):
+    for plan, group_folds in zip(plans, known, strict=True):
         for number, (_, test) in enumerate(plan):
-            old = test[groups[test] < len(settled)]
-            torn = old[settled[groups[old]] != number]
-            if len(torn):
+            # Codes of the groups of the history come first.
+            old = test[groups[test] < len(group_folds)]
+            split = old[group_folds[groups[old]] != number]
+            if len(split):
                 raise ValueError(
-                    f"cv puts row {int(torn[0])} into fold {number}, but the history "
+                    f"cv puts row {int(split[0])} into fold {number}, but the history "
                     "holds rows of its group in another; a group must be held out as "
                     "a whole."
                 )

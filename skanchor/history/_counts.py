@@ -1,7 +1,7 @@
-"""Historical rows as counts of equal rows, from which a history is fitted again.
+"""Historical rows as counts of equal rows, from which a history can be fitted again.
 
-Without features and groups a row is its two models, judge, display order, outcome and
-folds: however many rows there are, they are of few kinds.
+Without features, groups and weights, a row consists of its two models, judge, display
+order, outcome and folds. So even many rows are of few distinct kinds.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = ["RowCounts", "fold_numbers", "rows_as_table"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RowCounts:
-    """Kinds of rows, and how many there are of each.
+    """Distinct kinds of rows, and the number of rows of each.
 
     Attributes
     ----------
     models, judges : ndarray
-        Vocabularies.
+        Labels.
     kinds : ndarray of shape (n_kinds, 4 + n_repeats)
-        First and second model, judge (-1 is a human), display order, and the fold that
-        holds them out in each repeat, -1 where none does.
+        Codes of the first and the second model and of the judge (-1 is a human),
+        display order, and the fold that holds the rows out in each repeat (-1 if none).
     outcomes : ndarray of shape (n_kinds,)
         Preference for the first model.
     counts : ndarray of shape (n_kinds,)
-        Numbers of rows.
+        Number of rows.
     """
 
     models: NDArray[Any]
@@ -46,14 +46,19 @@ class RowCounts:
 
     @classmethod
     def of(cls, sample: Sample, plans: list[FoldPlan]) -> RowCounts | None:
-        """Count the rows of each kind; None where they differ in more than that.
+        """Count the rows of each kind.
 
         Parameters
         ----------
         sample : Sample
-            As a user gave it.
+            All rows that the user gave.
         plans : list of FoldPlan
             Folds of its rows in each repeat.
+
+        Returns
+        -------
+        RowCounts or None
+            None where rows have features, groups or weights.
         """
         X = sample.X
         used = np.flatnonzero(sample.counts)
@@ -64,14 +69,22 @@ class RowCounts:
         folds = fold_numbers(plans, len(sample))
         columns = [X.left, X.right, X.judge, X.order.astype(np.intp), *folds]
         table = np.column_stack([*columns, sample.y])[used]
+        # One table of floats, since outcomes may be fractions; all others are integers.
         kinds, counts = np.unique(table, axis=0, return_counts=True)
         codes = kinds[:, :-1].astype(np.intp)
         return cls(X.models, X.judges, codes, kinds[:, -1], counts)
 
     def rows(self) -> tuple[pd.DataFrame, Array, NDArray[np.intp]]:
-        """All rows again: the table, outcomes, and folds of shape (n_repeats, n_rows).
+        """List all rows again, sorted by kind and not in their first order.
 
-        In an order of their own.
+        Returns
+        -------
+        table : DataFrame
+            Battles.
+        outcomes : ndarray of shape (n_rows,)
+            Preferences for the first model.
+        folds : ndarray of shape (n_repeats, n_rows)
+            Fold that holds each row out.
         """
         kinds = np.repeat(self.kinds, self.counts, axis=0)
         left, right, judge, order = kinds[:, :4].T
@@ -80,7 +93,7 @@ class RowCounts:
 
 
 def rows_as_table(sample: Sample) -> pd.DataFrame:
-    """The usable rows of a sample without features, as a battles table."""
+    """Battles table of a sample without features, all of whose rows are usable."""
     X = sample.X
     return _table(X.models, X.judges, X.left, X.right, X.judge, X.order)
 
@@ -102,11 +115,14 @@ def _table(
     judge: NDArray[np.intp],
     order: NDArray[Any],
 ) -> pd.DataFrame:
+    """Battles table of encoded rows, with display orders where any is known."""
+    # The code -1 of people is the last label.
     names = np.append(judges.astype(object), HUMAN)
     table = pd.DataFrame(
         {"model_a": models[left], "model_b": models[right], "judge": names[judge]}
     )
     if np.any(order):
+        # Order 0 is unknown, 1 the first model, and -1, the last entry, the second.
         shown = np.array([None, "model_a", "model_b"], dtype=object)
         table["shown_first"] = shown[np.asarray(order, dtype=np.intp)]
     return table

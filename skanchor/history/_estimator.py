@@ -40,23 +40,24 @@ from skanchor.warning_log import WarningLog
 __all__ = ["FILE", "AnchorHistory"]
 
 FILE = ArchiveKind("history", 1)
-"""The kind of file that keeps a history."""
+"""Format and version of the file of a history."""
 
 
 class AnchorHistory(BaseEstimator):
-    """History that is fitted once, by which new models are placed as they come.
+    """History that is fitted once, and by which new models are then placed.
 
-    :meth:`fit` runs all that the historical rows decide, for all rows and every fold,
-    and keeps the sums by which these enter the inference; :meth:`place` then gives the
-    result that :class:`skanchor.AnchorPipeline` has for old and new rows together, with
-    the same folds. :meth:`save` writes a file of numbers whose size does not depend on
-    the number of rows.
+    :meth:`fit` fits everything that depends on the historical rows alone, on all rows
+    and in every fold, and stores the sums over the rows that the inference needs.
+    :meth:`place` then gives the same result as :class:`skanchor.AnchorPipeline` on old
+    and new rows together, with the same folds. :meth:`save` writes a file of numbers
+    whose size does not depend on the number of rows.
 
     Parameters
     ----------
     anchor : AnchorPipeline, optional
-        The settings; None stands for ``AnchorPipeline()``. Learners need a span, as
-        linear ones have; ``weight_bound`` and ``debiaser="passthrough"`` are refused.
+        The settings; None means ``AnchorPipeline()``. Bias learners must be linear in
+        fixed columns, as :class:`skanchor.bias.LinearBias` is; ``weight_bound`` and
+        ``debiaser="passthrough"`` are refused.
 
     Attributes
     ----------
@@ -67,18 +68,18 @@ class AnchorHistory(BaseEstimator):
     item_effects_ : str
         Treatment of the item effects, as in :class:`skanchor.AnchorPipeline`.
     fingerprints_ : dict
-        Fingerprint by judge, where it was given.
+        Fingerprint of each judge for which one was given.
     state_ : HistoryState
-        All that is kept.
+        Everything that the history stores.
     updated_from_ : {"counts", "rows"}
-        What :meth:`update` has fitted again: kept counts of rows, or rows given again.
+        What :meth:`update` fitted again: stored counts of rows, or rows given again.
     fold_plan_ : list of lists of (train, test)
-        Folds of the historical rows in each repeat; not in the file.
+        Folds of the historical rows in each repeat; not stored in the file.
 
     Notes
     -----
-    The page "A history that is kept" says what the file holds, what is exact, and what
-    it means to look at new models every day.
+    The page "A history that is kept" explains what the file holds, which results are
+    exact, and what to consider when new models are ranked every day.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class AnchorHistory(BaseEstimator):
         groups: ArrayLike | str | None = None,
         fingerprints: Mapping[Any, str] | None = None,
     ) -> Self:
-        """Fit the history, and let its rows go.
+        """Fit the history, and store its sums instead of its rows.
 
         Parameters
         ----------
@@ -119,8 +120,8 @@ class AnchorHistory(BaseEstimator):
         sample_weight : array-like of shape (n_rows,), optional
             Row weights.
         groups : array-like of shape (n_rows,) or str, optional
-            Groups of dependent rows, or the column that holds them. Arrivals may share
-            them: a vector is kept of each.
+            Groups of dependent rows, or the column that holds them. Arrivals may belong
+            to the same groups: the sums of each group are stored.
         fingerprints : mapping, optional
             Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
 
@@ -131,9 +132,9 @@ class AnchorHistory(BaseEstimator):
         Raises
         ------
         BattlesError
-            If a model has no human row, or nothing can be kept under these settings.
+            If a model has no human row, or these settings allow no stored history.
         LearnerError
-            If a learner has no span.
+            If a bias learner is not linear in fixed columns.
         """
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
@@ -143,8 +144,8 @@ class AnchorHistory(BaseEstimator):
             _refuse_new_models(sample)
             with _threads_for(sample.X, anchor.item_effects):
                 inference = anchor.prepare(sample)
-                kept = HistoryState.of(inference, labels, fingerprints or {})
-        self._keep(kept)
+                state = HistoryState.of(inference, labels, fingerprints or {})
+        self._set_state(state)
         self.fold_plan_ = inference.fold_plan
         log.issue()
         return self
@@ -153,31 +154,32 @@ class AnchorHistory(BaseEstimator):
     def from_state(
         cls, kept: HistoryState, anchor: AnchorPipeline | None = None
     ) -> Self:
-        """A history whose sums were taken elsewhere, such as batch by batch.
+        """Make a history from sums that were computed elsewhere, such as by a stream.
 
         Parameters
         ----------
         kept : HistoryState
-            Its folds, sums for diagnostics, and item check.
+            Stored folds, sums for diagnostics, and the test for item effects.
         anchor : AnchorPipeline, optional
-            The settings that it was fitted with.
+            The settings that the history was fitted with.
 
         Returns
         -------
         AnchorHistory
-            Fitted.
+            A fitted history.
         """
         history = cls(anchor)
-        history._keep(kept)
+        history._set_state(kept)
         return history
 
-    def _keep(self, kept: HistoryState) -> None:
-        X = kept.history.whole.X
-        self.state_, self._rules = kept, HistoryRows.of(self._anchor())
+    def _set_state(self, state: HistoryState) -> None:
+        """Set all fitted attributes."""
+        X = state.history.whole.X
+        self.state_, self._rules = state, HistoryRows.of(self._anchor())
         self.models_, self.judges_ = X.models, X.judges
         self.features_ = np.array(X.feature_names, dtype=object)
-        self.item_effects_ = kept.treatment
-        self.fingerprints_ = dict(kept.fingerprints)
+        self.item_effects_ = state.treatment
+        self.fingerprints_ = dict(state.fingerprints)
 
     @property
     def _sizes(self) -> list[int]:
@@ -185,6 +187,7 @@ class AnchorHistory(BaseEstimator):
         return [len(folds) for folds in self.state_.history.repeats]
 
     def _anchor(self) -> AnchorPipeline:
+        """Unfitted copy of the settings; refuse those that a history cannot have."""
         anchor = AnchorPipeline() if self.anchor is None else clone(self.anchor)
         refuse_contexts(anchor, "AnchorHistory")
         if anchor.new_models is not None:
@@ -204,18 +207,18 @@ class AnchorHistory(BaseEstimator):
         *,
         past: Sequence[Any] | None = None,
     ) -> Self:
-        """Add historical rows: the history is that of a fit of old and new rows.
+        """Add historical rows: fit the history again on old and new rows.
 
-        Without features, groups and weights the history has kept its rows as counts,
-        and fits them again with the new ones; each old row stays in its fold. Else the
-        old rows are needed again. ``updated_from_`` says which it was.
+        Without features, groups and weights, the history has stored its rows as counts
+        and fits them again with the new ones; each old row stays in its fold. Otherwise
+        the old rows must be given again. ``updated_from_`` records which was done.
 
         Parameters
         ----------
         X, y, sample_weight, groups, fingerprints
             The new rows, as in :meth:`fit`.
         past : tuple of (X, y), (X, y, sample_weight) or with groups, optional
-            All rows that the history was fitted on; folds are then drawn anew.
+            All rows that the history was fitted on; all folds are then drawn again.
 
         Returns
         -------
@@ -230,6 +233,7 @@ class AnchorHistory(BaseEstimator):
         check_fingerprints(self.fingerprints_, fingerprints)
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
         if past is not None:
+            # Missing weights and groups are None.
             old = (*past, None, None)[:4]
             rows = joined(old, (X, y, sample_weight, groups))
             self.fit(*rows, fingerprints=fingerprints)
@@ -248,20 +252,21 @@ class AnchorHistory(BaseEstimator):
             table, outcomes, plans = with_rows(
                 counts, late, anchor.random_state, self._sizes
             )
+            # With plans as ``cv``, every old row stays in its fold.
             anchor.set_params(cv=plans)
             sample = Sample.admit(table, outcomes)
             _refuse_new_models(sample)
             with _threads_for(sample.X, anchor.item_effects):
                 inference = anchor.prepare(sample)
-                kept = HistoryState.of(inference, None, fingerprints)
-        self._keep(kept)
+                state = HistoryState.of(inference, None, fingerprints)
+        self._set_state(state)
         self.fold_plan_ = inference.fold_plan
         self.updated_from_ = "counts"
         log.issue()
         return self
 
     def _reason_without_counts(self) -> str:
-        """Why the rows could not be kept as counts."""
+        """Reason why the history has no counts of rows, for an error."""
         if self.state_.facts.get("streamed"):
             return "was read as a stream"
         if len(self.features_):
@@ -287,11 +292,11 @@ class AnchorHistory(BaseEstimator):
         Parameters
         ----------
         model : label
-            The model.
+            Label of the model.
         X, y, sample_weight, groups, fingerprints
-            Its rows, votes of people among them.
+            Rows of the model, which must include human votes.
         past : tuple, optional
-            As in :meth:`update`, which this is.
+            As in :meth:`update`, which adds the rows.
 
         Returns
         -------
@@ -330,30 +335,32 @@ class AnchorHistory(BaseEstimator):
         Parameters
         ----------
         X : battles table or Comparisons
-            Rows that involve a model that the history does not know: all such models
-            are new, and several are placed together.
+            Rows that involve at least one model that the history does not know. All
+            such models are new; several new models are placed together.
         y : array-like of shape (n_rows,)
             Outcomes.
         sample_weight : array-like of shape (n_rows,), optional
             Row weights.
         groups : array-like of shape (n_rows,) or str, optional
-            Groups of dependent rows. A label that the history has is the same group.
+            Groups of dependent rows. A label that occurs in the history means the same
+            group.
         cv : list of plans, optional
             Folds of these rows, as many as the history has: a list of (train, test), or
             one such list for each repeat. None draws them.
         fingerprints : mapping, optional
-            Fingerprint by judge; a judge whose fingerprint differs is refused.
+            Fingerprint of each judge; judges whose fingerprint has changed are refused.
 
         Returns
         -------
         AnchorResult
-            As ``AnchorPipeline.result_`` on all rows. Its influence values and its fold
-            plan are those of these rows; see the page on kept histories.
+            The result ``AnchorPipeline.result_`` of all rows. Its influence values and
+            fold plan cover the arrivals only; see the page "A history that is kept".
 
         Raises
         ------
         BattlesError
-            If there is no new model, nothing places one, or a judge has changed.
+            If there is no new model, if one has no usable row, or if a judge has
+            changed.
         """
         check_is_fitted(self, "state_")
         with WarningLog() as log:
@@ -368,15 +375,16 @@ class AnchorHistory(BaseEstimator):
     def _place(
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any, cv: Any
     ) -> AnchorResult:
-        kept, rules = self.state_, self._rules
+        """Place arrivals, without the warnings of the diagnostics."""
+        state, rules = self.state_, self._rules
         sample, labels = rules.admit(X, y, sample_weight, groups)
-        sample = among_groups(sample, labels, kept.groups)
-        known = kept.history.whole.X
-        everyone, admitted = admit_arrivals(sample, known, kept.lost)
-        settled = None if kept.groups is None else kept.groups.folds
+        sample = among_groups(sample, labels, state.groups)
+        known = state.history.whole.X
+        everyone, admitted = admit_arrivals(sample, known, state.lost)
+        group_folds = None if state.groups is None else state.groups.folds
         sizes = self._sizes
         if cv is None:
-            plans = arrival_plans(admitted, sizes, rules.seed, settled)
+            plans = arrival_plans(admitted, sizes, rules.seed, group_folds)
         else:
             plans = make_plans(cv, len(sizes), admitted, rules.seed)
             if [len(plan) for plan in plans] != sizes:
@@ -384,24 +392,24 @@ class AnchorHistory(BaseEstimator):
                     f"cv must have {sizes} folds, as the history has, got "
                     f"{[len(plan) for plan in plans]}."
                 )
-            check_groups_in_folds(plans, admitted.groups, settled)
-        return kept.result(everyone, admitted, plans)
+            check_groups_in_folds(plans, admitted.groups, group_folds)
+        return state.result(everyone, admitted, plans)
 
     # ----------------------------------------------------------------------- the file
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the history to a file, whole or not at all.
+        """Write the history to a file. If writing fails, no partial file is left.
 
         Parameters
         ----------
         path : str or path
-            The file. It holds numbers and texts; reading it runs nothing.
+            The file. It holds numbers and texts only, so that reading it runs no code.
         overwrite : bool, default=True
-            Whether a file that exists may be replaced.
+            Whether an existing file may be replaced.
 
         Raises
         ------
         BattlesError
-            If a learner, a label or a setting cannot be kept in a file.
+            If a learner, a label or a setting cannot be stored in a file.
         """
         check_is_fitted(self, "state_")
         header, arrays = pack_state(self.state_)
@@ -422,12 +430,12 @@ class AnchorHistory(BaseEstimator):
         Returns
         -------
         AnchorHistory
-            Fitted.
+            A fitted history.
 
         Raises
         ------
         BattlesError
-            If the file is no history, damaged, cut off, or of a newer format.
+            If the file is not a history, is damaged or cut off, or has a newer format.
         """
         try:
             found = FILE.read(path)
@@ -437,18 +445,18 @@ class AnchorHistory(BaseEstimator):
             ) from None
         try:
             anchor = unpack_settings(found.header["settings"])
-            kept = unpack_state(found.header, found.arrays, anchor.stages())
+            state = unpack_state(found.header, found.arrays, anchor.stages())
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise BattlesError(
                 f"{os.fspath(path)} is no history that can be read "
                 f"({type(error).__name__}: {error}).",
                 advice=Advice(Remedy.BUILD_HISTORY),
             ) from None
-        return cls.from_state(kept, anchor)
+        return cls.from_state(state, anchor)
 
 
 def _refuse_curves(anchor: AnchorPipeline) -> None:
-    """Refuse curved scales, whose columns move with the scores."""
+    """Refuse curved scales, as their columns depend on the scores."""
     debiaser = anchor.stages().debiaser
     if debiaser is not None and debiaser.judge_scale == "curved":
         raise BattlesError(
@@ -459,7 +467,7 @@ def _refuse_curves(anchor: AnchorPipeline) -> None:
 
 
 def _refuse_new_models(sample: Sample) -> None:
-    """Refuse models without votes: they are no history."""
+    """Refuse models without votes, which cannot be historical."""
     X, active = sample.X, sample.counts
     votes = X.rows.appearances(active & X.is_human)
     unvoted = X.models[(X.rows.appearances(active) > 0) & (votes == 0)].tolist()

@@ -1,4 +1,4 @@
-"""Folds of a kept history as arrays, the fit of all rows before them."""
+"""Stored folds of a history as arrays, of which the fit of all rows is the first."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ Arrays = dict[str, NDArray[Any]]
 
 # ------------------------------------------------------------------------------ packing
 def pack_folds(folds: Sequence[StoredFold]) -> Arrays:
-    """Arrays of folds of one history, side by side.
+    """Arrays of all folds of a history.
 
     Parameters
     ----------
     folds : sequence of StoredFold
-        The fit of all rows first.
+        The fit of all rows, then the folds of all repeats.
 
     Returns
     -------
     dict of str to ndarray
+        Most arrays have a first axis of folds.
 
     Raises
     ------
@@ -48,7 +49,8 @@ def pack_folds(folds: Sequence[StoredFold]) -> Arrays:
     """
     per_fold = [_pack_fold(fold) for fold in folds]
     arrays = {
-        # A fold may lack what only judges that it does not see have shown.
+        # An array that a fold lacks (such as position effects, where it has no judge
+        # with one) is NaN.
         name: np.array([one.get(name, np.full_like(first, np.nan)) for one in per_fold])
         for name, first in per_fold[0].items()
     }
@@ -60,9 +62,11 @@ def pack_folds(folds: Sequence[StoredFold]) -> Arrays:
 
 
 def _pack_fold(fold: StoredFold) -> Arrays:
-    """What a fold has learned."""
+    """Fitted values of a fold, by model or judge; the names are those in the file."""
     X, calibrator = fold.X, fold.calibrator
     judges, n_features = X.judges.tolist(), X.features_left.shape[1]
+    # By judge: coefficients of the bias and ridge of the Riesz weights; whether the
+    # judge is calibrated, and whether its weights have a learner.
     coef, ridge = np.zeros((2, len(judges), n_features))
     known, has_learner = np.zeros((2, len(judges)), dtype=bool)
     for m, judge in enumerate(judges):
@@ -77,6 +81,7 @@ def _pack_fold(fold: StoredFold) -> Arrays:
         if own.ridge is not None:
             ridge[m] = own.ridge
     displayed = calibrator.has_position_effect_.reindex(judges, fill_value=False)
+    # Only models with votes have a score of the BTL stage, bounded or not.
     voted = np.isin(X.models, fold.btl.models_)
     unbounded = np.zeros(len(X.models), dtype=bool)
     unbounded[voted] = fold.btl.unbounded_
@@ -97,7 +102,7 @@ def _pack_fold(fold: StoredFold) -> Arrays:
 
 
 def _check_linear(learner: Any, judge: Any, n_features: int) -> None:
-    """Refuse a learner that a few numbers do not say."""
+    """Refuse a learner that is not determined by a few numbers."""
     if learner is None or not n_features:
         return
     if type(learner) is not LinearBias or learner.feature_map is not None:
@@ -110,10 +115,16 @@ def _check_linear(learner: Any, judge: Any, n_features: int) -> None:
 
 
 def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
-    """Sums over the rows of one source, of every fold."""
+    """Sums over the rows of one source, with a first axis of folds.
+
+    Folds may differ in the width of the span; all arrays are as wide as the widest,
+    with zeros in the columns that a fold lacks. Sums by group are stored one fold below
+    the other: those of fold k lie between ``stops[k]`` and ``stops[k + 1]``.
+    """
     width = max(fold.sums.held_out[m].blocks.size for fold in folds)
     n = len(folds)
     gram, score = np.zeros((n, width, width)), np.zeros((n, width))
+    # ``size`` has the sum of w V and the number of rows.
     size = np.zeros((n, 2))
     found: dict[str, Any] = {"gram": gram, "size": size, "score": score}
     grouped = folds[0].sums.held_out[m].by_group is not None
@@ -121,6 +132,7 @@ def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
         found["outer"] = np.zeros((n, width, width))
     groups, totals, stops = [], [], [0]
     for number, fold in enumerate(folds):
+        # Information of the training rows, and residuals of the held-out rows.
         known, rest = fold.sums.training.get(m), fold.sums.held_out[m]
         if known is not None:
             at = slice(known.blocks.size)
@@ -146,6 +158,7 @@ def _pack_source(folds: Sequence[StoredFold], m: int) -> Arrays:
 
 
 def _source_name(m: int) -> str:
+    """Name of a source in the file."""
     return "people" if m == PEOPLE else f"judge {m}"
 
 
@@ -153,18 +166,20 @@ def _source_name(m: int) -> str:
 def unpack_folds(
     arrays: Mapping[str, NDArray[Any]], X: Comparisons
 ) -> list[StoredFold]:
-    """The folds that :func:`pack_folds` packed.
+    """Rebuild the folds from the arrays of :func:`pack_folds`.
 
     Parameters
     ----------
     arrays : mapping of str to ndarray
-        As they were packed.
+        Arrays of :func:`pack_folds`.
     X : Comparisons
-        No rows, in the vocabulary of the history, and the covariance of item effects.
+        Without rows, with the models, judges and features of the history and the
+        covariance of item effects.
 
     Returns
     -------
     list of StoredFold
+        The fit of all rows first.
     """
     return [_unpack_fold(arrays, X, k) for k in range(len(arrays["scores"]))]
 
@@ -172,12 +187,17 @@ def unpack_folds(
 def _unpack_fold(
     arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int
 ) -> StoredFold:
+    """Rebuild the fold with index k."""
+
     def own(name: str) -> Any:
+        """Values of this fold."""
         return arrays[name][k] if name in arrays else None
 
+    # All NaN where this fold has no position effects, and others have.
     effects = own("position_effects")
     if effects is not None and np.isnan(effects).all():
         effects = None
+    # The biases are values by row, of which there are none.
     learned = X.with_columns(
         scores=own("scores"),
         sensitivities=own("sensitivities"),
@@ -199,7 +219,7 @@ def _unpack_fold(
 
 
 def _btl(arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int) -> BTLRegressor:
-    """Scores of the models with votes; of all rows also their errors."""
+    """Fitted BTL stage of fold k; only the fit of all rows (k = 0) has errors."""
     voted = arrays["voted"][k]
     btl = BTLRegressor()
     btl.bias_, btl.position_effect_, btl.position_effect_error_ = None, 0.0, 0.0
@@ -215,6 +235,7 @@ def _btl(arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int) -> BTLRegre
 def _calibrator(
     arrays: Mapping[str, NDArray[Any]], X: Comparisons, k: int
 ) -> JudgeCalibrator:
+    """Fitted calibrator of fold k."""
     known = arrays["is_calibrated"][k]
     calibrator = JudgeCalibrator()
     calibrator.judges_ = X.judges[known]
@@ -241,9 +262,9 @@ def _calibrator(
 
 
 def _fitted_linear(coef: Array, loss: str) -> LinearBias:
-    """Linear learner in the features themselves, as if it had been fitted.
+    """Fitted learner that is linear in the features themselves.
 
-    Its ridge has done its work: what remains of it stands beside the sums.
+    It needs no ``alpha``: the ridge of the weights is stored with the fold.
     """
     learner = LinearBias(loss=loss)
     learner.coef_, learner.feature_map_ = coef, None
@@ -256,20 +277,24 @@ def _unpack_split(
     k: int,
     n_models: int,
 ) -> SplitSums:
+    """Rebuild the sums of all sources in fold k."""
     training, held_out = {}, {}
     for m in range(PEOPLE, len(learners)):
 
         def own(name: str, m: int = m) -> Any:
+            """Sums of this source and fold."""
             return arrays[f"{_source_name(m)}/{name}"][k]
 
         blocks = item_columns(n_models)
         if m != PEOPLE:
-            # As wide as the widest fold's; a fold may have no learner of the weights.
+            # The arrays are as wide as in the widest fold. A fold without a learner of
+            # the weights has no span.
             n_span = len(own("score")) - fitted_columns(n_models, 0).size
             has_span = learners[m].learner is not None
             blocks = fitted_columns(n_models, n_span if has_span else 0)
         at = slice(blocks.size)
         curvature, n_rows = own("size")
+        # A judge without training rows in this fold has no information.
         if m == PEOPLE or n_rows:
             training[m] = SourceSums(
                 blocks,
@@ -282,6 +307,7 @@ def _unpack_split(
             outer = own("outer")[at, at]
             held_out[m] = SourceSums(blocks, score=score, outer=outer)
             continue
+        # Sums by group lie one fold below the other.
         some = slice(*arrays[f"{_source_name(m)}/stops"][k : k + 2])
         groups = arrays[f"{_source_name(m)}/groups"][some]
         totals = arrays[f"{_source_name(m)}/totals"][some, at]

@@ -1,8 +1,8 @@
-"""A kept history as arrays and JSON: the content of its file.
+"""The content of a history's file: a header in JSON, and arrays.
 
-Arrays of the fit of all rows and of every fold lie side by side: the first entry of
-their first axis is the fit of all rows, then come the folds, repeat by repeat. The page
-docs/history.md says what each holds.
+Arrays of fitted values have a first axis of folds: the first entry is the fit of all
+rows, then come the folds, repeat by repeat. The page docs/history.md describes each
+array.
 """
 
 from __future__ import annotations
@@ -32,29 +32,31 @@ __all__ = ["pack_state", "unpack_state"]
 
 
 Arrays = dict[str, NDArray[Any]]
+# Attributes that are stored of a FittedSource, of FitSums and of an ItemCovariance.
 _OF_SOURCE = ("gram", "score", "ridge", "pull", "rows")
 _OF_SUMS = ("n_human", "n_judge", "verdicts", "spread_of_scores", "noise")
 _OF_ITEMS = ("inflation", "df", "free", "converged")
 
 
 def pack_state(state: HistoryState) -> tuple[dict[str, Any], Arrays]:
-    """Header and arrays of a kept history.
+    """Header and arrays of the file of a history.
 
     Parameters
     ----------
     state : HistoryState
-        To be kept.
+        State of the history.
 
     Returns
     -------
     header : dict
-        What JSON can say.
+        Labels and facts, of types that JSON has.
     arrays : dict of str to ndarray
+        All numbers.
 
     Raises
     ------
     BattlesError
-        If a label, or a learner, is nothing that a file can hold.
+        If a label or a learner cannot be stored in a file.
     """
     history, X = state.history, state.history.whole.X
     header = {
@@ -69,6 +71,8 @@ def pack_state(state: HistoryState) -> tuple[dict[str, Any], Arrays]:
         ],
         "facts": dict(state.facts),
     }
+    # The fit of all rows, then the folds of all repeats; ``repeats`` of the header has
+    # the number of folds of each.
     folds = [history.whole, *(fold for repeat in history.repeats for fold in repeat)]
     arrays = pack_folds(folds)
     arrays |= _pack_sums(state.sums)
@@ -99,14 +103,14 @@ def pack_state(state: HistoryState) -> tuple[dict[str, Any], Arrays]:
 def unpack_state(
     header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], stages: Stages
 ) -> HistoryState:
-    """The kept history that a file holds.
+    """Rebuild the state of a history from the content of its file.
 
     Parameters
     ----------
     header, arrays
-        As :func:`pack_state` gave them.
+        Header and arrays of :func:`pack_state`.
     stages : Stages
-        Unfitted.
+        Unfitted stages.
 
     Returns
     -------
@@ -114,6 +118,7 @@ def unpack_state(
     """
     models, judges = (unpack_labels(header[name]) for name in ("models", "judges"))
     items = _unpack_items(arrays) if "items/covariance" in arrays else None
+    # Without rows, but with the labels, to which the fitted values belong.
     rows = _no_rows(models, judges, tuple(header["features"]))
     X = Comparisons(rows, item_covariance=None if items is None else items.covariance)
     folds = unpack_folds(arrays, X)
@@ -150,6 +155,7 @@ def unpack_state(
 def _no_rows(
     models: NDArray[Any], judges: NDArray[Any], features: tuple[str, ...]
 ) -> EncodedRows:
+    """Encoded rows with these labels, of which there are none."""
     none = np.arange(0)
     blank = np.empty((0, len(features)))
     return EncodedRows(
@@ -161,12 +167,14 @@ def _no_rows(
 def _by_repeat(
     folds: list[StoredFold], header: Mapping[str, Any]
 ) -> list[list[StoredFold]]:
+    """Split the folds of all repeats into a list for each repeat."""
     stops = np.cumsum([0, *header["repeats"]]).tolist()
     return [folds[a:b] for a, b in pairwise(stops)]
 
 
 # -------------------------------------------------------------- sums, item effects
 def _pack_sums(sums: FitSums) -> Arrays:
+    """Arrays of the sums for diagnostics."""
     arrays = {f"sums/{name}": np.asarray(getattr(sums, name)) for name in _OF_SUMS}
     for m, source in sums.sources.items():
         for name in _OF_SOURCE:
@@ -180,6 +188,7 @@ def _pack_sums(sums: FitSums) -> Arrays:
 
 
 def _unpack_sums(arrays: Mapping[str, NDArray[Any]], n_judges: int) -> FitSums:
+    """Rebuild the sums for diagnostics."""
     sources = {
         m: FittedSource.of_arrays(
             *(arrays[f"sums/{_source(m)}/{name}"] for name in _OF_SOURCE)
@@ -202,10 +211,12 @@ def _unpack_sums(arrays: Mapping[str, NDArray[Any]], n_judges: int) -> FitSums:
 
 
 def _source(m: int) -> str:
+    """Name of a source in the arrays of the sums for diagnostics."""
     return "people" if m == PEOPLE else str(m)
 
 
 def _pack_items(items: ItemCovariance) -> Arrays:
+    """Arrays of the covariance of item effects."""
     numbers = [float(getattr(items, name)) for name in _OF_ITEMS]
     arrays: Arrays = {
         "items/covariance": items.covariance,
@@ -214,12 +225,13 @@ def _pack_items(items: ItemCovariance) -> Arrays:
     if items.slopes is not None:
         arrays["items/slopes"] = items.slopes
     if items.shrinkage is not None:
-        kept = [getattr(items.shrinkage, field.name) for field in fields(Shrinkage)]
-        arrays["items/shrinkage"] = np.array(kept, dtype=np.float64)
+        values = [getattr(items.shrinkage, field.name) for field in fields(Shrinkage)]
+        arrays["items/shrinkage"] = np.array(values, dtype=np.float64)
     return arrays
 
 
 def _unpack_items(arrays: Mapping[str, NDArray[Any]]) -> ItemCovariance:
+    """Rebuild the covariance of item effects."""
     shrinkage, slopes = arrays.get("items/shrinkage"), arrays.get("items/slopes")
     numbers = dict(zip(_OF_ITEMS, arrays["items/numbers"].tolist(), strict=True))
     numbers["converged"] = bool(numbers["converged"])

@@ -1,4 +1,4 @@
-"""Whether a judge is still the one that was calibrated."""
+"""Fingerprints of judges, which show whether a judge has changed."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ __all__ = ["check_fingerprints", "judge_fingerprint"]
 
 
 def judge_fingerprint(*parts: str) -> str:
-    """Fingerprint of a judge: of all that its verdicts depend on.
+    """Fingerprint of a judge: a hash of everything that its verdicts depend on.
 
     Parameters
     ----------
     *parts : str
-        Such as the name and version of the judge's model, its prompt, and its
+        Texts such as the name and version of the judge's model, its prompt, and its
         temperature.
 
     Returns
     -------
     str
-        Sixteen hexadecimal digits; others for other parts, or another order of them.
+        Sixteen hexadecimal digits, which depend on the parts and their order.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def judge_fingerprint(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
         text = part.encode()
-        # Its length first, so that no two lists of parts are one text.
+        # With the length of each part, different lists never give the same text.
         digest.update(f"{len(text)}:".encode() + text)
     return digest.hexdigest()[:16]
 
@@ -50,7 +50,12 @@ def check_fingerprints(
     known : mapping
         Fingerprints in the history, by judge.
     given : mapping or None
-        Those of the judges of arrivals; None where nothing is known of them.
+        Fingerprints of the judges of arrivals; None skips the check.
+
+    Raises
+    ------
+    BattlesError
+        If the fingerprint of a judge has changed.
     """
     if given is None:
         return

@@ -14,19 +14,19 @@ __all__ = ["pack_labels", "unpack_labels"]
 
 
 def pack_labels(labels: Iterable[Any], what: str) -> dict[str, Any]:
-    """Labels as JSON can say them; refuse those that it cannot.
+    """Labels in types that JSON has; refuse labels of other types.
 
     Parameters
     ----------
     labels : iterable
         Texts or numbers.
     what : str
-        What they are of, for an error to name it.
+        What is labelled, for an error.
 
     Returns
     -------
     dict
-        ``dtype`` and ``values``.
+        ``dtype`` of the array and its ``values``.
     """
     array = labels if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
     values = array.tolist()
@@ -40,10 +40,11 @@ def pack_labels(labels: Iterable[Any], what: str) -> dict[str, Any]:
 
 
 def unpack_labels(packed: Mapping[str, Any]) -> NDArray[Any]:
-    """The labels that :func:`pack_labels` packed."""
+    """Rebuild the labels from the result of :func:`pack_labels`."""
     kind = np.dtype(packed["dtype"])
     if kind.kind != "O":
         return np.array(packed["values"], dtype=kind)
+    # Filled one by one, so that Python's types of the labels stay.
     labels = np.empty(len(packed["values"]), dtype=object)
     labels[:] = packed["values"]
     return labels

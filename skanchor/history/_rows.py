@@ -1,4 +1,4 @@
-"""Rows of a history and of arrivals, taken as the pipeline takes them."""
+"""Admission of the rows of a history and of arrivals, as in the pipeline."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["HistoryRows", "among_groups"]
 class HistoryRows:
     """How the rows of a history and of arrivals are admitted.
 
-    Looking for it in all parameters takes as long as a few folds, so that a history
-    looks once.
+    Searching all parameters for them takes as long as placing arrivals in a few folds,
+    so a history does it once.
 
     Attributes
     ----------
@@ -43,7 +43,8 @@ class HistoryRows:
 
     @property
     def seed(self) -> Any:
-        """Seed of the folds, the same whenever it is asked for."""
+        """Seed of the folds, the same at every call."""
+        # A copy, since drawing from a RandomState would change it.
         return deepcopy(self.random_state)
 
     def admit(
@@ -72,7 +73,7 @@ class HistoryRows:
 def among_groups(
     sample: Sample, labels: NDArray[Any] | None, known: GroupFolds | None
 ) -> Sample:
-    """Give the groups of arrivals the codes that the history has for them.
+    """Replace the codes of the groups of arrivals by those of the history.
 
     Parameters
     ----------
@@ -86,6 +87,7 @@ def among_groups(
     Returns
     -------
     Sample
+        Groups that the history does not have get codes after those it has.
 
     Raises
     ------
@@ -106,13 +108,14 @@ def among_groups(
             advice=Advice(Remedy.FIT_HISTORY_AGAIN),
         )
     codes = {label: code for code, label in enumerate(known.labels.tolist())}
-    # A group of the history without a row that counts is none.
+    # A group of the history none of whose rows was used has no fold: it counts as new.
     held = np.all(known.folds >= 0, axis=0).tolist()
-    place, fresh = np.empty(len(labels), dtype=np.intp), len(codes)
+    # New code of each code of the arrivals, and the next unused one.
+    new_code, unused = np.empty(len(labels), dtype=np.intp), len(codes)
     for code, label in enumerate(labels.tolist()):
         old = codes.get(label)
         if old is not None and held[old]:
-            place[code] = old
+            new_code[code] = old
         else:
-            place[code], fresh = fresh, fresh + 1
-    return replace(sample, groups=place[sample.groups])
+            new_code[code], unused = unused, unused + 1
+    return replace(sample, groups=new_code[sample.groups])

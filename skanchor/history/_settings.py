@@ -29,26 +29,32 @@ CLASSES = {
         RieszDebiaser,
     )
 }
-"""Estimators whose settings a file may hold; no other class is ever made from one."""
+"""Estimators that a file may hold settings of; reading never makes another class."""
 
 
 REMOVED = {"context_effects"}
-"""Parameters that earlier versions had, of one allowed value each."""
+"""Parameters of earlier versions, ignored in files: each had one allowed value."""
 
 
 def pack_settings(anchor: AnchorPipeline, n_folds: int) -> dict[str, Any]:
-    """Settings of a pipeline as JSON can say them.
+    """Settings of a pipeline in types that JSON has.
 
     Parameters
     ----------
     anchor : AnchorPipeline
-        Unfitted. A generator of random numbers becomes None.
+        Unfitted pipeline. A generator of random numbers is stored as None.
     n_folds : int
-        Stands for a ``cv`` that names row numbers, or is a splitter.
+        Stored instead of a ``cv`` that is a plan or a splitter.
 
     Returns
     -------
     dict
+        ``class`` and ``params``.
+
+    Raises
+    ------
+    BattlesError
+        If a setting cannot be stored.
     """
     packed: dict[str, Any] = _packed(anchor, "anchor")
     if not isinstance(anchor.cv, (int, np.integer)):
@@ -57,6 +63,7 @@ def pack_settings(anchor: AnchorPipeline, n_folds: int) -> dict[str, Any]:
 
 
 def _packed(value: Any, name: str) -> Any:
+    """One setting, or those of an estimator; ``name`` is for errors."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -86,7 +93,7 @@ def _packed(value: Any, name: str) -> Any:
 
 
 def unpack_settings(packed: Any) -> Any:
-    """The pipeline that :func:`pack_settings` packed."""
+    """Rebuild a pipeline from the result of :func:`pack_settings`."""
     if not isinstance(packed, dict):
         return packed
     if "class" in packed:

@@ -1,4 +1,4 @@
-"""What is kept of a fitted history: all that placing arrivals needs, and no row."""
+"""The state of a fitted history: everything that placing arrivals needs, and no row."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["Board", "GroupFolds", "HistoryState"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Board:
-    """Historical models that take no part beside those that do.
+    """Scores of all historical models, including those that were left out of the fit.
 
     Attributes
     ----------
     scores : Series
         Score of every historical model in the fit of the votes.
     n_human, n_judge : Series
-        Rows of every historical model.
+        Number of human and of judge rows of every historical model.
     """
 
     scores: pd.Series
@@ -50,7 +50,7 @@ class GroupFolds:
     labels : ndarray of shape (n_groups,)
         Labels, by code.
     folds : ndarray of shape (n_repeats, n_groups)
-        Fold that holds each of them out; -1 for those without a row that counts.
+        Fold that holds each group out; -1 for groups without a row that is used.
     """
 
     labels: NDArray[Any]
@@ -61,6 +61,7 @@ class GroupFolds:
         cls, labels: NDArray[Any], codes: NDArray[np.intp], plans: list[FoldPlan]
     ) -> GroupFolds:
         """Look up the fold of each group in the plans of its rows."""
+        # All rows of a group have the same fold: any of them may be taken.
         of_rows = fold_numbers(plans, len(codes))
         folds = np.full((len(plans), len(labels)), -1)
         for own, rows in zip(folds, of_rows, strict=True):
@@ -76,23 +77,23 @@ class HistoryState:
     Attributes
     ----------
     history : StoredHistory
-        Folds, as sums.
+        Fits and sums of all folds.
     sums : FitSums
-        Of all historical rows, for diagnostics.
+        Sums over all historical rows, for diagnostics.
     check : ItemCheck
-        Of the item effects.
+        Test for item effects.
     treatment : str
         Treatment of the item effects.
     board : Board or None
-        None where every historical model takes part.
+        None where every historical model was fitted.
     groups : GroupFolds or None
         None without groups.
     fingerprints : dict
-        Of judges, where they were given.
+        Fingerprint of each judge for which one was given.
     facts : dict
-        What JSON can say of the rows: their numbers.
+        Numbers of rows and votes, and whether the rows were streamed.
     counts : RowCounts or None
-        The rows as counts; None where features, groups or weights tell them apart.
+        The rows as counts; None where rows have features, groups or weights.
     """
 
     history: StoredHistory
@@ -112,16 +113,16 @@ class HistoryState:
         group_labels: NDArray[Any] | None,
         fingerprints: Mapping[Any, str],
     ) -> HistoryState:
-        """Fit the folds of a history, and let its rows go.
+        """Fit all folds of a history, and take the sums over its rows.
 
         Parameters
         ----------
         inference : Inference
-            Of the historical rows.
+            Inference of the historical rows.
         group_labels : ndarray or None
             Labels of their groups, by code.
         fingerprints : mapping
-            Of judges, where they were given.
+            Fingerprint of each judge for which one was given.
 
         Returns
         -------
@@ -140,6 +141,7 @@ class HistoryState:
         full = inference.fit(reported)
         chain, sample = full.chain, full.sample
         history = StoredHistory.of(full, inference.fold_plan)
+        # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         fitted = sample.with_battles(chain.X)
         sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
         groups = None
@@ -163,7 +165,7 @@ class HistoryState:
 
     @property
     def lost(self) -> NDArray[Any]:
-        """Historical models that take no part."""
+        """Labels of historical models that were left out of the fit."""
         models = self.history.whole.X.models
         if self.board is None:
             return models[:0]
@@ -178,9 +180,9 @@ class HistoryState:
         Parameters
         ----------
         everyone, admitted : Sample
-            Arrivals in their roles, all of them and those that can be used.
+            Arrivals with decided roles: all of them, and those that can be used.
         plans : list of FoldPlan
-            Their folds in each repeat.
+            Folds of the admitted arrivals in each repeat.
 
         Returns
         -------
@@ -191,6 +193,8 @@ class HistoryState:
         result = assemble(placed.full, placed.found, sums, self.check, plans)
         if self.board is None:
             return result
+        # Add the models that were left out: their scores are those of the votes, and
+        # the numbers of rows are those of the history plus those of the arrivals.
         X = everyone.X[:0]
         models = with_models(self.board.scores.index.to_numpy(X.models.dtype),
                              X.models[X.is_new])  # fmt: skip
@@ -204,12 +208,14 @@ class HistoryState:
         return result.extended(X, self.board.scores, *counts)
 
     def _sums(self, placed: PlacedArrivals) -> FitSums:
-        """Sums of history and arrivals together."""
+        """Sums for diagnostics over the rows of the history and of the arrivals."""
         full, late = placed.full, placed.sums
         X, known = full.chain.X, self.history.whole.X
+        # Codes of the historical models among all models.
         places = np.flatnonzero(~X.is_new)
         assert len(places) == len(known.models)
         if late is None:
+            # The arrivals were placed from their rows, over which sums are taken here.
             fitted = full.sample.with_battles(X)
             order, calibrator = full.sample.X.order, full.chain.calibrator
             late = FitSums.of(fitted, order, calibrator, self.sums.noise)
@@ -217,6 +223,7 @@ class HistoryState:
 
 
 def _board_of_rows(inference: Inference) -> Board | None:
+    """Board of the models of an inference; None where all of them were fitted."""
     found = inference.board()
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Battles tables from files, and results to files."""
+"""Reading battles tables from files, and writing results to files."""
 
 from skanchor.io.atomic import write_atomically
 from skanchor.io.reading import read_battles

@@ -1,4 +1,4 @@
-"""Text separated by commas, tabs, semicolons or bars: the header tells which."""
+"""Text separated by commas, tabs, semicolons or bars, recognised by the header."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CSV", "TSV"]
 
-# Bytes that are parsed at once, which must hold a row; the next if they do not.
+# Sizes in bytes of the blocks that are parsed at once. A block must hold a whole row:
+# if one does not, the next size is tried.
 _BLOCKS = (1 << 20, 1 << 26, (1 << 31) - 1)
 
 _DELIMITERS = ",\t;|"
@@ -32,12 +33,13 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 def _read_separated(
     source: Source, encoding: str | None, drop_invalid: bool, usual: str
 ) -> pd.DataFrame:
+    """Read a table as text; ``usual`` is the separator that the suffix suggests."""
     try:
         table, bad = _parsed_lines(source, encoding, usual, lenient=drop_invalid)
     except pa.ArrowInvalid as error:
         if drop_invalid or not _OF_ONE_LINE.search(str(error)):
             raise
-        # Once more, to tell which they are.
+        # Read again to find all bad lines, for the error below.
         table, bad = _parsed_lines(source, encoding, usual, lenient=True)
         drop_invalid = not bad
     if bad and not (drop_invalid and len(table)):
@@ -57,15 +59,18 @@ def _read_separated(
 def _parsed_lines(
     source: Source, encoding: str | None, usual: str, *, lenient: bool
 ) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
-    """Everything as text; bad lines, if they are not to end it all."""
+    """Table with all cells as text, and its bad lines.
+
+    Bad lines raise pyarrow's exception unless ``lenient``.
+    """
     head = source.head()
     encoding = encoding_of(head, encoding)
     if lenient:
-        # The handler of bad lines cannot refuse those in another encoding.
+        # Checked before: the handler of bad lines cannot refuse another encoding.
         with source.open() as file:
             require_encoding(file, encoding)
     separator = _delimiter(head.decode(encoding, "ignore"), usual)
-    # pyarrow drops the mark of UTF-8 itself.
+    # pyarrow drops the byte order mark of UTF-8 itself.
     name = "utf8" if encoding in ("utf-8", "utf-8-sig") else encoding
     for size in _BLOCKS[:-1]:
         try:
@@ -79,7 +84,7 @@ def _parsed_lines(
 def _read_blocks(
     source: Source, separator: str, encoding: str, block_size: int, *, lenient: bool
 ) -> tuple[pd.DataFrame, list[csv.InvalidRow]]:
-    """The table, and its bad lines, from blocks that hold whole rows."""
+    """Table and bad lines, read in blocks of one size."""
     from pyarrow import csv
 
     bad: list[csv.InvalidRow] = []
@@ -93,17 +98,18 @@ def _read_blocks(
         newlines_in_values=True,
         invalid_row_handler=skip if lenient else None,
     )
-    # Only one thread knows the numbers of bad rows.
+    # With several threads pyarrow does not give the numbers of bad rows.
     read = csv.ReadOptions(
         encoding=encoding, use_threads=not lenient, block_size=block_size
     )
-    # As text: pyarrow guesses types from the first block of the file.
+    # The first opening gives the names only. All columns are then read as text, since
+    # pyarrow would guess types from the first block of the file.
     with source.open() as file, csv.open_csv(file, read, parse) as opened:
         names = opened.schema.names
     text = csv.ConvertOptions(
         column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
     )
-    # The first rows have been looked at for the names alone.
+    # Bad lines of the first block were found already when the names were read.
     bad.clear()
     with source.open() as file:
         raw = csv.read_csv(file, read, parse, text)
@@ -112,7 +118,7 @@ def _read_blocks(
 
 
 def _delimiter(head: str, usual: str) -> str:
-    """The one that the header holds most of; the usual one where it is level."""
+    """The most frequent separator in the header; the usual one if several are."""
     header = _QUOTED.sub("", head.lstrip("\ufeff\r\n")).partition("\n")[0]
     return max(usual + _DELIMITERS, key=header.count)
 

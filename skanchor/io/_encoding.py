@@ -1,4 +1,4 @@
-"""How text is encoded: told by its byte order mark, else UTF-8, else by the user."""
+"""Encoding of text: what the user gave, else by a byte order mark, else UTF-8."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _MARKS = {
 
 
 def encoding_of(head: bytes, told: str | None) -> str:
-    """Tell the encoding of a text from how it begins.
+    """Find the encoding of a text from its first bytes.
 
-    Every text is readable as Latin-1, rightly or not, so that is never guessed.
+    Latin-1 is never guessed, since any bytes can be decoded as Latin-1.
 
     Parameters
     ----------
     head : bytes
-        The beginning.
+        The first bytes.
     told : str or None
-        What the user says, which counts.
+        Encoding that the user gave, which has precedence.
 
     Returns
     -------
@@ -35,11 +35,12 @@ def encoding_of(head: bytes, told: str | None) -> str:
     Raises
     ------
     ValueError
-        If what the user says is no encoding.
+        If the user gave an unknown encoding.
     """
     if told is not None:
         try:
-            # Python has codecs that give no text, and some that take bytes alone.
+            # Python also has codecs that decode to bytes, and some that only accept
+            # bytes: both are refused.
             b"a".decode(told, "ignore")
             codecs.decode(array("b", b"a"), told, "ignore")
             return codecs.lookup(told).name
@@ -55,9 +56,9 @@ def decoded(data: bytes, told: str | None) -> str:
     Parameters
     ----------
     data : bytes
-        All of it.
+        The whole text.
     told : str or None
-        Its encoding, if the user says.
+        Encoding that the user gave.
 
     Returns
     -------
@@ -66,25 +67,25 @@ def decoded(data: bytes, told: str | None) -> str:
     Raises
     ------
     UnicodeDecodeError
-        If it is in another encoding.
+        If the text is in another encoding.
     """
     return data.decode(encoding_of(data[:4], told))
 
 
 def require_encoding(file: IO[bytes], encoding: str) -> None:
-    """Refuse a text that is in another encoding, without keeping it.
+    """Refuse a text in another encoding, decoding it block by block.
 
     Parameters
     ----------
     file : file
-        Opened at its beginning.
+        File opened at its beginning.
     encoding : str
-        What :func:`encoding_of` tells.
+        Result of :func:`encoding_of`.
 
     Raises
     ------
     UnicodeDecodeError
-        If it is.
+        If the text is in another encoding.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
     while block := file.read(1 << 20):

@@ -13,33 +13,32 @@ from skanchor.io._source import Source
 __all__ = ["EXACT_FLOATS", "Format", "to_pandas"]
 
 EXACT_FLOATS = 1 << 53
-"""Whole numbers up to this one are floats, too."""
+"""Whole numbers up to this one have an exact 64-bit float."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format that battles tables come in.
+    """A file format of battles tables.
 
     A module of this folder defines one, and `registry.FORMATS` lists it.
 
     Attributes
     ----------
     name : str
-        What messages call it, and in lower case without blanks what users do.
+        Name of the format in messages.
     suffixes : tuple of str
         Endings of its files, in lower case, the usual one first.
     read : callable
-        Gives the table of a source, whose text is in the encoding given, if any; told
-        to drop what is invalid, it leaves out bad lines and warns of them. What
-        the file must not hold it refuses with a ValueError, TypeError, OSError,
-        EOFError or pyarrow's exception, in words that can follow "not readable as
-        `name`: ".
+        Function of a source, an encoding or None, and whether to drop invalid lines. It
+        returns the table; dropped lines are warned of. It refuses invalid content with
+        a ValueError, TypeError, OSError, EOFError or pyarrow's exception, in words that
+        can follow "not readable as `name`: ".
     packed : bool, default=True
-        Whether its files may be packed, as by gzip.
+        Whether its files may be compressed, as by gzip.
     is_encoded : bool, default=True
-        Whether its files are text, so that they have an encoding.
+        Whether its files are text, and so have an encoding.
     is_text : bool, default=False
-        Whether `read` gives every cell as text, for `columns.typed` to parse.
+        Whether `read` returns all cells as text, which `columns.typed` then parses.
     """
 
     name: str
@@ -51,24 +50,25 @@ class Format:
 
     @property
     def key(self) -> str:
-        """What users call it."""
+        """Name of the format as an argument: its first suffix without the dot."""
         return self.suffixes[0][1:]
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """Turn a pyarrow table to pandas, columns of one name kept apart.
+    """Turn a pyarrow table into a pandas one; names may occur more than once.
 
     Parameters
     ----------
     table : pyarrow.Table
-        What pyarrow has read.
+        Table as pyarrow has read it.
 
     Returns
     -------
     DataFrame
         The same columns.
     """
-    # Integers beside nulls would become floats, which merges large ones.
+    # Integers in a column with nulls would become floats, where large ones may become
+    # equal: those columns get Python integers.
     columns = [
         column.to_pandas(integer_object_nulls=_has_large(column))
         for column in table.columns
@@ -78,7 +78,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def _has_large(column: pa.ChunkedArray) -> bool:
-    """Whether a column holds, beside nulls, integers that floats cannot tell apart."""
+    """Whether a column has nulls and integers that are too large for exact floats."""
     if not pa.types.is_integer(column.type) or not column.null_count:
         return False
     from pyarrow import compute

@@ -1,4 +1,4 @@
-"""JSON, one battle a line or one array of battles."""
+"""JSON: one battle on each line, or one array of battles."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _DUE = (
 
 _FAULT = "are no JSON"
 
-# Where tools that write one object keep their battles in it.
+# Keys of the list of battles in files that hold one object.
 _ENVELOPES = ("matches", "battles", "data", "records")
 
 
 def _read_objects(
     source: Source, encoding: str | None, drop_invalid: bool
 ) -> pd.DataFrame:
+    """Read battles from an array, from lines, or from one object that holds them."""
     with source.open() as file:
         text = decoded(file.read(), encoding)
     start = text.lstrip()[:1]
@@ -70,7 +71,7 @@ def _loaded(text: str) -> Any:
 
 
 def _exact(table: pd.DataFrame, records: list[dict[str, Any]]) -> pd.DataFrame:
-    """Give back to large integers beside nulls the digits that floats lack."""
+    """Restore large integers of columns with nulls, which pandas made floats."""
     for name in table.columns[table.dtypes == np.float64]:
         if (table[name].abs() >= EXACT_FLOATS).any():
             values = [record.get(name) for record in records]
@@ -80,14 +81,15 @@ def _exact(table: pd.DataFrame, records: list[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]:
-    """Records of lines, and numbers of bad lines; one object may be spread over many.
+    """Records of all lines, and numbers of bad lines.
 
-    Bad lines are refused unless they may be dropped and others remain.
+    A file that is one object over several lines is one record. Bad lines are refused
+    unless they may be dropped and other lines remain.
     """
     records: list[Any] = []
     bad: list[int] = []
     first = ""
-    # Not splitlines: a string may hold U+2028 and its like.
+    # ``splitlines`` would also split at U+2028 and similar characters in a string.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -95,6 +97,7 @@ def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]
             records.append(_loaded(line))
         except ValueError as error:
             if not bad:
+                # The first line is no JSON: the text may be one object.
                 if start == "{" and not records:
                     try:
                         return [_loaded(text)], []
@@ -108,7 +111,7 @@ def _lines(text: str, start: str, drop_bad: bool) -> tuple[list[Any], list[int]]
 
 
 def _opened(record: Any) -> list[Any]:
-    """The battles in an object that holds them all, else the object as one."""
+    """Battles in an object that holds a list of them; else the object itself."""
     if isinstance(record, dict):
         for name in _ENVELOPES:
             inner = record.get(name)

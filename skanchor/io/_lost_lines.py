@@ -1,4 +1,4 @@
-"""Lines of a file that cannot be read and are left out: counted, and named."""
+"""Lines of a file that cannot be read: the error, and the warning if left out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class BadLinesError(ValueError):
     Parameters
     ----------
     first : str
-        Which is the first, and what is wrong with it.
+        Message about the first such line.
     n_bad, n_good : int
-        How many there are, and how many others.
+        Number of such lines, and of the others.
     what : str
-        What is wrong with them all.
+        Verb phrase that says what is wrong with the lines.
     """
 
     def __init__(self, first: str, n_bad: int, n_good: int, what: str):
@@ -36,13 +36,13 @@ def warn_of_lost_lines(label: str, lost: Sequence[int], kept: int, what: str) ->
     Parameters
     ----------
     label : str
-        What messages call the file.
+        Name of the file in messages.
     lost : sequence of int
-        Numbers of its lines, from one.
+        Numbers of the lines, from one.
     kept : int
-        How many others there are.
+        Number of the other lines.
     what : str
-        What is wrong with them.
+        Verb phrase that says what is wrong with the lines.
     """
     if not lost:
         return

@@ -15,7 +15,7 @@ def _read_parquet(
 ) -> pd.DataFrame:
     from pyarrow import parquet
 
-    # Not read_table, which takes columns from the names of folders too.
+    # ``read_table`` would also make columns of the names of folders.
     with source.open() as opened, parquet.ParquetFile(opened) as file:
         return to_pandas(file.read())
 
@@ -29,7 +29,7 @@ def _read_feather(
         return to_pandas(feather.read_table(file))
 
 
-# Both compress by themselves.
+# Both formats have a compression of their own.
 _BINARY = {"packed": False, "is_encoded": False}
 PARQUET = Format("Parquet", (".parquet", ".pq"), _read_parquet, **_BINARY)
 FEATHER = Format("Feather", (".feather", ".arrow"), _read_feather, **_BINARY)

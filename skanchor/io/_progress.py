@@ -1,4 +1,4 @@
-"""A bar on the terminal while a large file is read."""
+"""A progress bar on the terminal while a large file is read."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from skanchor.io._source import Source
 __all__ = ["LARGE", "with_bar"]
 
 LARGE = 50_000_000
-"""Bytes from which on reading a file takes long enough to be watched."""
+"""Size of a file in bytes from which a bar is shown."""
 
 
 @contextmanager
 def with_bar(source: Source, verbose: int) -> Iterator[Source]:
-    """Show how much of a large file has been read, as stored, packed or not.
+    """Show how many of the stored bytes of a large file have been read.
 
     Parameters
     ----------
     source : Source
         The file.
     verbose : int
-        Whether to show anything.
+        Whether to show a bar.
 
     Yields
     ------
     Source
-        The same, to be read from.
+        The same file, whose reading moves the bar.
     """
     if not verbose or source.is_stream or os.path.getsize(source.path) < LARGE:
         yield source
@@ -43,27 +43,27 @@ def with_bar(source: Source, verbose: int) -> Iterator[Source]:
     console = Console(stderr=True)
     bar = Progress(*columns, Remaining(), console=console, transient=True)
     with bar as progress, ExitStack() as opened:
-        # Not the text of a path: rich would take its brackets for markup.
+        # Without the path: rich would read brackets in it as markup.
         task = progress.add_task("Reading", total=os.path.getsize(source.path))
 
         def count(n_bytes: int) -> None:
             progress.advance(task, n_bytes)
 
         def opener(path: str) -> _Counted:
-            # Not every archive closes what it reads from.
+            # Closed here, since not every archive closes the file that it reads.
             return opened.enter_context(_Counted(path, count))
 
         yield replace(source, opener=opener)
 
 
 class _Counted(io.FileIO):
-    """A file that tells how much of it is read."""
+    """A file that reports the number of bytes at every read."""
 
     def __init__(self, path: str, count: Callable[[int], None]) -> None:
         super().__init__(path)
-        self._tell = count
+        self._count = count
 
     def read(self, size: int | None = -1, /) -> bytes:
         data = super().read(-1 if size is None else size) or b""
-        self._tell(len(data))
+        self._count(len(data))
         return data

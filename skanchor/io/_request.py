@@ -1,6 +1,6 @@
-"""What a user asks of how files are read, and what of it has come to use.
+"""The arguments of a user for reading files, and which of them were used.
 
-Nothing asked for is dropped in silence: what no file had a use for is refused.
+No argument is ignored silently: one that applies to no file is refused.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["Request", "for_each_file"]
 
 @dataclass(eq=False)
 class Request:
-    """What a user asks for, and what of it has come to use while files are read.
+    """Arguments of a user, and which of them were used while files are read.
 
     Attributes
     ----------
     file_format, encoding, columns, labels, levels, tie_margin, drop_invalid
         As in :func:`skanchor.io.read_battles`.
     ids : set of str
-        Columns of labels.
+        Columns of labels, which are read as text.
     verbose : int
         Whether to show a bar.
     formats : dict
-        What each file was taken for.
+        By path, the name of the tool as whose file each was read, or ``"table"``.
     """
 
     file_format: str | None
@@ -55,38 +55,38 @@ class Request:
 
     # ----------------------------------------------------------------- what is used
     def saw_file(self, known: Format, names: Iterable[str]) -> None:
-        """Note the columns of a file, as it lies there."""
+        """Record the columns of a file, before they are renamed."""
         self._columns_seen.update(names)
         self._has_text |= known.is_encoded
 
     def saw_tool(self, reader: Reader) -> None:
-        """Note what the files of a tool can make use of."""
+        """Record which arguments apply to the files of a tool."""
         self._levels_known.update(reader.levels)
         self._has_scores |= reader.has_scores
 
     def saw_outcomes(self, winner: pd.Series) -> None:
-        """Note the outcomes of a table, as they lie there."""
+        """Record the outcomes of a table, before they are relabelled."""
         self._has_tables = True
         if self.labels:
             for label in winner.dropna().unique().tolist():
                 self._outcomes_seen[label_key(label)] = str(label)
 
     def used_judge(self) -> None:
-        """Note that a file names no judge, so that it has the one given."""
+        """Record that a file names no judge, so that the given name was used."""
         self._judge_used = True
 
     def refuse_leftovers(self, judge: Any) -> None:
-        """Refuse what was asked for and nothing came of.
+        """Refuse arguments that were used for no file.
 
         Parameters
         ----------
         judge : str, sequence of str or None
-            The judge given.
+            The judge that the user gave.
 
         Raises
         ------
         BattlesError
-            If there is such a thing.
+            If there is such an argument.
         """
         absent = [
             name for name in self.columns if not column_called(self._columns_seen, name)
@@ -108,7 +108,7 @@ class Request:
             )
 
     def _refuse_verdicts(self) -> None:
-        """Refuse what was asked of verdicts that no file holds."""
+        """Refuse arguments about kinds of verdicts that no file holds."""
         kinds = sorted(set(self.formats.values()) - {"table"})
         tools = ", ".join(kinds + ["tables"] * ("table" in self.formats.values()))
         unknown = [level for level in self.levels if level not in self._levels_known]
@@ -144,16 +144,16 @@ class Request:
 
 
 def for_each_file(given: Any, n_files: int, what: str) -> Sequence[Any]:
-    """What is given for each file: the same, unless there is one for each.
+    """Value of an argument for each file: one for all, or one for each.
 
     Parameters
     ----------
     given : str, sequence of str and None, or None
-        As in :func:`skanchor.io.read_battles`.
+        Argument as in :func:`skanchor.io.read_battles`.
     n_files : int
-        How many files there are.
+        Number of files.
     what : str
-        What is given, such as ``"judges"``.
+        Name of the values for an error, such as ``"judges"``.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def for_each_file(given: Any, n_files: int, what: str) -> Sequence[Any]:
     Raises
     ------
     BattlesError
-        If there are as many names neither as files nor one.
+        If the number of values is neither one nor that of the files.
     """
     if given is None or isinstance(given, str):
         return [given] * n_files

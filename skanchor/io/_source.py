@@ -1,7 +1,7 @@
-"""Where the bytes of a table come from: a file, packed or not, or a stream.
+"""Where the bytes of a table come from: a file, compressed or not, or a stream.
 
-A stream is standard input or a pipe: it has no end before it is closed, and cannot be
-wound back, so all of it is read once and kept.
+A stream is standard input or a pipe. It cannot be read twice, so all of its bytes are
+read once and stored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STDIN = "-"
 """The path that means standard input."""
 
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".zip": "zip"}
-"""How a file is packed, by its last suffix."""
+"""Compression of a file, by its last suffix."""
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -35,14 +35,14 @@ _MAGIC = {
 
 @dataclass(frozen=True)
 class Source:
-    """A file or standard input, unpacked when it is opened.
+    """A file or standard input, decompressed when it is opened.
 
     Attributes
     ----------
     path : str
-        As the user gave it; ``"-"`` is standard input.
+        Path as the user gave it; ``"-"`` is standard input.
     opener : callable, optional
-        Opens the stored bytes of a path in place of Arrow.
+        Function that opens the stored bytes of a path, instead of Arrow.
     """
 
     path: str
@@ -50,7 +50,7 @@ class Source:
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Source:
-        """Source of a path; refuse in the words of the system what is not there."""
+        """Source of a path; the system's error is raised if it cannot be opened."""
         source = cls(os.fspath(path))
         if source.is_stdin:
             return source
@@ -58,6 +58,7 @@ class Source:
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
             # It may have no end, as /dev/zero.
             raise ValueError(f"{source.path}: is a device, not a file.")
+        # A pipe can be opened only once, so it is not tried here.
         if not stat.S_ISFIFO(mode):
             with open(source.path, "rb"):
                 pass
@@ -75,17 +76,17 @@ class Source:
 
     @property
     def is_nameless(self) -> bool:
-        """Whether no name tells the format, as of standard input and ``<(...)``."""
+        """Whether the path shows no format, as of standard input and ``<(...)``."""
         return self.is_stream and not Path(self.path).suffix
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """Name of the source in messages."""
         return "standard input" if self.is_stdin else self.path
 
     @property
     def packing(self) -> str | None:
-        """How the file is packed, by its name or, if it has none, its bytes."""
+        """Compression, by the file's suffix or, without a name, by the first bytes."""
         if self.is_nameless:
             starts = (kind for magic, kind in _MAGIC.items() if self._is(magic))
             return next(starts, None)
@@ -93,20 +94,20 @@ class Source:
 
     @property
     def suffix(self) -> str:
-        """The last suffix that is not one of packing, in lower case."""
+        """The last suffix that is not one of compression, in lower case."""
         name = Path(self.path)
         return Path(name.stem if self.packing else name.name).suffix.lower()
 
     @property
     def stem(self) -> str:
-        """The name of the file without what tells its format."""
+        """The name of the file without its suffixes."""
         name = Path(self.path).name
         for suffix in (Path(self.path).suffix if self.packing else "", self.suffix):
             name = name[: len(name) - len(suffix)]
         return name
 
     def open(self) -> IO[bytes]:
-        """Open the bytes, unpacked."""
+        """Open the decompressed bytes."""
         import pyarrow as pa
 
         packing = self.packing
@@ -122,12 +123,13 @@ class Source:
         return pa.input_stream(raw, compression=packing)
 
     def head(self, size: int = 1 << 16) -> bytes:
-        """Give the first bytes, unpacked."""
+        """Return the first decompressed bytes."""
         with self.open() as file:
             return file.read(size)
 
     @cached_property
     def _bytes(self) -> bytes:
+        """All bytes of a stream, read once."""
         if not self.is_stdin:
             with open(self.path, "rb") as pipe:
                 return pipe.read()
@@ -140,7 +142,7 @@ class Source:
 
 
 def _only_member(raw: Any) -> IO[bytes]:
-    """Open the one file of an archive; what systems add to it does not count."""
+    """Open the only file of an archive; folders and macOS's additions do not count."""
     try:
         archive = zipfile.ZipFile(raw)
     except zipfile.BadZipFile as error:
@@ -154,6 +156,6 @@ def _only_member(raw: Any) -> IO[bytes]:
         raise ValueError(f"the archive holds {len(names)} files, {names[:5]}, not one.")
     try:
         return archive.open(names[0])
-    # What an entry cannot be opened for, a password or its packing, is no OSError.
+    # zipfile raises RuntimeError for a password or an unknown compression.
     except (zipfile.BadZipFile, RuntimeError) as error:
         raise ValueError(f"no file can be read from the archive: {error}.") from None

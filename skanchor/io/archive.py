@@ -1,7 +1,7 @@
-"""Files of arrays and a header: checksummed, and nothing in them is ever run.
+"""Files of arrays and a header, with a checksum; reading one never runs code.
 
-A file is a line that says what it is, the SHA-256 of the rest, and an ``.npz`` archive
-of plain arrays, one of which holds the header as JSON.
+A file consists of a line with its kind and format, the SHA-256 of the rest, and an
+``.npz`` archive of plain arrays, one of which holds the header as JSON.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ PICKLE = b"\x80"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Archive:
-    """What a file holds.
+    """Content of a file.
 
     Attributes
     ----------
     header : dict
-        What JSON can say.
+        Values of types that JSON has.
     arrays : dict of str to ndarray
-        Numbers and truth values.
+        Arrays of numbers or booleans.
     digest : bytes
         SHA-256 of the content.
     """
@@ -48,12 +48,12 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveKind:
-    """One kind of file, of which there may be several formats.
+    """One kind of file, in one version of its format.
 
     Attributes
     ----------
     name : str
-        Such as ``"bootstrap checkpoint"``; the first line begins with it.
+        Name such as ``"bootstrap checkpoint"``, which is part of the first line.
     version : int
         Number of the format that is written and read.
     """
@@ -63,11 +63,11 @@ class ArchiveKind:
 
     @property
     def first_line(self) -> bytes:
-        """The line that says what a file is."""
+        """First line of a file: its kind and format."""
         return f"skanchor {self.name}, format {self.version}\n".encode()
 
     def digest(self, path: str | os.PathLike[str]) -> bytes | None:
-        """Digest that a file states; None if it is not of this kind."""
+        """Digest stored in a file, unchecked; None if the file has another kind."""
         with open(path, "rb") as file:
             first = file.read(len(self.first_line))
             return file.read(DIGEST_SIZE) if first == self.first_line else None
@@ -80,18 +80,18 @@ class ArchiveKind:
         *,
         overwrite: bool = True,
     ) -> bytes:
-        """Write a file, whole or not at all; return its digest.
+        """Write a file and return its digest. On failure no partial file is left.
 
         Parameters
         ----------
         path : str or path
             The file.
         header : mapping
-            What JSON can say.
+            Values of types that JSON has.
         arrays : mapping of str to ndarray
-            Numbers and truth values.
+            Arrays of numbers or booleans.
         overwrite : bool, default=True
-            Whether a file that exists may be replaced.
+            Whether an existing file may be replaced.
         """
         text = json.dumps(dict(header), allow_nan=False).encode()
         buffer = io.BytesIO()
@@ -102,12 +102,12 @@ class ArchiveKind:
         return digest
 
     def read(self, path: str | os.PathLike[str]) -> Archive:
-        """Read a file, whosever it is; refuse one that is not whole, or not ours.
+        """Read a file, which may come from anybody.
 
         Raises
         ------
         ValueError
-            If it is foreign, newer, damaged or cut off.
+            If the file is of another kind or format, damaged or cut off.
         """
         with open(path, "rb") as file:
             content = file.read()
@@ -120,6 +120,7 @@ class ArchiveKind:
                 f"{where} is damaged: its content is not what its checksum says. "
                 "Delete it, or put back a copy."
             )
+        # ``allow_pickle=False``: unpickling a foreign file could run any code.
         try:
             with np.load(io.BytesIO(payload), allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
@@ -131,7 +132,7 @@ class ArchiveKind:
         return Archive(header, arrays, digest)
 
     def _mistaken(self, content: bytes) -> str:
-        """Say what a file is instead."""
+        """Message about a file whose first line is not the expected one."""
         found = re.match(rb"skanchor ([a-z ]+), format (\d+)\n", content[:80])
         if found and found[1].decode() == self.name:
             number = int(found[2])

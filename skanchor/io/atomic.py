@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Writing a file so that it is either complete or unchanged."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# What file systems answer that know no second name of a file.
+# Errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 
 
 def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-    """Refuse a file that `write_atomically` could not write; leave it as it is.
+    """Raise if `write_atomically` could not write a file; do not change the file.
 
     Parameters
     ----------
     path : str or path
         The file.
     overwrite : bool, default=True
-        Whether one that exists may be replaced.
+        Whether an existing file may be replaced.
 
     Raises
     ------
     OSError
-        If it is a directory, or exists and may not be replaced, or a file cannot be
-        made in its directory.
+        If the path is a directory, if the file exists and may not be replaced, or if no
+        file can be created in its directory.
     """
     mode = _mode(path)
     if mode is not None and stat.S_ISDIR(mode):
@@ -45,17 +45,17 @@ def check_writable(path: str | os.PathLike[str], *, overwrite: bool = True) -> N
 def write_atomically(
     path: str | os.PathLike[str], content: str | bytes, *, overwrite: bool = True
 ) -> None:
-    """Write a file whole or not at all.
+    """Write a file completely, or leave it as it was.
 
     Parameters
     ----------
     path : str or path
-        The file; one that exists is replaced when the new one is complete, and stays as
-        it was if writing fails. A link keeps pointing to its file.
+        The file. An existing one is replaced when the new one is complete, and does not
+        change if writing fails. A link keeps pointing to its file.
     content : str or bytes
-        What to write; text is written as UTF-8.
+        Content of the file; text is written as UTF-8.
     overwrite : bool, default=True
-        Whether a file that exists, or comes to exist meanwhile, may be replaced.
+        Whether a file that exists, or is created in the meantime, may be replaced.
 
     Raises
     ------
@@ -66,13 +66,13 @@ def write_atomically(
     data = content.encode() if isinstance(content, str) else content
     mode = _mode(path)
     if mode is not None and not stat.S_ISREG(mode):
-        # A device or a pipe must not be replaced by a file. Its name may be a link
-        # to what has none, such as /dev/stdout.
+        # A device or a pipe must not be replaced by a file, but be written to.
         with open(path, "wb") as file:
             file.write(data)
         return
     with _draft(path) as draft:
-        # Unlike a file of tempfile, this one gets the permissions of any new file.
+        # Files of ``tempfile`` would only be readable by the user; this one gets the
+        # usual permissions of a new file.
         with open(draft, "xb") as file:
             file.write(data)
             file.flush()
@@ -83,10 +83,10 @@ def write_atomically(
 
 
 def _put(draft: str, target: str, overwrite: bool) -> None:
-    """Give a complete file its name."""
+    """Rename the complete draft to the target."""
     if not overwrite:
         try:
-            # Unlike a renaming, this fails where the name is taken.
+            # Unlike renaming, a hard link fails where the target exists.
             return os.link(draft, target)
         except OSError as error:
             if error.errno not in _NO_LINKS:
@@ -98,13 +98,13 @@ def _put(draft: str, target: str, overwrite: bool) -> None:
 
 @contextmanager
 def _draft(path: str | os.PathLike[str]) -> Iterator[str]:
-    """Name of a file beside the one to write, which is gone afterwards."""
+    """Path of a temporary file in the same folder, which is removed afterwards."""
     folder = os.path.dirname(os.path.realpath(path))
     draft = os.path.join(folder, f".skanchor-{secrets.token_hex(8)}")
     try:
         yield draft
     except OSError as error:
-        # The reader asked for `path` and does not know the draft.
+        # The error names the file that the user knows.
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         if os.path.exists(draft):
@@ -112,7 +112,7 @@ def _draft(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def _mode(path: str | os.PathLike[str]) -> int | None:
-    """What kind of file is there; None if there is none."""
+    """Mode of an existing file, with its kind; None if there is no file."""
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:

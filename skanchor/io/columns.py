@@ -1,4 +1,4 @@
-"""Types of the columns: labels are text, what holds only numbers is numeric."""
+"""Types of columns: labels are text, and columns of numbers only are numeric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from skanchor.exceptions import DataWarning
 
 _MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None"})
-# A comma with three digits behind it may also mark thousands.
+# Decimal commas. A comma before three digits may also mark thousands, and is not clear.
 _WITH_COMMA = r"[-+]?\d+(?:,\d+)?(?:[eE][-+]?\d+)?"
 _CLEAR_COMMA = r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?:[eE][-+]?\d+)?"
 _BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
@@ -23,11 +23,11 @@ def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFram
     Parameters
     ----------
     table : DataFrame
-        As a reader hands it over.
+        Table as a format's ``read`` returns it.
     ids : set of str
         Columns of labels, which become text.
     from_text : bool
-        Whether the file holds nothing but text, so that numbers must be parsed.
+        Whether all cells are text, so that numbers must be parsed.
 
     Returns
     -------
@@ -49,7 +49,9 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
     """Give a column of text its type."""
     missing = column == ""
     if is_id:
+        # A label may be called "NA": only an empty cell is missing.
         return column.mask(missing)
+    # Arrow parses most columns of numbers fast; the code below handles all others.
     whole = _numbers_by_arrow(column)
     if whole is not None:
         return whole
@@ -58,7 +60,7 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
     if name.endswith(("_a", "_b")) or name == "winner":
         if _has_decimal_commas(values, name):
             return pd.to_numeric(column.mask(missing).str.replace(",", "."))
-    # Outcomes and judges are few texts in many rows.
+    # Parse distinct texts only: outcomes and judges are few texts in many rows.
     codes, texts = pd.factorize(values)
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
     is_number = numbers.notna().to_numpy()
@@ -75,12 +77,14 @@ def _parsed(column: pd.Series, name: str, *, is_id: bool) -> pd.Series:
             DataWarning,
             stacklevel=4,
         )
-    # In a column of text only shown_first has a word for "unknown".
+    # In a column of text, "NA" and the like are text; only in ``shown_first`` they
+    # mean an unknown order.
     return column.mask(missing if name == "shown_first" else column == "")
 
 
 def _has_decimal_commas(values: pd.Series, name: str) -> bool:
-    """Whether all are numbers as written in much of Europe, ``0,5``."""
+    """Whether all values are numbers with a decimal comma, such as ``0,5``."""
+    # A look at the first values saves the search where no value has a comma.
     head = values.head(100)
     head = head[head.str.contains(",", regex=False)]
     if not len(head) or not values.str.fullmatch(_WITH_COMMA).all():
@@ -97,14 +101,14 @@ def _has_decimal_commas(values: pd.Series, name: str) -> bool:
 
 
 def _numbers_by_arrow(column: pd.Series) -> pd.Series | None:
-    """Numbers of a column of text, if Arrow, which is fast, can tell; else None."""
+    """Numbers of a column of text, parsed by Arrow, which is fast; None if it fails."""
     import pyarrow as pa
     from pyarrow import compute
 
     texts = pa.array(column, type=pa.string(), from_pandas=True)
     missing = compute.is_in(texts, value_set=pa.array(sorted(_MISSING)))
     texts = compute.if_else(missing, pa.scalar(None, pa.string()), texts)
-    # Arrow reads hexadecimal numbers, too.
+    # Arrow would also parse hexadecimal numbers, which are text here.
     if compute.any(compute.match_substring(texts, "x", ignore_case=True)).as_py():
         return None
     for kind in (pa.int64(), pa.float64()):
@@ -117,6 +121,7 @@ def _numbers_by_arrow(column: pd.Series) -> pd.Series | None:
 
 
 def _as_text(column: pd.Series) -> pd.Series:
+    """Column of labels as text; nulls stay missing."""
     if column.dtype == "str":
         return column
     try:
@@ -127,11 +132,12 @@ def _as_text(column: pd.Series) -> pd.Series:
             f"column {column.name!r} holds {odd!r:.40}, a {type(odd).__name__}"
         ) from None
     names = [_label_text(label) for label in labels.tolist()]
-    # Nulls have code -1, which is no row of the labels.
+    # Nulls have the code -1, which ``reindex`` does not find and makes missing.
     return pd.Series(names, dtype="str").reindex(codes).set_axis(column.index)
 
 
 def _label_text(label: Any) -> str:
+    """Text of one label."""
     # Whole numbers arrive as floats where the column has a null.
     if isinstance(label, float) and label.is_integer():
         return str(int(label))

@@ -1,4 +1,4 @@
-"""Tables in columns of their own: named, outcomes relabelled, failures dropped."""
+"""Tables that no tool wrote: columns renamed, outcomes relabelled, failures dropped."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _STANDARD = (*_NEEDED, "judge", "prompt_id", "shown_first", "rater")
 
 
 def column_called(names: Iterable[str], wanted: str) -> str | None:
-    """Find a column by its name, its case and blanks around it aside.
+    """Find a column by its name, ignoring case and blanks around it.
 
     Parameters
     ----------
     names : iterable of str
-        The columns.
+        Names of the columns.
     wanted : str
-        What to look for; an exact match counts more.
+        Name to look for; an exact match has precedence.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def column_called(names: Iterable[str], wanted: str) -> str | None:
 
 
 def renamed(raw: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
-    """Rename the columns that are there; a column that has the new name gives way.
+    """Rename columns that exist; another column with the new name is dropped.
 
     Parameters
     ----------
@@ -53,14 +53,18 @@ def renamed(raw: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
     DataFrame
     """
     found = {column_called(raw.columns, old): new for old, new in columns.items()}
+    # Names that no column has; ``Request.refuse_leftovers`` reports them.
     found.pop(None, None)
     taken = set(found.values()) - set(found)
-    kept = [name for name in raw.columns if name not in taken]
-    return raw[kept].rename(columns=found)
+    others = [name for name in raw.columns if name not in taken]
+    return raw[others].rename(columns=found)
 
 
 def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
-    """Give standard columns and sides of features their exact names."""
+    """Give standard columns and pairs of features their exact names.
+
+    ``Model_A`` becomes ``model_a``, and ``length_A`` becomes ``length_a``.
+    """
     names: dict[str, str] = {}
     for wanted in _STANDARD:
         found = column_called(raw.columns, wanted)
@@ -75,7 +79,7 @@ def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
 
 
 def require_battles(table: pd.DataFrame) -> None:
-    """Refuse a table of an unknown format: say what was seen, and what comes near."""
+    """Refuse a table without the standard columns; the error lists similar formats."""
     missing = [name for name in _NEEDED if name not in table]
     if not missing:
         return
@@ -92,12 +96,12 @@ def require_battles(table: pd.DataFrame) -> None:
 
 
 def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
-    """Translate outcome labels; case and blanks aside, where that is clear.
+    """Translate outcome labels, ignoring case and blanks around them.
 
     Parameters
     ----------
     table : DataFrame
-        With its outcomes in ``winner``.
+        Table with outcomes in the column ``winner``.
     labels : mapping
         From the table's labels to the standard ones, or to numbers in [0, 1].
 
@@ -106,6 +110,7 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     DataFrame
     """
     meant = {label_key(label): value for label, value in labels.items()}
+    # Distinct labels are translated; missing ones have the code -1, the last value.
     codes, found = pd.factorize(table["winner"], use_na_sentinel=True)
     values = pd.Series([meant.get(label_key(label), label) for label in found] + [None])
     winner = values.iloc[codes].set_axis(table.index)
@@ -113,32 +118,32 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
 
 
 def label_key(label: Any) -> str:
-    """Write an outcome label so that case, blanks and the type do not matter."""
+    """Key by which outcome labels are compared: without case, blanks and type."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return str(label).strip().casefold()
 
 
 def fail_invalid(table: pd.DataFrame) -> pd.DataFrame:
-    """Make null the outcomes that say that a verdict failed."""
+    """Replace outcomes that mean a failed verdict by null."""
     outcome = table["winner"]
     texts = outcome.astype("str").str.strip().str.casefold()
     failed = texts.isin({*FAILED, "-1", "-1.0"})
     winner = outcome.mask(failed)
-    # One word among numbers had made them text.
+    # Without the words for failed verdicts, a column of text may be numeric.
     numbers = pd.to_numeric(winner, errors="coerce")
     return table.assign(winner=numbers if (numbers.notna() | failed).all() else winner)
 
 
 def drop_failed(table: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Leave out rows without a verdict, and warn of how many each judge has.
+    """Leave out rows without a verdict, and warn of their numbers by judge and model.
 
     Parameters
     ----------
     table : DataFrame
         Battles whose failed verdicts have a null ``winner``.
     where : str
-        What messages call the file.
+        Name of the file in messages.
 
     Returns
     -------
@@ -170,6 +175,7 @@ def drop_failed(table: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def _value_counts(labels: pd.Series) -> str:
+    """List the most frequent labels with their counts."""
     counts = labels.value_counts()
     listed = ", ".join(f"{label!r} {n}" for label, n in counts.head(5).items())
     return listed + (f" and {len(counts) - 5} more" if len(counts) > 5 else "")

@@ -1,4 +1,4 @@
-"""Reading battles: files of any known format become one table."""
+"""Reading battles: files of all known formats become one table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from skanchor.io.generic import (
 from skanchor.io.registry import format_of
 
 COUNTED = "wins"
-"""Format of files whose rows count comparisons."""
+"""Name of the format whose rows are counts of comparisons."""
 
 _IDS = ("model_a", "model_b", "judge", "prompt_id", "rater")
 
@@ -60,68 +60,69 @@ def read_battles(
     Parameters
     ----------
     path : str, path or sequence of them
-        ``.csv``, ``.tsv`` or ``.jsonl`` (``.ndjson``, ``.json``), each also with
-        ``.gz``, ``.bz2``, ``.zst`` or ``.zip`` behind it, ``.parquet`` (``.pq``) or
-        ``.feather`` (``.arrow``); ``"-"`` is standard input. Several files become one
-        table, in which the name of a file is the judge's where a file names none.
+        ``.csv``, ``.tsv`` or ``.jsonl`` (``.ndjson``, ``.json``), each also followed by
+        ``.gz``, ``.bz2``, ``.zst`` or ``.zip``; ``.parquet`` (``.pq``) or ``.feather``
+        (``.arrow``); ``"-"`` is standard input. Several files become one table. The
+        name of a file is the judge of its rows where the file names none.
     format : str or sequence of str, default="auto"
-        Which tool wrote the files, such as ``"alpaca_eval"`` (the page on formats
-        lists all), or ``"table"`` for a table with or without the standard columns.
-        ``"auto"`` recognises tools by their columns, and takes other files as tables
-        that must have the standard columns ``model_a``, ``model_b`` and ``winner``. A
-        sequence gives that of each file.
+        Name of the tool that wrote the files, such as ``"alpaca_eval"`` (the page on
+        formats lists all), or ``"table"`` for a table with or without the standard
+        columns. ``"auto"`` recognises tools by their columns, and reads other files as
+        tables, which must have the standard columns ``model_a``, ``model_b`` and
+        ``winner``. A sequence gives one format for each file.
     file_format : str, optional
-        Such as ``"csv"``, where the suffix does not tell it.
+        File format such as ``"csv"``, where the suffix does not show it.
     encoding : str, optional
-        Of text that is neither UTF-8 nor marked as UTF-16, such as ``"latin-1"``.
+        Encoding such as ``"latin-1"``, of text that is neither UTF-8 nor marked as
+        UTF-16.
     columns : mapping from str to str, optional
-        Renames, from the file's name to the standard one.
+        New names of columns, from the file's name to the standard one.
     labels : mapping, optional
         Outcome labels of tables, from the file's own to ``"model_a"``, ``"model_b"``,
         ``"tie"``, ``"both_bad"`` or a number in [0, 1].
     judge : str or sequence of str, optional
-        The judge of files that name none; a sequence gives that of each file, None
-        where it names its own. ``"human"`` stands for people.
+        The judge of files that name none. A sequence gives one judge for each file,
+        None where a file names its own. ``"human"`` means people.
     levels : mapping from str to float, optional
-        What graded verdicts are worth, such as ``{"A>B": 1.0, "B>A": 0.0}``: by
+        Preferences that graded verdicts mean, such as ``{"A>B": 1.0, "B>A": 0.0}``. By
         default ``A>>B``, ``A>B``, ``A=B``, ``B>A``, ``B>>A`` are 1, 0.75, 0.5, 0.25, 0.
     tie_margin : float, default=0.0
-        Gap up to which two point scores are a tie.
+        Largest difference of two point scores that is a tie.
     drop_invalid : bool, default=False
-        Leave out rows of tables whose outcome is empty, or one such as ``"error"``,
-        ``"N/A"`` or -1 (those of tools are always left out), and bad lines of text:
-        no JSON, or not a cell for each column.
+        Leave out rows of tables whose outcome is empty or a failed verdict such as
+        ``"error"``, ``"N/A"`` or -1 (those of tools are always left out), and bad lines
+        of text: lines that are not JSON, or have not one cell for each column.
     ids : iterable of str, optional
-        Further columns to keep as text, such as a group column.
+        Further columns to read as text, such as a group column.
     verbose : int, default=0
-        With 1, a bar shows on the standard error how much of a large file is read.
+        With 1, a bar on the standard error shows how much of a large file is read.
 
     Returns
     -------
     DataFrame
-        The battles, fit for `split_battles`. ``model_a``, ``model_b``, ``judge``,
+        The battles, as `split_battles` takes them. ``model_a``, ``model_b``, ``judge``,
         ``rater`` and ``prompt_id`` are text in every format: a model called "1" or
         "NA" keeps its name, and only an empty cell or a null is missing. ``winner`` is
-        text too, unless it holds nothing but numbers. Of the other columns of a CSV,
-        those that hold nothing but numbers (or markers of missing ones, such as "NA")
-        are numeric. Names of standard columns count without their case and blanks
-        around them. Of tables of wins, ``count`` says how many comparisons a row stands
-        for: fit with ``sample_weight=X["count"]`` and ``weights="frequency"``.
-        ``attrs["formats"]`` tells what each file was taken for.
+        text, too, unless it holds only numbers. Other columns of a CSV that hold only
+        numbers (or markers of missing ones, such as "NA") are numeric. Names of
+        standard columns are matched without case and blanks around them. In tables of
+        wins, ``count`` is the number of comparisons of a row: fit with
+        ``sample_weight=X["count"]`` and ``weights="frequency"``. ``attrs["formats"]``
+        has the format as which each file was read.
 
     Raises
     ------
     BattlesError
-        If the format is not known or not clear, or a file does not hold what its
-        suffix says.
+        If the format is unknown or ambiguous, or if a file is not of the format that
+        its suffix names.
     OSError
         If a file cannot be opened.
 
     Warns
     -----
     DataWarning
-        Of verdicts that failed and are left out, counted by judge and model, and of
-        lines that cannot be read, by number.
+        If failed verdicts are left out, with counts by judge and model, or if lines
+        cannot be read, with their numbers.
 
     Examples
     --------
@@ -155,6 +156,7 @@ def read_battles(
     judges = for_each_file(judge, len(paths), "judges")
     tools = for_each_file(format, len(paths), "formats")
     several = len(paths) > 1
+    # Whether the user named the judge of each file: then a file's own must agree.
     told_each = several and not isinstance(judge, str) and len(set(judges)) > 1
     tables = [
         _read_file(Source.of(each), tool, request, name, several, told_each)
@@ -174,6 +176,7 @@ def _read_file(
     several: bool,
     told_each: bool,
 ) -> pd.DataFrame:
+    """Read the battles of one file; ``request`` records what was used."""
     known = format_of(source, request.file_format)
     where = source.label
     with with_bar(source, request.verbose) as watched:
@@ -203,18 +206,18 @@ def _read_file(
 
 
 def _reader(raw: pd.DataFrame, tool: str) -> Reader | None:
-    """The reader of a file; None for a table."""
+    """The reader of the tool that wrote a file; None for a table."""
     if tool == "table":
         return None
     return recognise(raw) if tool == "auto" else reader_called(tool)
 
 
 _DAMAGED = (EOFError, zipfile.BadZipFile, zlib.error)
-"""How files end that are packed and damaged, beside ValueError and OSError."""
+"""Exceptions of damaged compressed files, besides ValueError and OSError."""
 
 
 def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
-    """The raw table of a file, blanks around names of columns dropped."""
+    """The raw table of a file, without blanks around names of columns."""
     try:
         raw = known.read(source, request.encoding, request.drop_invalid)
         raw.columns = [str(name).strip() for name in raw.columns]
@@ -231,6 +234,7 @@ def _load(source: Source, known: Format, request: Request) -> pd.DataFrame:
 
 
 def _advice(error: Exception) -> Sequence[Advice]:
+    """Advice on a file that cannot be read."""
     if isinstance(error, BadLinesError) and error.may_be_dropped:
         return [Advice(Remedy.DROP_BAD_LINES)]
     if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
@@ -239,7 +243,7 @@ def _advice(error: Exception) -> Sequence[Advice]:
 
 
 def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.DataFrame:
-    """A table in columns of its own, the standard ones by their names."""
+    """Typed table of a file that no tool wrote, with outcomes relabelled."""
     ids = {column_called(raw.columns, name) or name for name in request.ids}
     try:
         table = typed(raw, ids, from_text=from_text)
@@ -255,7 +259,8 @@ def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.Dat
 
 
 def _of_tool(raw: pd.DataFrame, reader: Reader, request: Request) -> pd.DataFrame:
-    """A file of a tool."""
+    """Battles of a file that a tool wrote."""
+    # A user may name a tool whose columns the file does not have.
     absent = [marks - set(raw.columns) for marks in reader.markers]
     if absent and all(absent):
         raise BattlesError(
@@ -274,7 +279,7 @@ def _of_tool(raw: pd.DataFrame, reader: Reader, request: Request) -> pd.DataFram
 
 
 def _check_judge(judges: pd.Series, given: str, where: str) -> None:
-    """Refuse another name for the judge than the one in the file."""
+    """Refuse a judge given by the user that differs from the file's own."""
     own = [name for name in judges.unique().tolist() if name != given]
     if own:
         raise BattlesError(
@@ -291,7 +296,7 @@ def _judge_of(source: Source, judge: str | None) -> str:
 
 
 def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
-    """One table of all; outcomes are numbers if they are in any of them."""
+    """All tables in one; outcomes are numbers if they are in any of the tables."""
     if len(tables) == 1:
         return tables[0]
     has_winner = [table for table in tables if "winner" in table]
@@ -300,18 +305,20 @@ def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
         tables = [_with_numbers(table) for table in tables]
     whole = pd.concat(tables, ignore_index=True)
     if "both_bad" in whole:
+        # Tables without the column have nulls here, which mean False.
         whole["both_bad"] = whole["both_bad"].eq(True)
     return whole
 
 
 def _with_counts(table: pd.DataFrame, formats: Iterable[str]) -> pd.DataFrame:
-    """Count the rows of files that list every comparison beside tables of wins."""
+    """Give count one to rows of files that are read together with tables of wins."""
     if COUNTED not in formats or table["count"].notna().all():
         return table
     return table.assign(count=table["count"].fillna(1).astype(np.int64))
 
 
 def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Table with the labels of outcomes replaced by numbers in [0, 1]."""
     if "winner" not in table or pd.api.types.is_numeric_dtype(table["winner"]):
         return table
     numbers = table["winner"].map(WINNER_VALUES)

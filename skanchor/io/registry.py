@@ -1,6 +1,6 @@
-"""The file formats that are known, by suffix.
+"""The known file formats, by suffix.
 
-Another format is one more module, which defines a `Format`, and its name in `FORMATS`.
+To add a format, define a `Format` in a module of its own and list it in `FORMATS`.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from skanchor.io._parquet import FEATHER, PARQUET
 from skanchor.io._source import PACKED, Source
 
 FORMATS = (CSV, TSV, JSON_LINES, PARQUET, FEATHER)
-"""Every format that `read_battles` reads; a suffix belongs to one of them."""
+"""All formats that `read_battles` reads; a suffix belongs to exactly one of them."""
 
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
+# First bytes of files, for streams without a name.
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"{": JSON_LINES, b"[": JSON_LINES}
 
 
 def format_of(source: Source, told: str | None = None) -> Format:
-    """Tell the format of a source by its suffix; else by how it begins.
+    """Find the format of a source by its suffix or, without a name, its first bytes.
 
     Parameters
     ----------
     source : Source
         The file.
     told : str, optional
-        What the user says, such as ``"csv"``, which counts.
+        Format that the user gave, such as ``"csv"``, which has precedence.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def format_of(source: Source, told: str | None = None) -> Format:
     Raises
     ------
     BattlesError
-        If the suffix, or what the user says, is not known.
+        If the suffix or the given format is unknown.
     """
     if told is not None:
         known = _BY_SUFFIX.get(f".{told.strip().lower().removeprefix('.')}")
@@ -46,6 +47,7 @@ def format_of(source: Source, told: str | None = None) -> Format:
             raise BattlesError(f"Unknown file format {told!r}; known are {keys}.")
         return known
     if source.is_nameless:
+        # Byte order marks and blanks may come first.
         head = source.head(64).lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
         starts = (each for magic, each in _MAGIC.items() if head.startswith(magic))
         return next(starts, CSV)

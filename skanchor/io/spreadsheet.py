@@ -1,9 +1,9 @@
 """Text that a spreadsheet would run as a formula: marked in CSV, unmarked on reading.
 
 A cell of text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
-is written with an apostrophe in front, by which spreadsheets know text. So is one that
-begins with apostrophes and then one of these: reading, which takes one apostrophe away,
-gives back what was written.
+is written with an apostrophe in front, which spreadsheets take as the mark of text. The
+same is done if such a character follows apostrophes. Reading removes one apostrophe, so
+that it always restores the text that was written.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _MARKED = "'+[=+\\-@\t\r]"
 
 
 def separated(table: pd.DataFrame, separator: str) -> str:
-    """Write a table as CSV that no spreadsheet takes for formulas.
+    """Write a table as CSV in which spreadsheets find no formulas.
 
     Parameters
     ----------
     table : DataFrame
-        All of whose data are columns, none its index.
+        Table whose data are all in columns; the index is not written.
     separator : str
-        Between cells.
+        Separator of cells.
 
     Returns
     -------
@@ -43,23 +43,24 @@ def separated(table: pd.DataFrame, separator: str) -> str:
         index=False,
         sep=separator,
         lineterminator="\n",
-        # A carriage return is quoted only if all text is.
+        # With minimal quoting, pandas would not quote a carriage return.
         quoting=csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL,
     )
     return text
 
 
 def workbook(table: pd.DataFrame) -> bytes:
-    """Write a table as an Excel workbook, in which text is text and never a formula.
+    """Write a table as an Excel workbook, in which text is never a formula.
 
     Parameters
     ----------
     table : DataFrame
-        All of whose data are columns, none its index.
+        Table whose data are all in columns; the index is not written.
 
     Returns
     -------
     bytes
+        Content of the file.
 
     Raises
     ------
@@ -81,8 +82,9 @@ def workbook(table: pd.DataFrame) -> bytes:
             cell = WriteOnlyCell(sheet)
             if isinstance(value, str):
                 cell.value = ILLEGAL_CHARACTERS_RE.sub("\ufffd", value)[:32_767]
-                # What begins with an equals sign was taken for a formula.
+                # openpyxl takes text that begins with an equals sign for a formula.
                 cell.data_type = "s"
+            # NaN and infinite numbers become empty cells.
             elif value == value and abs(value) != float("inf"):
                 cell.value = value.item() if hasattr(value, "item") else value
             cells.append(cell)
@@ -93,12 +95,12 @@ def workbook(table: pd.DataFrame) -> bytes:
 
 
 def unmarked(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take the marks away from a column of text.
+    """Remove the marks from a column of text.
 
     Parameters
     ----------
     column : pyarrow.ChunkedArray of strings
-        As it stands in the file.
+        Column as it is in the file.
 
     Returns
     -------
@@ -114,6 +116,7 @@ def unmarked(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _marked(cell: Any) -> Any:
+    """Cell with an apostrophe in front, if a spreadsheet could run it."""
     if isinstance(cell, str) and re.match(f"'*{_FORMULA}", cell):
         return f"'{cell}"
     return cell

@@ -1,8 +1,9 @@
-"""Histories larger than memory: read in batches, summed side by side, kept as sums.
+"""Histories larger than memory: read in batches, summed in parallel, stored as sums.
 
-A survey counts the rows, a fit of a sample says where to start, and a few passes bring
-every fold to where its own rows want it. A pass adds up small sums over the rows of
-each judge, and between two passes nothing but these sums is looked at.
+The first pass, the survey, counts the rows and draws a sample of them. A fit of the
+sample gives starting values. A few more passes then bring the fit of every training set
+to convergence. Each pass adds up small sums over the rows of each judge; the
+computations between two passes use these sums and the sample only.
 """
 
 from skanchor.streaming._parts import open_data as open_data

@@ -1,8 +1,10 @@
-"""A kept history from a stream: a few passes about a point, then one at the folds.
+"""A stored history from a stream: a few passes about one point, then one for all folds.
 
-Sums about a point that is near the fit of all rows say where every training set wants
-to go. One more pass, at the nuisances of each, tells how far that was missed and sums
-the rows held out; where the step that is left is short, these sums are kept.
+A *point* is one value of the nuisances (scores, sensitivities, position effects, bias
+coefficients, item effects) at which the likelihood is expanded. From the sums about a
+point near the fit of all rows, every training set is fitted without reading its rows
+again. One more pass sums the rows that each fold holds out, at the nuisances of that
+fold.
 """
 
 from __future__ import annotations
@@ -46,22 +48,22 @@ from skanchor.warning_log import warn
 __all__ = ["Builder", "Built", "span_learners"]
 
 NEAR = 1.0
-"""Step of the fit of all rows, in standard errors, from which its sums serve the folds:
-these lie farther apart than that."""
+"""Largest last step of the fit of all rows, in standard errors, at which the sums about
+its point are used for the folds: the fits of the folds differ by more than that."""
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """What a stream has told.
+    """Results of all passes over a stream.
 
     Attributes
     ----------
     stored : StoredHistory
-        By which arrivals are placed.
+        Fits and sums of all folds, by which arrivals are placed.
     sums : FitSums
-        Of all rows, for diagnostics.
+        Sums over all rows, for the diagnostics of arrivals.
     check : ItemCheck
-        Of the item effects.
+        Test for item effects.
     treatment : str
         Treatment of the item effects.
     """
@@ -74,22 +76,22 @@ class Built:
 
 @dataclass(eq=False)
 class Builder:
-    """Brings the nuisances of all training sets to where their rows want them.
+    """Fits the nuisances of all training sets from passes over a stream.
 
     Attributes
     ----------
     stages : Stages
-        Unfitted.
+        Unfitted stages.
     layout : LocalLayout
-        What the columns of the sums are.
+        Meaning of the columns of the sums.
     settings : PassSettings
-        The same in all passes.
+        Settings that are the same in all passes.
     runs : Runs
         Reads the stream.
     tol : float
-        Step in standard errors below which a fit is done.
+        Step in standard errors below which a fit has converged.
     max_passes : int
-        Most passes for one purpose.
+        Largest number of passes for one purpose.
     """
 
     stages: Stages
@@ -100,12 +102,12 @@ class Builder:
     max_passes: int
 
     def build(self, pilot: HistoricalFit, item_effects: Any) -> Built:
-        """Fit all rows, then every fold; keep the sums where the last step was short.
+        """Fit all rows, then every fold, and store the sums of each.
 
         Parameters
         ----------
         pilot : HistoricalFit
-            Where to start.
+            Fit of the sample, which gives the starting values.
         item_effects : str, array or None
             As in :class:`skanchor.AnchorPipeline`.
 
@@ -121,24 +123,36 @@ class Builder:
         else:
             if point is None:
                 whole, point = self._approach("all rows", whole, self.stages)
+            # The dispersion of the residuals is taken before item effects are fitted.
             noise = point.noise(whole)
             whole, items, point = self._fit_items(whole, point, noise, treatments)
         states, held = self._fit_folds(whole, point, items)
-        kept = self._keep(states, point, held, items)
+        stored = self._store(states, point, held, items)
         sums = fit_sums(point, whole, noise)
-        return Built(kept, sums, check, treatments.reported)
+        return Built(stored, sums, check, treatments.reported)
 
     # ------------------------------------------------------------------- the whole
     def _start(
         self, pilot: HistoricalFit
     ) -> tuple[HistoricalFit, ItemCheck, Expansion | None]:
-        """Calibrate judges to the votes alone, and test for item effects there.
+        """Calibrate the judges to the scores of the votes, and test for item effects.
 
-        A joint fit, which hides them, starts from these judges.
+        The joint fit would hide item effects, since judges then help to decide the
+        scores. It starts from the judges that are calibrated here.
+
+        Returns
+        -------
+        known : HistoricalFit
+            Starting values of the fit of all rows.
+        check : ItemCheck
+            The test for item effects.
+        point : Expansion or None
+            Sums about the calibrated judges; None where there is no two-step fit.
         """
         is_joint = self.stages.fits_jointly(pilot.X)
         start = pilot.two_step if is_joint else pilot
         if start is None:
+            # Votes alone give no finite scores, so there is nothing to test against.
             return pilot, ItemCheck.untested(pilot.X), None
         stages = replace(self.stages, historical_fit="two-step")
         known, point = self._approach("judges", self._voted(start, 0, None), stages)
@@ -155,15 +169,21 @@ class Builder:
         stages: Stages,
         point: Expansion | None = None,
     ) -> tuple[HistoricalFit, Expansion]:
-        """Fit all rows without item effects, until sums about it serve all views."""
+        """Fit all rows without item effects, until the sums about it serve all views.
+
+        Each round takes sums about the current fit (one pass) and minimises the
+        expanded likelihood. A round whose step is short ends the loop, and its sums
+        are returned with the fit.
+        """
         for _ in range(self.max_passes):
             if point is None:
                 point = self._about(what, known)
-            known, step = self._settle(stages, known, point)
+            known, step = self._refit(stages, known, point)
             if step <= NEAR:
                 return known, point
+            # The fit has left the region where these sums are accurate.
             point = None
-        self._tell(what)
+        self._warn_not_converged(what)
         return known, self._about(what, known)
 
     def _fit_items(
@@ -173,16 +193,21 @@ class Builder:
         noise: Array,
         treatments: Treatments,
     ) -> tuple[HistoricalFit, ItemCovariance, Expansion]:
-        """Fit item effects beside all else, and their covariance where it is asked."""
+        """Fit the item effects together with all else, and their covariance if asked.
+
+        Returns the fit, the covariance of the item effects and sums about a point near
+        the fit.
+        """
         what = "item effects"
         for number in range(self.max_passes):
             items = self._covariance(whole, point, noise, treatments)
-            whole, step = self._settle(self.stages, whole, point, items)
+            whole, step = self._refit(self.stages, whole, point, items)
+            # The first sums were taken without item effects: at least one more pass.
             if number and step <= NEAR:
                 break
             point = self._about(what, whole)
         else:
-            self._tell(what)
+            self._warn_not_converged(what)
         if treatments.given is None:
             warn_of_covariance(items, len(whole.X.models))
         return whole, items, point
@@ -194,8 +219,11 @@ class Builder:
         noise: Array,
         treatments: Treatments,
     ) -> ItemCovariance:
+        """Covariance of the item effects between judges: given, or estimated here."""
         if treatments.given is not None:
             return ItemCovariance(treatments.given)
+        # Weights divided by the dispersion give each source the information that its
+        # residuals show, as the estimate of the covariance in memory does.
         surrogates = point.surrogates().over(noise)
         sample = self.layout.surveyed.sample.with_battles(whole.X)
         model = ExpandedLikelihood(sample, whole.calibrator, surrogates)
@@ -206,7 +234,15 @@ class Builder:
     def _fit_folds(
         self, whole: HistoricalFit, point: Expansion, items: ItemCovariance | None
     ) -> tuple[list[HistoricalFit], list[SourceSums]]:
-        """Fit every training set from the point, and sum the rows at its nuisances."""
+        """Fit every training set from the point, and sum its held-out rows.
+
+        Returns
+        -------
+        states : list of HistoricalFit
+            The fit of each view: all rows first, then one for each fold.
+        held : list of SourceSums
+            By judge, residuals of the held-out rows, with an axis of folds.
+        """
         joint = self.stages.fits_jointly(whole.X)
         start = Chain(whole.btl, whole.calibrator, self.stages.arrival, whole.X, joint)
         states = [whole]
@@ -214,7 +250,8 @@ class Builder:
             known = whole
             if not joint:
                 known = self._voted(whole, view, start)
-            states.append(self._settle(self.stages, known, point, items, view)[0])
+            states.append(self._refit(self.stages, known, point, items, view)[0])
+        # From lists by fold, then judge, to one array (n_folds, n_local) by judge.
         local = [self.layout.theta(state) for state in states[1:]]
         theta = [np.array(own) for own in zip(*local, strict=True)]
         held: list[SourceSums] = self.runs.run(
@@ -225,7 +262,7 @@ class Builder:
     def _voted(
         self, known: HistoricalFit, view: int, start: Chain | None
     ) -> HistoricalFit:
-        """A history whose scores are those of a view's votes."""
+        """Copy of a history with the scores that a view's votes alone give."""
         surveyed = self.layout.surveyed
         cells = surveyed.vote_cells(self.layout.folds, view)
         btl = surveyed.vote_fit(self.stages, cells, start)
@@ -240,7 +277,7 @@ class Builder:
         sums = self.runs.run(what, sum_about_point, arguments, add_sums)
         return Expansion(self.layout, theta, sums)
 
-    def _settle(
+    def _refit(
         self,
         stages: Stages,
         known: HistoricalFit,
@@ -248,11 +285,14 @@ class Builder:
         items: ItemCovariance | None = None,
         view: int = 0,
     ) -> tuple[HistoricalFit, float]:
-        """Fit a training set from the sums about a point; say how far it moved."""
+        """Fit a training set from the sums about a point.
+
+        Returns the fit and how far it moved, in standard errors.
+        """
         sample = self.layout.surveyed.sample
         return solve(stages, sample, known, point.surrogates(view), items)
 
-    def _tell(self, what: str) -> None:
+    def _warn_not_converged(self, what: str) -> None:
         warn(
             ConvergenceWarning(
                 f"After {self.max_passes} passes the fit of the stream ({what}) still "
@@ -260,26 +300,33 @@ class Builder:
             )
         )
 
-    # ------------------------------------------------------------------------- keep
-    def _keep(
+    # ------------------------------------------------------------------------ store
+    def _store(
         self,
         states: list[HistoricalFit],
         point: Expansion,
         held: list[SourceSums],
         items: ItemCovariance | None,
     ) -> StoredHistory:
+        """Stored folds of all views, as a history that places arrivals."""
         folds = self.layout.folds
-        kept = [
+        stored = [
             self._fold(state, point, held, view) for view, state in enumerate(states)
         ]
+        # View 0 is all rows; then come n_splits views for each repeat.
         edges = range(1, folds.size + 2, folds.n_splits)
-        repeats = [kept[slice(*ends)] for ends in pairwise(edges)]
-        return StoredHistory(self.stages, items, kept[0], repeats)
+        repeats = [stored[slice(*ends)] for ends in pairwise(edges)]
+        return StoredHistory(self.stages, items, stored[0], repeats)
 
     def _fold(
         self, state: HistoricalFit, point: Expansion, sums: list[SourceSums], view: int
     ) -> StoredFold:
-        """The history of a view, and the sums that stand for its rows."""
+        """The fit of a view, and the sums that replace its rows.
+
+        By source these are the information of the training rows and the residuals of
+        the held-out rows, from which the Riesz weights (eq:direct-riesz-objective-v2)
+        and the correction (eq:feasible-anchor-estimator-v2) are computed.
+        """
         X, folds, surveyed = state.X, self.layout.folds, self.layout.surveyed
         assert X.scores is not None
         votes, held = surveyed.vote_cells(folds, view), surveyed.held_votes(folds, view)
@@ -295,15 +342,18 @@ class Builder:
                 learners.append(WeightLearner())
                 continue
             learner = _squared(state.calibrator.biases_[judge])
+            # The Riesz criterion weights rows by w V: its ridge is that of kind one.
             ridge = point.ridge(m, view, kind=1, theta=theta[m])
             learners.append(WeightLearner(learner, ridge))
-        kept = SplitSums(known, residuals)
-        return StoredFold(state.btl, state.calibrator, X[:0], learners, kept)
+        # No row is stored: ``X[:0]`` only carries scores, sensitivities and effects.
+        split = SplitSums(known, residuals)
+        return StoredFold(state.btl, state.calibrator, X[:0], learners, split)
 
 
 def _squared(learner: Any) -> Any:
-    """A learner of the weights with the span of a bias learner."""
+    """Learner of the Riesz weights, with the span of a fitted bias learner."""
     squared = LinearBias(learner.feature_map, alpha=learner.alpha, loss="squared")
+    # The fitted feature map is shared, so that both have the same columns.
     for name in ("feature_map_", "_width"):
         if name in vars(learner):
             setattr(squared, name, vars(learner)[name])
@@ -311,19 +361,19 @@ def _squared(learner: Any) -> Any:
 
 
 def span_learners(stages: Stages, known: HistoricalFit) -> list[Any]:
-    """Learners whose spans the sums are taken by, or None without features.
+    """Bias learners of the judges, whose spans are columns of the sums.
 
     Parameters
     ----------
     stages : Stages
-        Unfitted.
+        Unfitted stages.
     known : HistoricalFit
-        Fitted on a sample.
+        Fit of the sample.
 
     Returns
     -------
     list
-        By judge.
+        For each judge its fitted bias learner, or None where there are no features.
 
     Raises
     ------

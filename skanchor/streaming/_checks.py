@@ -1,7 +1,7 @@
-"""What a fit of all rows tells beside its estimates, from sums alone.
+"""Tests and diagnostics of the fit of all rows, computed from sums alone.
 
-The test for item effects, by which ``"auto"`` decides, and the sums that diagnostics
-of arrivals are read from.
+These are the test for item effects, by which ``"auto"`` decides, and the sums from
+which the diagnostics of arrivals are computed.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
     Parameters
     ----------
     point : Expansion
-        Near the history.
+        Sums about a point near the history.
     known : HistoricalFit
-        Without item effects, calibrated to the scores of the votes.
+        Fit without item effects, calibrated to the scores of the votes.
 
     Returns
     -------
@@ -55,11 +55,14 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
     theta, surveyed = point.layout.theta(known), point.layout.surveyed
     judges: list[ItemTestSums | None] = []
     for m in range(len(X.judges)):
+        # Dispersion under the hypothesis of no item effects: the sum of (w eps)^2 over
+        # the sum of w V.
         curvature = float(point.training(m, "curvature", 0))
         noise = float(point.sums[m].squares) / curvature if curvature > 0.0 else 0.0
         if noise < LEAST_DISPERSION:
             judges.append(None)
             continue
+        # From the ridge beside the mean loss to that beside the summed loss.
         ridge = point.weight(m) * point.ridge(m, 0, kind=0)
         change = with_delta(len(X.models), 1 + len(ridge), X.scores)
         sums = _by_fitted_columns(point, m, point.near(m, theta[m]), change)
@@ -73,12 +76,15 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
 
 
 def bends(known: HistoricalFit) -> Array:
-    """Column of a bent scale, by pair of models; times the sensitivity it is a slope.
+    """Column that tests for a curved scale of the judges, by pair of models.
+
+    It is :func:`skanchor._numerics.judge_scale.bend` of the score differences: times a
+    judge's sensitivity, the derivative of the judge's logit by how bent its scale is.
 
     Parameters
     ----------
     known : HistoricalFit
-        With its scores.
+        Fit that carries scores.
 
     Returns
     -------
@@ -90,14 +96,14 @@ def bends(known: HistoricalFit) -> Array:
 
 
 def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
-    """Sums from which the diagnostics of arrivals are read.
+    """Sums from which the diagnostics of arrivals are computed.
 
     Parameters
     ----------
     point : Expansion
-        Near the history.
+        Sums about a point near the history.
     known : HistoricalFit
-        Fitted on all rows, item effects included where there are any.
+        Fit of all rows, with item effects where there are any.
     noise : ndarray of shape (n_judges + 1,)
         Dispersion of each source.
 
@@ -110,6 +116,7 @@ def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
     votes = surveyed.vote_cells(point.layout.folds, 0)
     sources = {PEOPLE: _of_people(votes, X.scores)}
     n_judge, verdicts, apart = (np.zeros(len(X.models)) for _ in range(3))
+    # Squared score difference of each pair of models.
     square, theta = (X.scores[:, None] - X.scores) ** 2, point.layout.theta(known)
     for m, judge in enumerate(X.judges.tolist()):
         counts, weight = (surveyed.verdict_counts(m, name) for name in ("n", "weight"))
@@ -120,6 +127,7 @@ def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
                             rows)  # fmt: skip
         n_judge += rows
         verdicts += _appearances(weight)
+        # One number, added to every entry: the weighted sum of delta^2 over verdicts.
         apart += (weight * square).sum()
     n_human = sources[PEOPLE].rows
     return FitSums(
@@ -134,6 +142,7 @@ def fit_sums(point: Expansion, known: HistoricalFit, noise: Array) -> FitSums:
 
 
 def _of_people(votes: VoteCells, scores: Array) -> FittedSource:
+    """Sums of people, whose local columns are those of the items alone."""
     known, rest = vote_information(votes, scores), vote_residuals(votes, scores)
     n, none = len(scores), np.empty(0)
     rows = np.bincount(votes.left, votes.n, n) + np.bincount(votes.right, votes.n, n)
@@ -151,7 +160,11 @@ def _of_judge(
     learner: Any,
     rows: Array,
 ) -> FittedSource:
-    """Sums of one judge: the changes on arrival rows are zero, as there are none."""
+    """Sums of one judge by the tested columns.
+
+    The rows and columns of changes on arrival rows stay zero: a history has no
+    arrivals.
+    """
     n, n_local = len(scores), len(score)
     change = with_delta(n, n_local - n, scores)
     blocks = tested_columns(n, n_local - n - 1)
@@ -159,8 +172,8 @@ def _of_judge(
     gram, known = np.zeros((blocks.size,) * 2), np.zeros(blocks.size)
     fitted = _by_fitted_columns(point, m, score, change)
     gram[np.ix_(old, old)], known[old] = fitted.information, fitted.score
-    # The curve is ``slope`` times the column that was summed: with the other columns,
-    # with itself, and its score.
+    # The tested column is ``slope`` times the column ``bends`` that was summed. In
+    # order: its products with the other columns, with itself, and its score.
     *across, square, pulled = point.sums[m].bent * slope
     gram[curve, old] = gram[old, curve] = across @ change
     gram[curve, curve], known[curve] = square * slope, pulled
@@ -172,7 +185,7 @@ def _of_judge(
 
 
 def _ranges_by_judge(surveyed: SurveyResult) -> tuple[HistoricalFeatures | None, ...]:
-    """Range of the features of each judge's rows, and some that stand for all."""
+    """For each judge, ranges of the features and the contrasts of the sampled rows."""
     found: list[HistoricalFeatures | None] = []
     for m, judge in enumerate(surveyed.judges.tolist()):
         if not surveyed.features:
@@ -184,7 +197,7 @@ def _ranges_by_judge(surveyed: SurveyResult) -> tuple[HistoricalFeatures | None,
 
 
 def _appearances(pairs: Array) -> Array:
-    """Sums over the pairs that a model is a side of."""
+    """Sum over all pairs that a model is part of, from sums by ordered pair."""
     return np.asarray(pairs.sum(axis=0) + pairs.sum(axis=1))
 
 
@@ -193,7 +206,8 @@ def _by_fitted_columns(
 ) -> SourceSums:
     """Information and score of all rows of a judge, by its fitted columns.
 
-    ``score`` is by the streamed columns, and ``change`` what :func:`with_delta` makes.
+    ``score`` is by the streamed columns; ``change``, from :func:`with_delta`, turns
+    streamed into fitted columns.
     """
     n_items = len(point.layout.surveyed.models)
     n_span = len(score) - streamed_columns(n_items, 0).size

@@ -1,4 +1,4 @@
-"""Feature columns of a table of a stream, read one by one where they are needed."""
+"""Feature columns of one table of a stream, read one by one when they are needed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ class FeatureColumns:
     table : pyarrow.Table
         Battles under their standard names.
     stems : dict of str to str
-        By name of a feature, that of its pair of columns without ``_a`` and ``_b``.
+        For each feature, the name of its two columns without ``_a`` and ``_b``.
     rows : ndarray of shape (n_rows,) or None
-        Rows of the table that each row of the stream is; None is each its own.
+        For each row of the stream, its row of the table (a row of the table may be
+        repeated, where weights are counts). None where the two are the same.
     """
 
     table: pa.Table
@@ -45,7 +46,8 @@ class FeatureColumns:
 
     @classmethod
     def of(cls, table: pa.Table, like: FeatureColumns | None = None) -> FeatureColumns:
-        """Find the pairs of a table; they are those of one with the same columns."""
+        """Find the pairs of columns of a table."""
+        # A table with the same columns has the same pairs: they need no new search.
         if like is not None and like.table.schema.equals(table.schema):
             return cls(table, like.stems)
         stems = feature_stems(nw.from_native(table, eager_only=True))
@@ -63,7 +65,7 @@ class FeatureColumns:
     def contrasts(
         self, names: tuple[str, ...], chosen: NDArray[np.intp], out: Array
     ) -> None:
-        """Features of the first responses minus those of the second.
+        """Write the features of the first responses minus those of the second.
 
         Parameters
         ----------
@@ -72,13 +74,14 @@ class FeatureColumns:
         chosen : ndarray of shape (n_chosen,)
             Rows of the stream.
         out : ndarray of shape (n_features, n_chosen)
-            Where they go.
+            Receives the differences.
         """
         at = self._at(chosen)
         for name, own in zip(names, out, strict=True):
             left, right = (self._column(name, side) for side in ("_a", "_b"))
             difference = np.subtract(left, right, dtype=np.float64)
-            # Checked modes take by way of a copy.
+            # With ``out``, numpy's default mode "raise" would write to a buffer first.
+            # All indices are valid, so that "clip" never changes one.
             np.take(difference, at, out=own, mode="clip")
             if len(own) and not _is_sound(own):
                 self._refuse(names, at)
@@ -107,7 +110,7 @@ class FeatureColumns:
         chosen : ndarray of shape (n_chosen,)
             Rows of the stream.
         known : (low, high), optional
-            Range that is known without them, and widened where they leave it.
+            Range of earlier rows, which is widened where these rows leave it.
 
         Returns
         -------
@@ -117,8 +120,9 @@ class FeatureColumns:
         low, high = np.full(n, np.inf), np.full(n, -np.inf)
         if known is not None:
             low, high = (limit.copy() for limit in known)
+        # Where even the whole table lies within the known range, these rows do, too.
         whole_low, whole_high = self._limits
-        # What is missing somewhere leaves any range.
+        # Negated so that a feature with NaN, which compares as false, is looked at.
         leaves = ~((whole_low >= low) & (whole_high <= high))
         at = self._at(chosen)
         for k in np.flatnonzero(leaves).tolist():
@@ -144,10 +148,11 @@ class FeatureColumns:
         return [self._column(name, side) for side in ("_a", "_b")]
 
     def _at(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Rows of the table for rows of the stream."""
         return chosen if self.rows is None else self.rows.take(chosen)
 
     def _column(self, name: str, side: str) -> NDArray[Any]:
-        """Values of a column: floats as they come, which are looked at later."""
+        """Values of a column; floats are returned unchecked, callers check them."""
         if name not in self.stems:
             raise BattlesError(
                 f"Tables of the stream have different features: {name!r} is missing "
@@ -160,9 +165,10 @@ class FeatureColumns:
         return as_float(to_numpy(nw.from_native(column, series_only=True)), whole)
 
     def _refuse(self, names: tuple[str, ...], at: NDArray[np.intp]) -> None:
-        """Name what is infinite, too large or missing."""
+        """Raise the error that names a missing, infinite or too large value."""
         for name in names:
             for side in ("_a", "_b"):
+                # This raises where a value is infinite or too large.
                 values = as_float(self._column(name, side), self.stems[name] + side)
                 lost = np.isnan(values.take(at))
                 if lost.any():
@@ -175,5 +181,8 @@ class FeatureColumns:
 
 
 def _is_sound(values: Array) -> bool:
-    """Whether no value is missing, infinite or too large; NaN is no number's equal."""
+    """Whether no value is missing, infinite or too large.
+
+    A comparison with NaN is false, and the minimum of values with a NaN is NaN.
+    """
     return bool(values.min() >= -LARGEST and values.max() <= LARGEST)

@@ -1,8 +1,8 @@
-"""Results of passes, kept so that an interrupted fit goes on where it stopped.
+"""Results of passes, stored so that an interrupted fit can resume where it stopped.
 
-What lies between two passes follows from their results alone, so that these are all
-that is kept, tables among them as streams of Arrow. A file that is damaged, or of
-another run, is refused.
+The computations between two passes depend only on the results of the passes, so nothing
+else is stored. Tables are stored as Arrow streams. A file that is damaged, or that
+belongs to another run, is refused.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from skanchor.streaming._survey import Survey
 __all__ = ["Journal", "StoredPass"]
 
 FILE = ArchiveKind("stream checkpoint", 3)
-"""The kind of file that keeps them."""
+"""Format and version of the checkpoint file."""
 
 SUMS: dict[str, type[PointSums] | type[SourceSums]] = {
     "point": PointSums,
     "held": SourceSums,
 }
-"""Kinds of sums."""
+"""Names in the file of the two types of sums."""
 
 SECONDS = 30.0
-"""Time between two writings of a pass that goes on."""
+"""Shortest time between two writings of the file while a pass is running."""
 
 
 @dataclass(slots=True)
 class StoredPass:
-    """What is known of one pass.
+    """Result of one pass, which may be incomplete.
 
     Attributes
     ----------
     result : Survey, list of PointSums or SourceSums, or None
-        Added up so far; None where nothing is.
+        Sum over the finished jobs; None before the first.
     n_jobs : int
-        Jobs that it holds.
+        Number of finished jobs.
     is_complete : bool
-        Whether these are all.
+        Whether these are all jobs of the pass.
     """
 
     result: Any = None
@@ -60,7 +60,7 @@ class StoredPass:
 
 @dataclass(slots=True)
 class Journal:
-    """Passes of a fit, and the file that keeps them, if there is one.
+    """Passes of a fit, and the file that stores them, if there is one.
 
     Attributes
     ----------
@@ -70,13 +70,13 @@ class Journal:
         Seed of the folds.
     key : str
         Fingerprint of the run.
-    passes : dict of int to KeptPass
-        By number.
+    passes : dict of int to StoredPass
+        Results by the number of the pass.
     layout : list of (int, int) or None
-        First row and length of each part, once they are known.
+        First row and length of each part, known after the first pass.
     digest : bytes or None
-        What the file states of its content, as this run knows it; None before there is
-        one.
+        Digest of the file as this run last wrote or read it; None before there is a
+        file.
     """
 
     path: Any
@@ -89,12 +89,12 @@ class Journal:
 
     @classmethod
     def open(cls, path: Any, random_state: Any, key: str) -> Journal:
-        """Take up a run that may have begun before; refuse the file of another.
+        """Begin a run, or resume it from its file.
 
         Parameters
         ----------
         path : path or None
-            The file, which is begun if there is none.
+            The file, which is created if it does not exist.
         random_state : int, RandomState or None
             Seed of the folds; None takes that of the file.
         key : str
@@ -114,10 +114,11 @@ class Journal:
         if path is None:
             return begun
         if not os.path.exists(path):
-            # A file that cannot be written is told before the work, not after it.
+            # So that a file that cannot be written is reported before the work.
             begun.save()
             return begun
         saved = _read_journal(path)
+        # Without a random_state the folds are those of the file, whatever their seed.
         if saved.key != key or (random_state is not None and saved.seed != seed):
             raise ValueError(
                 f"{os.fspath(path)} belongs to another run, with other data, settings, "
@@ -126,28 +127,30 @@ class Journal:
         return saved
 
     def pass_of(self, number: int) -> StoredPass:
-        """What is known of a pass."""
+        """Result of a pass; an empty one if it has not begun."""
         return self.passes.setdefault(number, StoredPass())
 
     def note(self, number: int, result: Any) -> None:
-        """Keep what one more job has added."""
-        kept = self.passes[number]
-        kept.result, kept.n_jobs = result, kept.n_jobs + 1
+        """Record the sum after one more job, and write the file now and then."""
+        stored = self.passes[number]
+        stored.result, stored.n_jobs = result, stored.n_jobs + 1
         if time.monotonic() - self._written > SECONDS:
             self.save()
 
     def finish(self, number: int, layout: list[tuple[int, int]]) -> None:
-        """Keep the result of a whole pass, where there is a file to keep it in."""
+        """Mark a pass as complete, and write the file."""
         self.passes[number].is_complete = True
         if self.path is None:
+            # Without a file nobody reads the result again, so its memory is released.
             del self.passes[number]
         self.layout = layout
         self.save()
 
     def save(self) -> None:
-        """Write the file, if there is one, unless another run has it."""
+        """Write the file, if there is one; refuse if another run has changed it."""
         if self.path is None:
             return
+        # The digest differs from the last known one if another run wrote the file.
         if os.path.exists(self.path) and FILE.digest(self.path) != self.digest:
             raise ValueError(
                 f"{os.fspath(self.path)} has been changed while this run used it; give "
@@ -158,19 +161,24 @@ class Journal:
 
 
 def _pack(journal: Journal) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of the file."""
+    """Header and arrays of the file.
+
+    The arrays of a pass are named ``number/...``; those of the sums of judge m
+    ``number/m/field``.
+    """
     arrays: dict[str, Array] = {}
     known = {}
-    for number, kept in journal.passes.items():
-        if kept.result is None:
+    for number, stored in journal.passes.items():
+        result = stored.result
+        if result is None:
             continue
-        about: dict[str, Any] = {"n_jobs": kept.n_jobs, "whole": kept.is_complete}
-        if isinstance(kept.result, Survey):
-            about["survey"], parts = _of_survey(kept.result)
+        about: dict[str, Any] = {"n_jobs": stored.n_jobs, "whole": stored.is_complete}
+        if isinstance(result, Survey):
+            about["survey"], parts = _of_survey(result)
         else:
-            about["judges"], parts = len(kept.result), _of_sums(kept.result)
+            about["judges"], parts = len(result), _of_sums(result)
             about["sums"] = next(
-                name for name, kind in SUMS.items() if isinstance(kept.result[0], kind)
+                name for name, kind in SUMS.items() if isinstance(result[0], kind)
             )
         arrays |= {f"{number}/{name}": values for name, values in parts.items()}
         known[number] = about
@@ -184,7 +192,7 @@ def _pack(journal: Journal) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _read_journal(path: Any) -> Journal:
-    """Read a file, whosever it is; refuse one that is not whole."""
+    """Read a checkpoint of any run; refuse a file that is damaged or is none."""
     if FILE.digest(path) is None:
         raise ValueError(
             f"{os.fspath(path)} is not a checkpoint of a stream; name another file, "
@@ -194,6 +202,7 @@ def _read_journal(path: Any) -> Journal:
     header, arrays = found.header, found.arrays
     passes = {}
     for number, about in header["passes"].items():
+        # The arrays of this pass, by their names without its number.
         parts = {
             name.partition("/")[2]: values
             for name, values in arrays.items()
@@ -217,7 +226,7 @@ def _read_journal(path: Any) -> Journal:
 
 
 def _of_sums(sums: list[Any]) -> dict[str, Array]:
-    """Arrays of the sums of each judge."""
+    """Arrays of the sums of all judges, named ``m/field`` for judge m."""
     return {
         f"{m}/{name}": values
         for m, own in enumerate(sums)
@@ -226,7 +235,7 @@ def _of_sums(sums: list[Any]) -> dict[str, Array]:
 
 
 def _arrays_of(own: PointSums | SourceSums) -> dict[str, Array]:
-    """Arrays by field; those of sums within sums, and widths of blocks, among them."""
+    """Arrays of one judge's sums by field; nested sums share one level of names."""
     found: dict[str, Array] = {}
     for one in fields(own):
         values = getattr(own, one.name)
@@ -240,7 +249,7 @@ def _arrays_of(own: PointSums | SourceSums) -> dict[str, Array]:
 
 
 def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
-    """The sums of each judge, from their arrays."""
+    """Rebuild the sums of all judges from the arrays of :func:`_of_sums`."""
     return [
         _from_arrays(
             kind,
@@ -255,8 +264,9 @@ def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
 
 
 def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
-    """What :func:`_arrays_of` was given."""
+    """Rebuild one judge's sums from the arrays of :func:`_arrays_of`."""
     names = {one.name for one in fields(SourceSums)}
+    # The widths of the blocks are those of items, display order (one) and span.
     n_items, _, n_span = arrays["widths"].tolist()
     own: dict[str, Any] = {n: values for n, values in arrays.items() if n in names}
     sums = SourceSums(streamed_columns(n_items, n_span), **own)
@@ -267,6 +277,7 @@ def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
 
 
 def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays of a survey; judges are numbered in the names of arrays."""
     judges = list(survey.sample)
     arrays: dict[str, Any] = {
         "votes": _of_table(pa.Table.from_pandas(survey.votes)),
@@ -282,6 +293,7 @@ def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
+    """Rebuild a survey from its header and arrays."""
     judges = _to_table(arrays["judges"])["judge"].to_pylist()
     sample = {
         judge: tuple(
@@ -302,12 +314,13 @@ def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
 
 
 def _as_objects(table: pd.DataFrame) -> pd.DataFrame:
-    """Texts as they were before they were written."""
+    """Turn text columns into columns of Python objects, as they were when written."""
     texts = [name for name in table if table[name].dtype.kind not in "iuf"]
     return table.astype(dict.fromkeys(texts, object))
 
 
 def _of_table(table: pa.Table) -> Array:
+    """Serialise a table: the bytes of an Arrow stream, as an array of uint8."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -315,4 +328,5 @@ def _of_table(table: pa.Table) -> Array:
 
 
 def _to_table(values: Array) -> pa.Table:
+    """Read back a table that :func:`_of_table` serialised."""
     return pa.ipc.open_stream(values.tobytes()).read_all()

@@ -1,10 +1,11 @@
-"""The likelihood of rows that are gone, from sums about a point and a sample of them.
+"""The likelihood of rows no longer in memory, from sums about a point and a sample.
 
-Of a judge's rows, the loss is a function of few local coefficients, and convex in them:
-near where the sums were taken, score and Gram matrix say nearly all of it, and what is
-left a sample tells. Votes are counts, and their loss is exact everywhere. What the
-parameters mean to the local coefficients is exact, too, so that one pass over the rows
-carries a fit far.
+The loss of a judge's rows is a convex function of few *local coefficients* (one for
+each item, the position effect, the coefficients of the bias). Near the point at which
+the sums were taken, score and Gram matrix give its quadratic expansion; a sample of
+the rows gives an estimate of the remainder. Votes are stored as counts by cell, so that
+their loss is exact everywhere. The map from parameters to local coefficients is exact,
+too, so that few passes over the rows are needed.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ __all__ = ["ExpandedLikelihood", "Surrogate", "Surrogates", "VoteCells"]
 
 @dataclass(frozen=True, slots=True)
 class VoteCells:
-    """Votes by pair, outcome and fold, in a training set.
+    """Votes of a training set (or of a fold), summed by pair, outcome and fold.
 
     Attributes
     ----------
     left, right : ndarray of shape (n_cells,)
-        Models.
+        Codes of the two models.
     y, weight : ndarray of shape (n_cells,)
-        Outcome, and summed weight.
+        Outcome, and sum of the weights.
     square, n : ndarray of shape (n_cells,)
-        Summed squared weights, and number of votes.
+        Sum of the squared weights, and number of votes.
     """
 
     left: NDArray[np.intp]
@@ -49,21 +50,22 @@ class VoteCells:
     n: Array
 
     def logits(self, scores: Array) -> Array:
-        """Score differences."""
+        """Score difference of each cell, of shape (n_cells,)."""
         return np.asarray(scores.take(self.left) - scores.take(self.right))
 
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """Sums over training rows of a judge about a point, and some of these rows.
+    """Likelihood of a judge's training rows: sums about a point, and a sample of rows.
 
-    What the expansion about the point leaves out is taken from the sampled rows, as a
-    surrogate likelihood does (Jordan, Lee and Yang 2019).
+    It is the surrogate likelihood of Jordan, Lee and Yang (2019): the quadratic
+    expansion of the loss of all rows, plus the remainder of that expansion over the
+    sampled rows.
 
     Attributes
     ----------
     theta : ndarray of shape (n_local,)
-        Local coefficients at which the sums were taken.
+        The point: local coefficients at which the sums were taken.
     score : ndarray of shape (n_local,)
         Sum of ``w eps x``.
     gram : ndarray of shape (n_local, n_local)
@@ -71,11 +73,12 @@ class Surrogate:
     ridge : ndarray of shape (n_span,)
         Ridge penalty of the bias coefficients.
     rows : Rows
-        Sampled.
+        The sampled rows.
     weight : ndarray of shape (n_rows,)
         Their weights, which add up to that of all training rows.
     informative : ndarray of shape (n_local,)
-        Zero for a column that says nothing, else one.
+        Zero for a column without a coefficient (the display order of a judge without a
+        position effect), else one.
     """
 
     theta: Array
@@ -87,15 +90,26 @@ class Surrogate:
     informative: Array
 
     def over(self, noise: float) -> Surrogate:
-        """The same rows with weights divided by a number."""
+        """The same likelihood with all weights divided by a dispersion."""
         names = ("score", "gram", "ridge", "weight")
         return replace(self, **{name: getattr(self, name) / noise for name in names})
 
     def near(self, theta: Array) -> tuple[Array, Array]:
-        """Score and Gram matrix at other local coefficients."""
+        """Score and Gram matrix at other local coefficients.
+
+        Returns
+        -------
+        score : ndarray of shape (n_local,)
+            Sum of ``w eps x``.
+        gram : ndarray of shape (n_local, n_local)
+            Sum of ``w V x x'``.
+        """
         move = theta - self.theta
         if not move.any():
             return self.score, self.gram
+        # Over the sampled rows: ``known`` is their Gram matrix at the point, ``now``
+        # that at theta, and ``rest`` the change of their score beyond the linear one.
+        # The outcomes cancel in it: (y - after) - (y - before) = before - after.
         before, known = self._at_point
         after = sigmoid(self.rows.logits(theta))
         some = self.rows.together(self._n_items)
@@ -106,11 +120,14 @@ class Surrogate:
         return score, self.gram + both * (now - known)
 
     def loss(self, theta: Array) -> float:
-        """Loss, less that at the point."""
+        """Loss at other local coefficients, less the loss at the point."""
         move = theta - self.theta
+        # The quadratic expansion, from the sums over all rows.
         found = float(0.5 * move @ self.gram @ move - self.score @ move)
         if not move.any():
             return found
+        # Its remainder over the sampled rows: the change of their loss, less its
+        # expansion to second order in the change of the logits.
         y, (p, _) = self.rows.y, self._at_point
         first, last = (self.rows.logits(at) for at in (self.theta, theta))
         change = last - first
@@ -124,7 +141,7 @@ class Surrogate:
 
     @cached_property
     def _at_point(self) -> tuple[Array, Array]:
-        """What is expected of sampled rows at the point, and their Gram matrix."""
+        """Probabilities of the sampled rows at the point, and their Gram matrix."""
         p = sigmoid(self.rows.logits(self.theta))
         some = self.rows.together(self._n_items)
         return p, some.grams(self.weight * p * (1.0 - p))[0]
@@ -132,29 +149,35 @@ class Surrogate:
 
 @dataclass(frozen=True, slots=True)
 class Surrogates:
-    """All training rows of a view: votes as they are, verdicts by sums near a point."""
+    """Likelihoods of all training rows of a view: votes exactly, verdicts expanded."""
 
     votes: VoteCells
     judges: tuple[Surrogate, ...]
 
     def over(self, noise: Array) -> Surrogates:
-        """The same rows with weights divided by a number for each source."""
+        """The same rows with weights divided by the dispersion of each source.
+
+        ``noise`` has shape (n_judges + 1,), people last.
+        """
         votes = replace(self.votes, weight=self.votes.weight / noise[PEOPLE])
         judges = zip(self.judges, noise[:-1].tolist(), strict=True)
         return Surrogates(votes, tuple(own.over(by) for own, by in judges))
 
 
 class ExpandedLikelihood(ItemLikelihood):
-    """The likelihood of all parameters, from expansions in place of rows.
+    """The likelihood of all parameters, from expansions instead of rows.
+
+    The base class minimises it. Its "logits" are here the logits of the cells of votes,
+    followed by the local coefficients of each judge.
 
     Parameters
     ----------
     sample : Sample
-        A few rows, which carry the parameters to start from.
+        A few rows, which carry the starting values of the parameters.
     calibrator : JudgeCalibrator
-        Fitted.
-    surrogates : Nearby
-        What stands for the rows.
+        Fitted calibrator.
+    surrogates : Surrogates
+        The likelihoods of the votes and of each judge's rows.
     has_deviations : bool
         As in :class:`skanchor._items.ItemLikelihood`.
     """
@@ -176,6 +199,8 @@ class ExpandedLikelihood(ItemLikelihood):
         """Local coefficients of each judge: items, display order and span."""
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
+        # c_m theta_i + u_{m,i} for judge m and item i, of shape (n_judges, n_items):
+        # a row's c_m delta + u_{m,a} - u_{m,b} is the difference of two of these.
         by_item = slopes[:, None] * scores + self.deviations(parameters, factor)
         found = []
         for m in range(self.n_judges):
@@ -210,13 +235,17 @@ class ExpandedLikelihood(ItemLikelihood):
         *,
         curved: bool = True,
     ) -> tuple[Array, Array | None]:
-        """As those of rows; the weights are those of the expansion."""
+        """Gradient and Hessian of the loss, as the base class computes them from rows.
+
+        ``weight`` is not used: the weights are those of the expansions.
+        """
         layout, n, votes = self.layout, self.n_items, self.surrogates.votes
         gradient = layout.no_gradient()
         hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
         of_votes, local = self._parts(eta)
+        # Votes: gradient sum w (p - y) z and Hessian sum w V z z', z = e_a - e_b.
         p = sigmoid(of_votes)
         residual = votes.weight * (p - votes.y)
         gradient[:n] += np.bincount(votes.left, residual, n)
@@ -228,6 +257,9 @@ class ExpandedLikelihood(ItemLikelihood):
         for m, (own, theta) in enumerate(
             zip(self.surrogates.judges, local, strict=True)
         ):
+            # Judge m: its score and Gram matrix by the fitted columns, to which the
+            # score difference belongs; the layout applies the chain rule through
+            # c_m delta. The gradient of the loss is minus the score.
             change = with_delta(n, len(theta) - n, scores)
             score, seen = own.near(theta)
             slope = -(change.T @ score)
@@ -242,7 +274,10 @@ class ExpandedLikelihood(ItemLikelihood):
         return reduced, layout.reduce_information(hessian, mixed)
 
     def loss(self, eta: Array, weight: Array) -> float:
-        """Loss, from the logits of votes and the local coefficients."""
+        """Loss, from the logits of the votes and the local coefficients.
+
+        ``weight`` is not used: the weights are those of the expansions.
+        """
         votes = self.surrogates.votes
         of_votes, local = self._parts(eta)
         total = float(votes.weight @ log_loss_terms(votes.y, of_votes))

@@ -1,7 +1,7 @@
 """A data set as parts that any process can read: row groups, partitions or tables.
 
-Parts come in the order of the data and know the number of their first row, so that
-what is learned of a row does not depend on who reads it.
+Parts come in the order of the data and store the number of their first row. The fold of
+a row depends on its number alone, and so not on which process reads it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Data", "Part", "check_length", "open_data"]
 
 
 class Part(Protocol):
-    """Some consecutive rows."""
+    """Consecutive rows of a data set, which are read together."""
 
     @property
     def start(self) -> int:
@@ -36,20 +36,20 @@ class Part(Protocol):
 
 
 class Data(Protocol):
-    """What can be read again and again, always alike."""
+    """A data set that can be read several times, always with the same rows."""
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, where it is known beforehand."""
+        """Number of rows, where it is known before reading."""
 
     def schema(self) -> pa.Schema | None:
-        """Columns, where they are known beforehand."""
+        """Columns, where they are known before reading."""
 
     def parts(self) -> Iterator[Part]:
         """All parts, in order."""
 
     def stamp(self) -> object:
-        """What changes with the data, as far as a look from outside tells."""
+        """Stamp that changes when the files change; None where none can be had."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FragmentPart:
 
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, about ``size`` at a time."""
-        # What is read ahead is memory; parts are read side by side instead.
+        # Reading ahead takes memory; parts are read in parallel instead.
         batches = self.fragment.to_batches(
             columns=None if columns is None else list(columns),
             batch_size=size,
@@ -96,7 +96,7 @@ class TablePart:
 
 @dataclass(frozen=True)
 class PartitionPart:
-    """A partition of a dask DataFrame, computed where it is read."""
+    """A partition of a dask DataFrame, computed in the process that reads it."""
 
     partition: Any
     start: int
@@ -147,11 +147,11 @@ class DaskData:
 
     @property
     def n_rows(self) -> None:
-        """Not known before it is computed."""
+        """None: the number is not known before the partitions are computed."""
         return None
 
     def schema(self) -> None:
-        """Not known in the terms of pyarrow."""
+        """None: dask does not state pyarrow's types."""
         return None
 
     def parts(self) -> Iterator[PartitionPart]:
@@ -163,22 +163,22 @@ class DaskData:
             start += int(length)
 
     def stamp(self) -> None:
-        """Nothing tells before it is computed."""
+        """None: a change shows only when the partitions are computed."""
 
 
 @dataclass(frozen=True)
 class TablesData:
-    """Tables that a function or a container hands out one after another."""
+    """Tables that a function or a container returns one after another."""
 
     begin: Callable[[], Iterator[Any]]
 
     @property
     def n_rows(self) -> None:
-        """Not known before they are read."""
+        """None: the number is not known before the tables are read."""
         return None
 
     def schema(self) -> None:
-        """Not known before they are read."""
+        """None: columns are not known before the tables are read."""
         return None
 
     def parts(self) -> Iterator[TablePart]:
@@ -190,14 +190,14 @@ class TablesData:
             yield part
 
     def stamp(self) -> None:
-        """Nothing tells before they are read."""
+        """None: a change shows only when the tables are read."""
 
 
 def _row_groups(fragment: Any) -> list[tuple[Any, int]]:
-    """A file's row groups with their lengths, or the file where it has none."""
+    """A file's row groups with their lengths, or the whole file where it has none."""
     if not hasattr(fragment, "split_by_row_group"):
         return [(fragment, int(fragment.count_rows()))]
-    # The count of a row group's fragment is that of its whole file.
+    # ``count_rows`` of a row group's fragment would count its whole file.
     return [
         (group, sum(one.num_rows for one in group.row_groups))
         for group in fragment.split_by_row_group()
@@ -205,7 +205,7 @@ def _row_groups(fragment: Any) -> list[tuple[Any, int]]:
 
 
 def check_length(part: Part, n_rows: int) -> None:
-    """Refuse a part of which other rows are read than it has."""
+    """Raise if the number of rows read differs from the length of the part."""
     if n_rows != part.length:
         raise BattlesError(
             f"The stream has changed: there were {part.length} rows from number "
@@ -227,7 +227,7 @@ def to_arrow(table: Any) -> pa.Table:
 
 
 def open_data(data: Any) -> Data:
-    """Say how a data set is read in parts.
+    """Open a data set, to be read in parts.
 
     Parameters
     ----------
@@ -262,6 +262,7 @@ def open_data(data: Any) -> Data:
     if isinstance(data, pa.Table) or as_frame_or_none(data):
         return TablesData(lambda: iter([data]))
     if isinstance(data, Iterable):
+        # A list of texts is a list of files or URLs; any other holds tables.
         if isinstance(data, Sequence) and data and isinstance(data[0], str):
             names = [each if "://" in each else os.path.abspath(each) for each in data]
             return DatasetData(ds.dataset(names, format="parquet"))
@@ -273,7 +274,7 @@ def open_data(data: Any) -> Data:
 
 
 def as_frame_or_none(data: Any) -> bool:
-    """Whether this is one table."""
+    """Whether this is one table, and not a container of tables."""
     return not isinstance(data, (list, tuple)) and as_frame(data) is not None
 
 
@@ -283,5 +284,5 @@ def _dataset(path: str | os.PathLike[str]) -> ds.Dataset:
         return ds.dataset(name, format="parquet")
     if not os.path.exists(name):
         raise BattlesError(f"There is no file or folder {name}.")
-    # A worker that was started elsewhere reads it, too.
+    # An absolute path, since a worker may run in another folder.
     return ds.dataset(os.path.abspath(name), format="parquet")

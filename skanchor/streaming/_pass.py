@@ -1,4 +1,4 @@
-"""One pass over the rows: the sums of all judges, part by part, in a fixed order."""
+"""One pass over the rows: sums of all judges, added part by part in a fixed order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Sums = list[PointSums] | list[SourceSums]
 
 @dataclass(frozen=True, eq=False)
 class PassSettings:
-    """What a pass needs beside the nuisances; the same in all passes.
+    """Settings of a pass, apart from the nuisances; the same in all passes.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class PassSettings:
     features : tuple of str
         Names of the features.
     learners : list
-        By judge the learner that has the span, or None without features.
+        For each judge its fitted bias learner, or None without features.
     ridged : bool
-        Whether any span has a ridge.
+        Whether any bias learner has a ridge.
     """
 
     reading: Reading
@@ -64,7 +64,7 @@ class PassSettings:
     ridged: bool
 
     def by_judge(self, parts: Sequence[Part]) -> Iterator[Iterator[StreamedRows]]:
-        """Rows of the parts, batch by batch, in each judge by judge."""
+        """Yield for each batch of the parts an iterator over the rows of each judge."""
         like = None
         for part in parts:
             n_rows = 0
@@ -82,15 +82,17 @@ class PassSettings:
         X = rows.X.relabel(self.models, self.judges)
         n_splits, n_judges = self.folds.n_splits, len(self.judges)
         used = X.is_usable & ~X.is_human
-        # All others come last.
+        # Sorted by judge, then by fold of the first repeat; the largest key marks
+        # votes and unusable rows, which are cut off.
         key = np.where(used, X.judge * n_splits + rows.fold[0], n_judges * n_splits)
         small = n_judges * n_splits <= np.iinfo(np.int16).max
-        # Of small integers a stable sort is one by digits.
+        # numpy's stable sort of 16-bit integers is a radix sort, in linear time.
         order = np.argsort(key.astype(np.int16) if small else key, kind="stable")
         counts = np.bincount(key, minlength=n_judges * n_splits + 1)[:-1]
         stops = np.cumsum(counts.reshape(n_judges, n_splits).sum(axis=1))
         order = order[: stops[-1]]
-        # One column after another, as products with all of them want it.
+        # Display order and feature contrasts, of shape (1 + n_features, n): each
+        # column of the rows is contiguous, which matrix products are faster with.
         columns = np.empty((1 + len(self.features), len(order)))
         columns[0] = X.order.take(order)
         if not all(map(_is_mapped, self.learners)):
@@ -103,6 +105,7 @@ class PassSettings:
             self.learners, starts, stops.tolist(), strict=True
         ):
             own = slice(start, stop)
+            # Both responses are read only where a feature map or a ridge needs them.
             pairs = None
             if _is_mapped(learner) or (learner is not None and self.ridged):
                 pairs = rows.features.pairs(self.features, order[own])
@@ -120,16 +123,17 @@ class PassSettings:
     def _columns(
         columns: Array, learner: Any, pairs: FeaturePairs | None
     ) -> NDArray[Any]:
-        """Display order and span."""
+        """Display order and span columns, of shape (n, 1 + n_span)."""
         if learner is None:
             return columns[:1].T
         if pairs is None or not _is_mapped(learner):
+            # Without a feature map the span is the feature contrasts themselves.
             return columns.T
         return np.column_stack([columns[0], _span_columns(learner, pairs)])
 
 
 def _is_mapped(learner: Any) -> bool:
-    """Whether a span is one of a feature map."""
+    """Whether the span of a learner is made by a feature map."""
     return learner is not None and learner.feature_map_ is not None
 
 
@@ -139,23 +143,23 @@ def sum_about_point(
     theta: list[Array],
     bends: Array | None,
 ) -> list[PointSums]:
-    """Sum some parts about a point, in order.
+    """Sum the rows of some parts about a point, in their order.
 
     Parameters
     ----------
     parts : sequence of Part
-        What to read.
+        Parts to read.
     settings : PassSettings
-        The same in all passes.
+        Settings of the pass.
     theta : list of ndarray of shape (n_local,)
-        By judge, the local coefficients.
+        For each judge, the local coefficients of the point.
     bends : ndarray of shape (n_models, n_models) or None
-        Column of a bent scale.
+        Column that tests for a curved scale, by pair of models.
 
     Returns
     -------
     list of PointSums
-        By judge.
+        For each judge.
     """
     n_splits = settings.folds.n_splits
 
@@ -175,7 +179,7 @@ def sum_held_out(
     parts, settings
         As in :func:`sum_about_point`.
     theta : list of ndarray of shape (n_folds, n_local)
-        By judge, the local coefficients in each fold of all repeats.
+        For each judge, the local coefficients in each fold of all repeats.
 
     Returns
     -------
@@ -196,6 +200,7 @@ def _summed(
     theta: list[Array],
     of: Callable[[StreamedRows, Array], Any],
 ) -> list[Any]:
+    """Sums by judge over all batches of the parts; ``of`` sums the rows of a batch."""
     total: list[Any] | None = None
     for cuts in settings.by_judge(parts):
         found = [of(rows, at) for rows, at in zip(cuts, theta, strict=True)]
@@ -214,7 +219,8 @@ def add_sums(one: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _span_columns(learner: Any, pairs: FeaturePairs) -> Array:
-    """Columns of the span; a feature map may refuse to see no rows."""
+    """Columns of the span, of shape (n_rows, n_span)."""
+    # scikit-learn's transformers refuse an array without rows.
     if len(pairs) or learner.feature_map_ is None:
         return np.asarray(learner.span(pairs))
     return np.empty((0, len(learner.coef_)))
@@ -223,8 +229,13 @@ def _span_columns(learner: Any, pairs: FeaturePairs) -> Array:
 def span_squares(learner: Any, pairs: FeaturePairs) -> Array:
     """Values of the span's functions, and their squares, summed over the responses.
 
-    From where the functions start is no matter to a variance.
+    Returns
+    -------
+    ndarray of shape (n_rows, 2 n_span)
+        The sums of the values, then those of their squares.
     """
+    # The span of a response against zero features gives each function up to a
+    # constant, which does not change its variance.
     sides = (pairs.left, pairs.right)
     left, right = (
         _span_columns(learner, FeaturePairs(side, np.zeros_like(side)))

@@ -1,4 +1,4 @@
-"""What counts of votes say, in the terms of rows: information and residuals."""
+"""Information, residuals and dispersion of votes that are stored as counts."""
 
 from __future__ import annotations
 
@@ -29,21 +29,23 @@ __all__ = [
 
 
 def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
-    """Information of votes on the items.
+    """Information of votes about the scores of the items.
 
     Parameters
     ----------
     votes : VoteCells
-        In training.
+        Votes of a training set.
     scores : ndarray of shape (n_items,)
         Scores.
 
     Returns
     -------
     SourceSums
+        The information part, by the columns of the items.
     """
     p = sigmoid(votes.logits(scores))
     curvature = information_weights(p, votes.weight)
+    # The sum of w V (e_a - e_b)(e_a - e_b)' is the Laplacian of the sums by pair.
     pairs = pair_sums(votes.left, votes.right, curvature, len(scores))
     n_rows = int(votes.n[curvature > 0].sum())
     return SourceSums(
@@ -60,24 +62,27 @@ def vote_residuals(votes: VoteCells, scores: Array) -> SourceSums:
     Parameters
     ----------
     votes : VoteCells
-        Held out.
+        Held-out votes.
     scores : ndarray of shape (n_items,)
         Scores.
 
     Returns
     -------
     SourceSums
+        The residual part, by the columns of the items.
     """
     n = len(scores)
     error = votes.y - sigmoid(votes.logits(scores))
     residual = votes.weight * error
     score = _net(votes, residual, n)
+    # The votes of a cell share their error, so that its sum of (w eps)^2 is the sum of
+    # w^2 times eps^2.
     pairs = pair_sums(votes.left, votes.right, votes.square * error**2, n)
     return SourceSums(item_columns(n), score=score, outer=laplacian(pairs))
 
 
 def vote_dispersion(votes: VoteCells, scores: Array) -> float:
-    """Variance of the residuals of votes, in that of independent ones.
+    """Variance of the residuals of votes, relative to that of independent votes.
 
     Parameters
     ----------
@@ -89,6 +94,7 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
     Returns
     -------
     float
+        One where the votes carry no information.
     """
     n = len(scores)
     p = sigmoid(votes.logits(scores))
@@ -107,7 +113,7 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
 
 
 def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
-    """The same of a judge's verdicts, from sums over all of its rows."""
+    """Dispersion of a judge's verdicts, from sums over all of its rows."""
     return _dispersion(
         sums.training("information", 0, n_splits)[:n_items, :n_items],
         sums.training("score", 0, n_splits)[:n_items],
@@ -120,12 +126,12 @@ def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
 def with_covariance(
     btl: BTLRegressor, models: NDArray[Any], votes: VoteCells
 ) -> BTLRegressor:
-    """A fit to counts of votes, with the covariance of a fit to the votes.
+    """Copy of a fit to counts of votes, with the covariance of a fit to single votes.
 
     Parameters
     ----------
     btl : BTLRegressor
-        Fitted on rows that stand for many votes each.
+        Fitted on the cells, each of which is one row with the weight of its votes.
     models : ndarray of shape (n_models,)
         Labels of the codes of the votes.
     votes : VoteCells
@@ -134,10 +140,11 @@ def with_covariance(
     Returns
     -------
     BTLRegressor
-        A copy. Models whose scores have no limit have infinite variance.
+        Models with unbounded scores have infinite variance.
     """
     scores = btl.scores_for(models)
     n, p = len(models), sigmoid(votes.logits(scores))
+    # ``matrix`` is the Hessian of the loss, ``meat`` the sum of squared scores.
     curvature = votes.weight * p * (1.0 - p)
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
     residual = votes.square * (votes.y - p) ** 2
@@ -145,7 +152,7 @@ def with_covariance(
     matrix[np.diag_indices(n)] += btl.alpha * votes.weight.sum()
     inverse = SymmetricSolver.factorise(matrix).inverse()
     covariance = inverse @ (matrix if btl.covariance == "fisher" else meat) @ inverse
-    # On one scale: scores sum to zero.
+    # Scores sum to zero: the covariance is that of centred scores.
     centre = np.eye(n) - 1.0 / n
     at = positions(btl.models_, models)
     covariance = (centre @ covariance @ centre)[np.ix_(at, at)]
@@ -168,19 +175,40 @@ def _net(votes: VoteCells, values: Array, n_items: int) -> Array:
 def _dispersion(
     matrix: Array, net: Array, total: float, squares: float, noise: Array
 ) -> float:
-    """Squares that deviations by model leave, in what they would leave of votes.
+    """Dispersion of residuals after deviations by model are taken out.
 
-    As :func:`skanchor._items.dispersions` has it row by row.
+    The same as :func:`skanchor._items.dispersions`, from sums by pair instead of rows.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_items, n_items)
+        Sum of ``w V z z'``, z the columns of the items.
+    net : ndarray of shape (n_items,)
+        Sum of ``w eps z``.
+    total, squares : float
+        Sums of ``w V`` and of ``(w eps)^2``.
+    noise : ndarray of shape (2, n_items, n_items)
+        Sums by ordered pair of ``(w eps)(w V)`` and of ``(w V)^2``.
+
+    Returns
+    -------
+    float
     """
     if not total > 0:
         return 1.0
+    # One Newton step towards free deviations by model: ``difference`` is its change d
+    # of the logit of each pair, and the residual of a row becomes w eps - w V d.
     solver = SymmetricSolver.factorise(matrix)
-    taken = solver.solve(net)
-    difference = taken[:, None] - taken
+    step = solver.solve(net)
+    difference = step[:, None] - step
+    # The sum of the squares of these residuals, by expansion.
     left = squares - 2.0 * float(np.sum(difference * noise[0]))
     left += float(np.sum(difference**2 * noise[1]))
+    # What independent votes would leave: the sum of w V less that of (w V)^2 times the
+    # variance z' matrix^-1 z of the pair's difference.
     inverse = solver.inverse()
     size = np.diag(inverse)
-    spread = size[:, None] + size - 2.0 * inverse
-    expected = total - float(np.sum(noise[1] * spread))
+    variance = size[:, None] + size - 2.0 * inverse
+    expected = total - float(np.sum(noise[1] * variance))
+    # Bounded below, as with few rows nearly everything is taken out.
     return left / max(expected, 0.5 * total)

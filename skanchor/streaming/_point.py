@@ -1,4 +1,4 @@
-"""What is known of the rows about one point, in the terms of each training set."""
+"""Sums over the rows about one point, and what they give for each training set."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ __all__ = ["Expansion", "LocalLayout"]
 
 @dataclass(frozen=True, eq=False)
 class LocalLayout:
-    """What the columns of the sums are, the same in all passes.
+    """Meaning of the columns of the sums, the same in all passes.
+
+    The local columns of a judge's rows are those of the items, the display order and
+    the span of the bias function: n_local = n_items + 1 + n_span.
 
     Attributes
     ----------
     surveyed : SurveyResult
-        What the survey has settled.
+        Models, judges, votes and sampled rows.
     folds : Folds
         Which fold holds a row out.
     learners : list
-        By judge the learner that has the span, or None without features.
+        For each judge its fitted bias learner, or None without features.
     displayed : ndarray of shape (n_judges,)
-        Judges with a position effect; of others the display order says nothing.
+        Whether the judge has a position effect; else its display order is not used.
     """
 
     surveyed: SurveyResult
@@ -48,7 +51,7 @@ class LocalLayout:
 
     @cached_property
     def samples(self) -> list[StreamedRows]:
-        """Sampled rows of each judge, which stand for all of them."""
+        """Sampled rows of each judge, weighted to represent all of its rows."""
         X, found = self.surveyed.sample.X, []
         for m, (learner, fold) in enumerate(
             zip(self.learners, self.surveyed.sample_folds, strict=True)
@@ -57,7 +60,7 @@ class LocalLayout:
             span = [] if learner is None else [learner.span(cut.pairs)]
             columns = np.column_stack([cut.order, *span])
             y, weight = self.surveyed.sample.y, self.surveyed.sample.weight
-            # As they were drawn, fold after fold.
+            # ``by_judge`` may reorder rows: this restores the order of ``fold``.
             drawn = np.argsort(cut.rows)
             own, squares = cut.rows[drawn], None
             if self.alphas[m]:
@@ -77,15 +80,16 @@ class LocalLayout:
 
     @property
     def alphas(self) -> list[float]:
-        """Ridge of each judge's bias."""
+        """Ridge penalty of each judge's bias learner; zero without features."""
         return [0.0 if one is None else float(one.alpha) for one in self.learners]
 
     def theta(self, known: HistoricalFit) -> list[Array]:
-        """Local coefficients of a history, by judge."""
+        """Local coefficients of a history, for each judge of shape (n_local,)."""
         return local_coefficients(known, self.learners)
 
     def informative(self, m: int, n_local: int) -> Array:
-        """One for each local column, zero for an order of display that says nothing."""
+        """One for each local column, but zero for a display order without an effect."""
+        # The display order is the column after those of the items.
         found = np.ones(n_local)
         found[self.n_items] = self.displayed[m]
         return found
@@ -93,16 +97,16 @@ class LocalLayout:
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """Sums about a point, from which near it everything else follows.
+    """Sums about a point, from which all views can be fitted near it.
 
     Attributes
     ----------
     layout : LocalLayout
-        Of the columns.
+        Meaning of the columns.
     theta : list of ndarray of shape (n_local,)
-        By judge, where the sums were taken.
+        The point: for each judge the local coefficients at which sums were taken.
     sums : list of PointSums
-        By judge.
+        Sums for each judge.
     """
 
     layout: LocalLayout
@@ -114,7 +118,7 @@ class Expansion:
         return self.sums[m].training(name, view, self.layout.folds.n_splits)
 
     def surrogate(self, m: int, view: int = 0) -> Surrogate:
-        """What stands for the rows of a judge that a view trains on.
+        """Surrogate likelihood of the rows of a judge that a view trains on.
 
         Parameters
         ----------
@@ -126,8 +130,10 @@ class Expansion:
         Returns
         -------
         Surrogate
-            Rows with the weight of all rows of the judge.
+            Scaled by ``omega`` to the weight of all rows of the judge.
         """
+        # Without a position effect, the display order is taken out of score and Gram
+        # matrix, so that no coefficient of it moves.
         informative, omega = (
             self.layout.informative(m, len(self.theta[m])),
             self.omega(m, view),
@@ -150,16 +156,21 @@ class Expansion:
         return self.surrogate(m).near(theta)[0]
 
     def surrogates(self, view: int = 0) -> Surrogates:
-        """What stands for all rows that a view trains on."""
+        """Likelihoods of all rows that a view trains on, votes and verdicts."""
         judges = tuple(self.surrogate(m, view) for m in range(len(self.sums)))
         surveyed, folds = self.layout.surveyed, self.layout.folds
         return Surrogates(surveyed.vote_cells(folds, view), judges)
 
     def _sampled_weight(self, m: int, view: int) -> Array:
-        """Weights of sampled rows that stand for those that a view trains on."""
+        """Weights of the sampled rows, of shape (n_sampled,), in a view's training set.
+
+        Rows that the view holds out have weight zero. The others are scaled to the
+        weight of all rows that it trains on.
+        """
         rows = self.layout.samples[m]
         weight = rows.weight
         if view:
+            # Views 1, 2, ... are the folds of the first repeat, then of the second.
             repeat, fold = divmod(view - 1, self.layout.folds.n_splits)
             weight = weight * (rows.fold[repeat] != fold)
         if not weight.any():
@@ -167,20 +178,24 @@ class Expansion:
         return np.asarray(weight * (self.training(m, "weight", view) / weight.sum()))
 
     def _change(self, m: int, view: int, theta: Array) -> Array:
-        """By sampled row, the change of curvature from the point to theta."""
+        """Change of ``w V`` of each sampled row from the point to theta."""
         rows = self.layout.samples[m]
         before, after = (sigmoid(rows.logits(at)) for at in (self.theta[m], theta))
         change = after * (1.0 - after) - before * (1.0 - before)
         return np.asarray(self._sampled_weight(m, view) * change)
 
     def weight(self, m: int) -> float:
-        """Weight of all rows of a judge."""
+        """Sum of the weights of all rows of a judge."""
         return float(self.training(m, "weight", 0))
 
     def omega(self, m: int, view: int) -> float:
-        """Weight of all rows of a judge, in that of a training set."""
+        """Weight of all rows of a judge over that of a view's training rows.
+
+        It is the omega of eq:direct-riesz-objective-v2: a weighted sum over the
+        training rows estimates the sum over all rows.
+        """
         own = float(self.training(m, "weight", view))
-        # What is left of a difference of sums is not weight.
+        # A training sum is the difference of two sums: below this it is rounding.
         if not own > 1e-12 * self.weight(m):
             raise ValueError(
                 "A training set keeps no row of a judge; use fewer folds or add rows."
@@ -188,7 +203,10 @@ class Expansion:
         return self.weight(m) / own
 
     def ridge(self, m: int, view: int, kind: int, theta: Array | None = None) -> Array:
-        """Ridge beside the mean loss, or beside the mean curvature.
+        """Ridge penalty of each bias coefficient, for rows weighted to sum one.
+
+        It is alpha times the variance of the span's function over the responses, as
+        :class:`skanchor.bias.LinearBias` has it.
 
         Parameters
         ----------
@@ -197,9 +215,10 @@ class Expansion:
         view : int
             The training set; zero is all rows.
         kind : {0, 1}
-            One is beside the curvature.
+            Weights of the rows: 0 is ``w``, for the bias; 1 is ``w V``, for the Riesz
+            weights.
         theta : ndarray of shape (n_local,), optional
-            Where the curvature is taken; None is the point.
+            Local coefficients at which V is taken; None is the point.
 
         Returns
         -------
@@ -215,11 +234,15 @@ class Expansion:
             squares = self.layout.samples[m].squares
             assert squares is not None
             total, span_moments = total + change.sum(), span_moments + change @ squares
+        # First and second moment; the two is for the two responses of a row.
         first, second = np.split(span_moments / (2.0 * total), 2)
         return np.asarray(alpha * (second - first**2))
 
     def noise(self, known: HistoricalFit) -> Array:
-        """Dispersion of the residuals of each source, people last."""
+        """Dispersion of the residuals of each source, of shape (n_judges + 1,).
+
+        People come last. Sources whose dispersion is only rounding have one.
+        """
         scores = known.X.scores
         assert scores is not None
         votes = self.layout.surveyed.vote_cells(self.layout.folds, 0)
@@ -231,7 +254,10 @@ class Expansion:
         return np.where(noise < LEAST_DISPERSION, 1.0, noise)
 
     def information(self, m: int, view: int, theta: Array, scores: Array) -> SourceSums:
-        """Information of a view's training rows, at its local coefficients."""
+        """Information of a view's training rows, at its own local coefficients.
+
+        It is the information about the point, corrected by the sampled rows.
+        """
         own, change = self.surrogate(m, view), self.change(m, scores)
         curvature = float(self.training(m, "curvature", view))
         curvature += float(self._change(m, view, theta).sum())
@@ -244,7 +270,10 @@ class Expansion:
         )
 
     def change(self, m: int, scores: Array) -> Array:
-        """Local columns with the score difference, from those without."""
+        """Matrix from the streamed to the fitted columns, see :func:`with_delta`.
+
+        The row of a display order that is not used is zero.
+        """
         n_local = len(self.theta[m])
         n_items = self.layout.n_items
         found = with_delta(n_items, n_local - n_items, scores)

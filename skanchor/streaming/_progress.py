@@ -10,14 +10,14 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Rows of a pass that are done, on the standard error where it is asked for.
+    """Counts the finished rows of a pass, and shows a bar on the standard error.
 
     Parameters
     ----------
     what : str
-        What the pass is for.
+        Purpose of the pass.
     n_rows : int or None
-        Rows in all, where they are known.
+        Number of all rows, where it is known.
     verbose : int
         Shows the bar when positive.
     """
@@ -57,13 +57,13 @@ class Progress:
             self._bar.stop()
 
     def advance(self, n_rows: int) -> None:
-        """Rows that were done now."""
+        """Count rows that have just been read."""
         self.done += n_rows
         if self._bar is not None:
             rate = self.done / max(time.perf_counter() - self._start, 1e-9)
             self._bar.update(self._task, advance=n_rows, rate=rate)
 
     def skip(self, n_rows: int) -> None:
-        """Rows that were done before."""
+        """Count rows that an earlier run has read; they do not enter the speed."""
         if self._bar is not None and n_rows:
             self._bar.update(self._task, advance=n_rows)

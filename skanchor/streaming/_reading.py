@@ -1,7 +1,7 @@
-"""Tables of a stream as plain rows: numbered, dealt to folds, in one vocabulary.
+"""Tables of a stream as encoded rows with numbers and folds.
 
-A row is held out by the fold that a hash of its number names, so that a fold needs no
-other row to be known, and is the same however the stream is cut.
+The fold that holds a row out is a hash of the row's number. So it can be computed
+without any other row, and does not depend on how the stream is cut into parts.
 """
 
 from __future__ import annotations
@@ -33,26 +33,29 @@ from skanchor.streaming._columns import FeatureColumns
 
 __all__ = ["Folds", "ReadRows", "Reading", "row_hash"]
 
+# Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _GOLDEN = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
 
 
 def row_hash(number: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
-    """Hash of row numbers: the generator SplitMix64 at these places.
+    """Hash of row numbers: output of the generator SplitMix64 at these positions.
 
     Parameters
     ----------
     number : ndarray of shape (n_rows,)
         Row numbers.
     seed : int
-        Another one gives hashes that have nothing to do with these.
+        Seed of the generator; other seeds give unrelated hashes.
 
     Returns
     -------
     ndarray of shape (n_rows,)
+        Unsigned 64-bit integers.
     """
-    # The seed goes through the mixer, too: neighbours must not be shifts of each other.
+    # The seed is mixed, too: else the hashes of seed + 1 would be those of this seed,
+    # shifted by one row.
     start = np.array([(seed + 1) * _GOLDEN & _WORD], dtype=np.uint64)
     value = number.astype(np.uint64) + np.uint64(1)
     value *= np.uint64(_GOLDEN)
@@ -61,6 +64,7 @@ def row_hash(number: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
 
 
 def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Output function of SplitMix64, modulo 2^64."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(_MIX[0])
     value = (value ^ (value >> np.uint64(27))) * np.uint64(_MIX[1])
     mixed: NDArray[np.uint64] = value ^ (value >> np.uint64(31))
@@ -74,9 +78,9 @@ class Folds:
     Attributes
     ----------
     n_splits, n_repeats : int
-        Folds of a repeat, and repeats.
+        Number of folds of a repeat, and of repeats.
     seed : int
-        Another one deals the rows anew.
+        Seed of the assignment of rows to folds.
     """
 
     n_splits: int
@@ -85,7 +89,7 @@ class Folds:
 
     @property
     def size(self) -> int:
-        """Folds of all repeats."""
+        """Number of folds of all repeats."""
         return self.n_splits * self.n_repeats
 
     def of_rows(
@@ -98,7 +102,7 @@ class Folds:
         number : ndarray of shape (n_rows,)
             Row numbers.
         copy : ndarray of shape (n_rows,), optional
-            Which copy of its row each is, where rows are counts.
+            Number of the copy, from zero, where a row is counted several times.
 
         Returns
         -------
@@ -107,16 +111,20 @@ class Folds:
         """
         found = np.empty((self.n_repeats, len(number)), dtype=np.intp)
         for repeat in range(self.n_repeats):
+            # A factor beyond the number of repeats, so that no two seeds share a hash.
             value = row_hash(number, self.seed * 1_000_003 + repeat)
+            # Each further copy of a row has a hash, and so a fold, of its own.
             if copy is not None and copy.any():
-                late = row_hash(copy, self.seed * 1_000_003 + repeat)
-                value = np.where(copy > 0, value ^ late, value)
-            # The upper half: its remainder is even to one part in 10^8.
+                other = row_hash(copy, self.seed * 1_000_003 + repeat)
+                value = np.where(copy > 0, value ^ other, value)
+            # The upper 32 bits: with few folds, all remainders have the same frequency
+            # up to about one part in 10^8.
             found[repeat] = (value >> np.uint64(32)) % np.uint64(self.n_splits)
         return found
 
     def hashes(self, number: NDArray[np.integer]) -> NDArray[np.uint64]:
-        """A hash of each row, by which a sample is drawn."""
+        """Hash of each row, by which the sample is drawn: lowest hashes first."""
+        # A seed that no repeat uses, so that the sample is independent of the folds.
         return row_hash(number, self.seed * 1_000_003 + self.n_repeats)
 
     def plans(
@@ -129,12 +137,13 @@ class Folds:
         n_rows : int
             Rows of the table.
         counts : ndarray of shape (n_rows,), optional
-            How many rows each stands for, of a table that lists them all.
+            How often each row is counted. The splits are then those of the table in
+            which every row is repeated as often.
 
         Returns
         -------
         list of list of (train, test)
-            By repeat and fold.
+            For each repeat and fold, row numbers.
         """
         number, copy = np.arange(n_rows), None
         if counts is not None:
@@ -151,7 +160,8 @@ class Folds:
 def expand(
     counts: NDArray[np.integer], values: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Repeat values as often as counts say, and number the copies of each."""
+    """Repeat each value as often as its count, and number its copies from zero."""
+    # First position of each value among the repeated ones.
     starts = np.cumsum(counts) - counts
     total = int(counts.sum())
     copy = np.arange(total) - np.repeat(starts, counts)
@@ -160,22 +170,22 @@ def expand(
 
 @dataclass(frozen=True, eq=False)
 class ReadRows:
-    """Rows of one table, of models and judges as the table names them.
+    """Rows of one table, encoded by the models and judges of this table.
 
     Attributes
     ----------
     X : Comparisons
         The rows.
     y, weight : ndarray of shape (n_rows,)
-        Outcomes and importance.
+        Outcomes and weights.
     fold : ndarray of shape (n_repeats, n_rows)
-        Folds.
+        Fold that holds each row out, in each repeat.
     number : ndarray of shape (n_rows,)
-        Number in the stream.
+        Number of each row in the stream.
     source : ndarray of shape (n_rows,)
-        Row of the table.
+        Row of the table that each row was read from.
     features : FeatureColumns
-        Columns of the features, which the rows may lack.
+        Feature columns of the table; ``X`` need not carry the features.
     """
 
     X: Comparisons
@@ -192,20 +202,20 @@ class ReadRows:
 
 @dataclass(frozen=True)
 class Reading:
-    """How tables are read: which columns, and what their labels mean.
+    """How tables are read: their columns, and the meaning of their labels.
 
     Attributes
     ----------
     columns, outcome, features, drop_features
         As in :func:`skanchor.split_battles`.
     human : tuple of labels
-        What marks the human rows in the judge column.
+        Labels that mark human rows in the judge column.
     weight : str or None
-        Column of the weights; None is one for each row.
+        Column of the weights; None gives each row weight one.
     weights : {"importance", "frequency"}
-        What a weight is: with ``"frequency"`` a number of equal rows.
+        Meaning of a weight: with ``"frequency"`` it is a number of equal rows.
     drop_ties : bool
-        Whether ties count for nothing.
+        Whether ties are left out, by weight zero.
     """
 
     columns: Mapping[str, str] | None = None
@@ -227,6 +237,7 @@ class Reading:
             drop_features=self.drop_features,
         )
         if self.human != (HUMAN,):
+            # Replace the labels of human rows by the one that the package expects.
             require_columns(X.column_names, ["judge"])
             judge = pc.cast(X["judge"], pa.string())
             is_human = pc.is_in(judge, pa.array([str(label) for label in self.human]))
@@ -235,13 +246,13 @@ class Reading:
         return X, y
 
     def needed(self, schema: pa.Schema) -> list[str]:
-        """Columns of a table of this schema that reading it takes."""
+        """Columns that must be read of a table with this schema."""
         renamed = {new: old for old, new in (self.columns or {}).items()}
         names = set(split_battles_names(self, schema))
         names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
         if self.weight is not None:
             names.add(self.weight)
-        # A feature that was asked for, whatever its name smells of, is renamed.
+        # ``split_battles`` marks features that were asked for by a prefix.
         names |= {name.removeprefix(DECLARED) for name in names}
         found = {renamed.get(name, name) for name in names}
         return [name for name in schema.names if name in found]
@@ -257,8 +268,6 @@ class Reading:
     ) -> ReadRows:
         """Read a table whose first row has the number ``start``.
 
-        Rows that are not ``featured`` leave the features to their columns.
-
         Parameters
         ----------
         table : pyarrow.Table
@@ -268,9 +277,10 @@ class Reading:
         folds : Folds
             Which fold holds a row out.
         featured : bool
-            Whether the rows carry the features.
+            Whether the rows carry the features; otherwise these are only available
+            as columns, which are read when needed.
         like : FeatureColumns, optional
-            Of an earlier table.
+            Those of an earlier table, to save the search for the columns.
 
         Returns
         -------
@@ -295,6 +305,8 @@ class Reading:
             weight = np.where(outcomes == 0.5, 0.0, weight)
         number, copy, at = np.arange(start, start + len(table)), None, None
         if self.weights == "frequency" and (weight != 1.0).any():
+            # List every row as often as it is counted: a count must be divided over
+            # the folds, and never go to one fold as a whole.
             width = len(features.names)
             counts = _whole_counts(weight, start, width)
             at, copy = expand(counts, np.arange(len(table)))
@@ -308,7 +320,8 @@ class Reading:
 
 
 def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
-    """Columns of battles in a table of this schema, by their standard names."""
+    """Standard names of the columns in pairs (``_a``, ``_b``) that battles have."""
+    # A table without rows has the columns that a full one would have.
     X, _ = reading.split(schema.empty_table())
     frame = as_frame(X)
     assert frame is not None
@@ -322,7 +335,10 @@ def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
 
 
 def _whole_counts(weight: Array, start: int, width: int) -> NDArray[np.intp]:
-    """Weights as counts; refuse those that are none, or too many to list."""
+    """Weights as integers; refuse fractions, and sums too large to list all rows.
+
+    ``width`` is the number of features, for the memory that a row takes.
+    """
     odd = weight != np.round(weight)
     if odd.any():
         row = int(np.argmax(odd))

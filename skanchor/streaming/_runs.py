@@ -1,4 +1,4 @@
-"""Passes over a stream: side by side, summed in order, and kept in case of a stop."""
+"""Passes over a stream: run in parallel, summed in order, stored to be resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skanchor.streaming._progress import Progress
 __all__ = ["Runs"]
 
 WAVE = 8
-"""Jobs of each worker that are under way, or whose results wait in memory."""
+"""Jobs for each worker that are started together; their results wait in memory."""
 
 Result = TypeVar("Result")
 
@@ -30,10 +30,10 @@ class Runs:
     data : Data
         The stream.
     job_rows : int
-        Rows of a job at least, of several parts where these are short. Sums depend on
-        it, in their last digits, and on nothing else of how the work is shared out.
+        Smallest number of rows of a job, which takes several parts where these are
+        short. The last digits of the sums depend on it, but not on the workers.
     n_jobs : int, optional
-        Workers, as in joblib.
+        Number of workers, as in joblib.
     verbose : int
         Shows a progress bar when positive.
     journal : Journal
@@ -67,37 +67,41 @@ class Runs:
         Parameters
         ----------
         what : str
-            What the pass is for.
+            Purpose of the pass, for the progress bar and messages.
         task : callable
-            Takes the parts of a job and the ``arguments``.
+            Function of the parts of a job and the ``arguments``.
         arguments : tuple
-            The same for every job.
+            Arguments that are the same for every job.
         add : callable
             Adds two results.
 
         Returns
         -------
         object
+            Sum of the results of all jobs.
         """
+        # Passes come in the same order in every run, so that the number of a pass
+        # identifies its result in the journal.
         number, self.number = self.number, self.number + 1
-        kept = self.journal.pass_of(number)
-        if kept.is_complete:
-            return kept.result  # type: ignore[no-any-return]
+        stored = self.journal.pass_of(number)
+        if stored.is_complete:
+            return stored.result  # type: ignore[no-any-return]
         with Progress(what, self._n_rows, self.verbose) as progress:
             try:
                 layout = self._go(number, task, arguments, add, progress)
             except BaseException:
-                # What is done is done, whatever stops the rest; that is what is told.
+                # Store the finished jobs. An error of writing must not hide the one
+                # that stopped the pass.
                 with suppress(OSError, ValueError):
                     self.journal.save()
                 raise
-        if kept.result is None:
+        if stored.result is None:
             raise BattlesError("The stream has no rows.")
         self._check(layout)
         self.journal.finish(number, layout)
         n_rows = sum(length for _, length in layout)
         self.passes.append((what, n_rows, progress.seconds))
-        return kept.result  # type: ignore[no-any-return]
+        return stored.result  # type: ignore[no-any-return]
 
     def _go(
         self,
@@ -107,24 +111,29 @@ class Runs:
         add: Callable[[Result, Result], Result],
         progress: Progress,
     ) -> list[tuple[int, int]]:
-        """Run the jobs that are left of a pass; say where its parts lie."""
-        kept, layout = self.journal.pass_of(number), []
-        done = kept.n_jobs
+        """Run the unfinished jobs of a pass.
+
+        Returns the first row and the length of each part.
+        """
+        stored, layout = self.journal.pass_of(number), []
+        done = stored.n_jobs
         for wave in self._waves():
             layout += [(part.start, part.length) for job in wave for part in job]
+            # The first ``done`` jobs were finished before the run was interrupted.
             known, fresh = wave[:done], wave[done:]
             done -= len(known)
             progress.skip(sum(map(_length, known)))
             jobs = [(job, *arguments) for job in fresh]
             results = stream_plan(task, jobs, n_jobs=self.n_jobs)
             for job, found in zip(fresh, results, strict=True):
-                total = found if kept.result is None else add(kept.result, found)
+                # Added in the order of the rows, so that rounding is always the same.
+                total = found if stored.result is None else add(stored.result, found)
                 self.journal.note(number, total)
                 progress.advance(_length(job))
         return layout
 
     def _check(self, layout: list[tuple[int, int]]) -> None:
-        """Refuse a stream that is another one from pass to pass."""
+        """Refuse a stream whose parts differ from those of earlier passes."""
         if self.layout is None:
             self.layout = layout
         if layout != self.layout:
@@ -141,7 +150,7 @@ class Runs:
         return self.data.n_rows
 
     def _waves(self) -> Iterator[list[list[Part]]]:
-        """Jobs, as many at a time as may be under way."""
+        """Lists of jobs that are run together, as ``WAVE`` limits them."""
         n_workers = effective_n_jobs(self.n_jobs)
         size = 1 if n_workers == 1 else WAVE * n_workers
         wave: list[list[Part]] = []
@@ -154,7 +163,7 @@ class Runs:
             yield wave
 
     def _jobs(self) -> Iterator[list[Part]]:
-        """Parts, short ones together."""
+        """Lists of whole parts with at least ``job_rows`` rows together."""
         job: list[Part] = []
         for part in self.data.parts():
             job.append(part)
@@ -166,5 +175,5 @@ class Runs:
 
 
 def _length(job: list[Part]) -> int:
-    """Rows of a job."""
+    """Number of rows of a job."""
     return sum(part.length for part in job)

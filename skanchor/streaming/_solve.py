@@ -1,4 +1,4 @@
-"""The nuisances of a training set, from sums over its rows near them."""
+"""Fit of the nuisances of a training set, from sums over its rows about a point."""
 
 from __future__ import annotations
 
@@ -20,22 +20,25 @@ from skanchor.warning_log import warn
 __all__ = ["local_coefficients", "solve"]
 
 EXACT = 1e-10
-"""Squared Newton decrement of the last step between two passes, in squared errors."""
+"""Tolerance of a fit between two passes: squared length of the last Newton step, in
+squared standard errors."""
 
 
 def local_coefficients(known: HistoricalFit, learners: list[Any]) -> list[Array]:
-    """What multiplies items, display order and span, by judge.
+    """Local coefficients of each judge: of items, display order and span.
 
     Parameters
     ----------
     known : HistoricalFit
-        Fitted.
+        Fitted history.
     learners : list
-        By judge a learner, or None where there are no features.
+        For each judge its bias learner, or None where there are no features.
 
     Returns
     -------
     list of ndarray of shape (n_local,)
+        For each judge: ``c_m theta_i + u_{m,i}`` of each item, the position effect,
+        and the coefficients of the bias.
     """
     X = known.X
     assert X.scores is not None and X.sensitivities is not None
@@ -60,27 +63,28 @@ def solve(
     surrogates: Surrogates,
     items: ItemCovariance | None,
 ) -> tuple[HistoricalFit, float]:
-    """Minimise the loss of a training set, from where a history stands.
+    """Minimise the loss of a training set, starting from another fit.
 
     Parameters
     ----------
     stages : Stages
-        Unfitted.
+        Unfitted stages.
     sample : Sample
-        A few rows, that carry what is learned.
+        A few rows, which carry the parameters.
     known : HistoricalFit
-        Where to start: scores, judges and item effects.
-    surrogates : Nearby
-        What stands for the rows of the training set.
+        Starting values: scores, judges and item effects.
+    surrogates : Surrogates
+        Likelihoods of the rows of the training set.
     items : ItemCovariance or None
         Covariance of the item effects; None leaves them out.
 
     Returns
     -------
     known : HistoricalFit
+        The fit.
     step : float
-        Length of the step in standard errors: of all combinations of the nuisances,
-        the one that moved most.
+        Length of the step: the largest change, in its own standard error, of any
+        linear combination of the nuisances.
     """
     is_joint = stages.fits_jointly(known.X)
     model = ExpandedLikelihood(
@@ -89,11 +93,15 @@ def solve(
         surrogates,
         has_deviations=items is not None,
     )
+    # In two steps the scores stay at those of the votes; jointly they are free, too.
     free, _ = model.masks(joint=is_joint)
+    # Item effects are u = L v with Sigma_u = L L'; ``factor`` is L, of shape
+    # (n_judges, n_judges).
     factor = np.zeros((model.n_judges,) * 2)
     if items is not None:
         factor = covariance_factor(items.covariance)
     elif is_joint:
+        # The ridge of the scores stands beside the mean loss of the votes.
         total = surrogates.votes.weight.sum()
         model.ridge[model.at["scores"]] = stages.btl.alpha * total
     start, every = model.start(factor), np.ones(len(model.X), dtype=bool)
@@ -104,10 +112,12 @@ def solve(
     parameters[free] = found.coef
     assert found.hessian is not None
     if is_joint:
+        # Check that votes and verdicts together identify the scores.
         hessian = np.zeros((model.size, model.size))
         hessian[np.ix_(free, free)] = found.hessian
         placed = Placement.of(model, parameters, every, hessian)
         placed.check(stages.btl.alpha > 0)
+    # The maximum over l of (l'd)^2 / (l'H^-1 l), for a step d, is d'H d.
     moved = (parameters - start)[free]
     square = float(moved @ found.hessian @ moved)
     step = max(square, 0.0) ** 0.5

@@ -1,4 +1,4 @@
-"""What a streamed history keeps beside its folds, as one that was fitted in memory."""
+"""State of a streamed history, in the form of one that was fitted in memory."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ def state_of_stream(
     stages: Stages,
     fingerprints: Mapping[Any, str],
 ) -> HistoryState:
-    """All that a history keeps, of a stream.
+    """State of a history that was fitted on a stream.
 
     Parameters
     ----------
     built : Built
-        Its folds, sums for diagnostics, and test for item effects.
+        Stored folds, sums for diagnostics, and the test for item effects.
     surveyed : SurveyResult
-        What the survey has settled.
+        Models, judges and counts of the rows.
     stages : Stages
-        Unfitted.
+        Unfitted stages.
     fingerprints : mapping
-        Of judges, where they were given.
+        Fingerprint of each judge for which one was given.
 
     Returns
     -------
     HistoryState
     """
+    # Each repeat has cells of all votes: one repeat counts every vote once.
     votes = surveyed.votes[surveyed.votes["repeat"] == 0]
     n_votes = int(votes["n"].sum())
     facts = {
@@ -60,7 +61,10 @@ def state_of_stream(
 
 
 def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:
-    """Models with votes that are not fitted, beside all others; None without any."""
+    """Scores and row counts of all models with votes, if some of them are not fitted.
+
+    None where every model with votes is fitted.
+    """
     everyone = surveyed.everyone
     models = everyone.X.models
     if len(models) == len(surveyed.models):
@@ -69,6 +73,7 @@ def _board(surveyed: SurveyResult, stages: Stages) -> Board | None:
     index = pd.Index(models)
 
     def appearances(used: Any) -> pd.Series:
+        """Number of rows of each model, on either side, in the cells ``used``."""
         X, n = everyone.X, np.where(used, surveyed.rows, 0.0)
         first, second = (
             np.bincount(side, n, len(models)) for side in (X.left, X.right)

@@ -1,4 +1,4 @@
-"""``stream_history``: the way from a data set of any size to a kept history."""
+"""``stream_history``: fits a history on a data set of any size."""
 
 from __future__ import annotations
 
@@ -47,23 +47,24 @@ class StreamOptions:
     columns, outcome, features, drop_features
         As in :func:`skanchor.split_battles`.
     human : label or sequence of labels
-        What marks the human rows in the judge column.
+        Label or labels that mark human rows in the judge column.
     weight : str or None
-        Column of row weights; None is one for each row.
+        Column of row weights; None gives each row weight one.
     weights : {"importance", "frequency"}
-        What a weight is: with ``"frequency"`` a number of equal rows.
+        Meaning of a weight: with ``"frequency"`` it is a number of equal rows.
     drop_ties : bool
-        Whether ties count for nothing.
+        Whether ties are left out, by weight zero.
     batch_rows : int
-        Rows in memory at a time, of each worker.
+        Rows that each worker has in memory at a time.
     job_rows : int
-        Rows of a job at least; parts of the data are never cut.
+        Smallest number of rows of a job; parts of the data are never cut.
     pilot_rows : int
-        Rows of each judge in the sample that the first fit is made on.
+        Largest number of rows of each judge in the sample of the first fit.
     tol : float
-        Step in standard errors at which a fit is done.
+        Step in standard errors at which a fit has converged.
     max_passes : int
-        Most passes over the rows for one purpose: all rows, item effects, folds.
+        Largest number of passes over the rows for one purpose: all rows, item effects,
+        folds.
     """
 
     columns: Mapping[str, str] | None = None
@@ -83,6 +84,7 @@ class StreamOptions:
     @property
     def reading(self) -> Reading:
         """How tables are read."""
+        # ``human`` is one label or several.
         single = isinstance(self.human, str) or not isinstance(self.human, Sequence)
         return Reading(
             self.columns,
@@ -98,24 +100,24 @@ class StreamOptions:
 
 @dataclass(frozen=True, eq=False)
 class StreamedHistory:
-    """A kept history, and what was read to build it.
+    """A fitted history, and facts about the stream it was fitted on.
 
     Attributes
     ----------
     state : HistoryState
-        All that is kept.
+        Everything that the history stores.
     anchor : AnchorPipeline or None
         The settings; None where only stages were given.
     folds : Folds
         Which fold holds a row out, by the row's number.
     n_rows : int
-        Rows of the stream.
+        Number of rows of the stream.
     models, judges : ndarray
-        Labels of those that were fitted.
+        Labels of the models and judges that were fitted.
     features : tuple of str
         Names of the features.
     passes : list of (str, int, float)
-        What each pass over the rows was for, the rows, and the seconds.
+        For each pass over the rows: its purpose, number of rows and seconds.
     """
 
     state: HistoryState
@@ -129,12 +131,12 @@ class StreamedHistory:
 
     @property
     def stored(self) -> StoredHistory:
-        """Folds as sums, by which arrivals are placed."""
+        """Stored sums of all folds, by which arrivals are placed."""
         return self.state.history
 
     @property
     def history(self) -> AnchorHistory:
-        """The history, fitted: it places new models, and is saved to a file."""
+        """The fitted history, which places new models and can be saved to a file."""
         if self.anchor is None:
             raise ValueError(
                 "stream_history was given stages, which do not say all settings of a "
@@ -157,21 +159,22 @@ def stream_history(
     checkpoint: Any = None,
     verbose: int | None = None,
 ) -> StreamedHistory:
-    """Fit and keep a history whose rows do not fit into memory.
+    """Fit a history whose rows do not fit into memory.
 
-    Rows are independent: groups of dependent rows need :class:`skanchor.AnchorHistory`.
+    Rows must be independent: groups of dependent rows need
+    :class:`skanchor.AnchorHistory`.
 
     Parameters
     ----------
     data : path, URL, pyarrow Dataset, dask DataFrame, tables or function
         As in :func:`skanchor.streaming.open_data`. It is read several times.
     anchor : AnchorPipeline or Stages, optional
-        The settings, unfitted; None stands for ``AnchorPipeline()``. The bias is
+        Unfitted settings; None means ``AnchorPipeline()``. The bias must be
         :class:`skanchor.bias.LinearBias`.
     cv : int, optional
-        Number of folds; None is that of the pipeline, or ten.
+        Number of folds; None takes that of the pipeline, or ten.
     n_repeats : int, optional
-        Repeats with other folds; None is that of the pipeline, or one.
+        Number of repeats with other folds; None takes that of the pipeline, or one.
     item_effects : str, bool, array of shape (n_judges, n_judges) or None, optional
         As in :class:`skanchor.AnchorPipeline`, whose setting is the default; True is
         ``"random"``, False is None.
@@ -180,15 +183,15 @@ def stream_history(
     fingerprints : mapping, optional
         Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
     n_jobs : int, optional
-        Workers, as in joblib: a backend that ``joblib.parallel_config`` names is used.
-        The result does not depend on them.
+        Number of workers, as in joblib. The backend of ``joblib.parallel_config`` is
+        used. The result does not depend on the workers.
     random_state : int, RandomState or None
-        Seed of the folds and of the sample; None is that of the pipeline.
+        Seed of the folds and of the sample; None takes that of the pipeline.
     checkpoint : path, optional
-        File in which finished work is kept, and from which a run that was stopped goes
-        on. It belongs to the same settings and, where the data are files, to the same
-        files by their sizes and times; nothing tells of other data that a function
-        hands out.
+        File in which finished work is stored, and from which an interrupted run
+        resumes. A file is refused if it was written with other settings or, where the
+        data are files, if their sizes or times have changed. Where a function returns
+        the data, a change of them cannot be noticed.
     verbose : int, optional
         Shows a progress bar when positive.
 
@@ -202,7 +205,7 @@ def stream_history(
         If the stream holds no history, has changed between two passes, or a setting
         needs the rows in memory.
     LearnerError
-        If a learner has no span.
+        If a bias learner is not linear.
 
     Examples
     --------
@@ -244,12 +247,14 @@ def stream_history(
     columns = None if schema is None else reading.needed(schema)
     runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
     with WarningLog() as log:
+        # The first pass: counts of the rows, and a sample of each judge's rows.
         survey: Survey = runs.run(
             "survey",
             survey_parts,
             (reading, folds, columns, options.batch_rows, options.pilot_rows),
             partial(Survey.add, size=options.pilot_rows),
         )
+        # Starting values from the sample, and the columns of the sums.
         surveyed = SurveyResult.of(survey, stages, reading)
         pilot = surveyed.pilot(stages)
         learners = span_learners(stages, pilot)
@@ -266,6 +271,7 @@ def stream_history(
             learners,
             any(layout.alphas),
         )
+        # All further passes.
         builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
         with limited_threads(threads_for(matrix_size(pilot.X, item_effects))):
             built = builder.build(pilot, item_effects)
@@ -284,9 +290,9 @@ def stream_history(
 
 
 def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> str:
-    """Fingerprint of what the result depends on, but for the seed.
+    """Fingerprint of everything that the result depends on, except for the seed.
 
-    Of the rows, only what can be told of files from outside.
+    The rows enter by the sizes and times of their files, not by their values.
     """
     if checkpoint is None:
         return ""
@@ -302,7 +308,7 @@ def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> 
 
 @dataclass(frozen=True)
 class _Settings:
-    """What is asked for, by a pipeline or by stages and arguments."""
+    """Settings of a stream, from a pipeline or from stages, and from arguments."""
 
     anchor: AnchorPipeline | None
     stages: Stages
@@ -316,7 +322,7 @@ class _Settings:
 
     @classmethod
     def of(cls, given: AnchorPipeline | Stages, options: StreamOptions) -> Self:
-        """Settings of a pipeline, or those that go with stages."""
+        """Settings of a pipeline, or stages with the defaults of the other settings."""
         if isinstance(given, Stages):
             _check_served(given)
             return cls(None, given, options)
@@ -332,13 +338,14 @@ class _Settings:
         return cls(anchor, stages, options, *(getattr(anchor, name) for name in names))
 
     def with_values(self, *values: Any) -> Self:
-        """The same, with the values that were given."""
+        """The settings with the arguments of :func:`stream_history` that were given."""
         names = ("cv", "n_repeats", "item_effects", "n_jobs", "random_state", "verbose")
         given = {
             name: value
             for name, value in zip(names, values, strict=True)
             if value is not None or name == "item_effects"
         }
+        # None is a value of item_effects, so its default is a text of its own.
         asked = given["item_effects"]
         if isinstance(asked, (bool, np.bool_)):
             given["item_effects"] = "random" if asked else None
@@ -357,7 +364,7 @@ class _Settings:
 
 
 def _check_streamable(anchor: AnchorPipeline) -> None:
-    """Refuse settings that need the rows, by their names."""
+    """Refuse settings of a pipeline that need the rows in memory."""
     if anchor.new_models is not None:
         raise ValueError(
             "new_models of the anchor must be None: a history has no new models."
@@ -371,7 +378,7 @@ def _check_streamable(anchor: AnchorPipeline) -> None:
 
 
 def _check_served(stages: Stages) -> None:
-    """Refuse what cannot be fitted from sums."""
+    """Refuse stages that cannot be fitted from sums."""
     if stages.debiaser is None:
         raise ValueError("A kept history needs a debiaser: its sums serve the errors.")
     if stages.debiaser.weight_bound is not None:

@@ -1,12 +1,15 @@
 """Sums over a judge's rows by its local columns, by the fold that holds a row out.
 
-A *view* is a training set with its own nuisances: all rows, or all but those of a fold.
-To a judge they are one vector, that multiplies the items, the display order and the
-span; the score difference is a combination of items and needs no column of its own.
+A *view* is a training set with its own nuisances: view 0 is all rows, view k + 1 all
+rows but those of fold k. For one judge, the nuisances are one vector of local
+coefficients, which multiplies the columns of the items, the display order and the span
+of the bias function. The score difference is a combination of the items' columns and
+needs no column of its own.
 
-Scores and curvatures are summed about a point that all views share, by the fold that
-holds a row out: what a view trains on is all rows less one fold. Of each fold the rows
-held out are then summed at the fold's own nuisances.
+Scores (``w eps x``) and information (``w V x x'``) are summed about a point that all
+views share, by the fold that holds a row out: the sum over a training set is that over
+all rows less that of one fold. The rows that each fold holds out are summed once more,
+at the fold's own nuisances.
 """
 
 from __future__ import annotations
@@ -36,26 +39,26 @@ __all__ = [
 ]
 
 PAIRED = ("residual", "curvature", "mixed", "square")
-"""What is summed by pair of items: ``w eps``, ``w V``, their product, ``(w V)^2``."""
+"""Sums by pair of items: of ``w eps``, ``w V``, their product and ``(w V)^2``."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedRows:
-    """Rows of one judge, those that a fold of the first repeat holds out together.
+    """Rows of one judge, sorted by the fold of the first repeat that holds them out.
 
     Attributes
     ----------
     left, right : ndarray of shape (n,)
-        Items.
+        Codes of the two items.
     columns : ndarray of shape (n, n_columns)
         Display order and span.
     y, weight : ndarray of shape (n,)
         Outcomes and weights.
     fold : ndarray of shape (n_repeats, n)
-        Folds; the first line is sorted.
+        Fold that holds each row out; the first repeat is sorted.
     squares : ndarray of shape (n, 2 n_span) or None
-        Values of the span's functions on the responses, summed over the two, and their
-        squares, where a ridge needs their variance.
+        Values of the span's functions, summed over the two responses, and their squares
+        likewise. None where no ridge needs their variance.
     """
 
     left: NDArray[np.intp]
@@ -67,7 +70,8 @@ class StreamedRows:
     squares: Array | None = None
 
     def logits(self, theta: Array) -> Array:
-        """Logits of the rows where these coefficients multiply items and columns."""
+        """Logits of the rows, of shape (n,), at local coefficients (n_local,)."""
+        # The local coefficients are those of the items, then those of ``columns``.
         n_items = len(theta) - self.columns.shape[1]
         eta: Array = self.columns @ theta[n_items:]
         eta += theta[:n_items].take(self.left, axis=0)
@@ -75,14 +79,15 @@ class StreamedRows:
         return eta
 
     def together(self, n_items: int) -> FoldedRows:
-        """The rows, all in one fold."""
+        """The rows as if they were all in one fold."""
         fold = np.zeros(len(self.y), dtype=np.intp)
         return FoldedRows(self.left, self.right, self.columns, fold, None, 1, n_items)
 
     def by_fold(self, repeat: int, n_folds: int, n_items: int) -> FoldedRows:
-        """The rows in the order of the folds of a repeat."""
+        """The rows, sorted by the folds of a repeat."""
         fold = self.fold[repeat]
         if not repeat:
+            # By the folds of the first repeat the rows are sorted already.
             return FoldedRows(
                 self.left, self.right, self.columns, fold, None, n_folds, n_items
             )
@@ -101,7 +106,11 @@ class StreamedRows:
 def _incidence(
     left: NDArray[np.intp], right: NDArray[np.intp], size: Array, n_columns: int
 ) -> csr_array:
-    """Matrix with ``size`` at the first item and its negative at the second."""
+    """Sparse (n, n_columns) matrix: ``size`` at the first item, minus it at the second.
+
+    ``left`` and ``right`` are columns of the matrix.
+    """
+    # Built directly in CSR format: every row has two entries.
     n = len(left)
     sides = np.empty((n, 2), dtype=np.int32)
     sides[:, 0], sides[:, 1] = left, right
@@ -114,18 +123,19 @@ def _incidence(
 
 @dataclass(frozen=True, eq=False)
 class FoldedRows:
-    """Rows of one judge by the fold that holds them out.
+    """Rows of one judge, sorted by the fold of one repeat that holds them out.
 
     Attributes
     ----------
     left, right, columns
         As in :class:`Rows`.
     fold : ndarray of shape (n,)
-        Sorted.
+        Fold of each row, sorted.
     order : ndarray of shape (n,) or None
-        Where each row stands among the :class:`Rows`; None is the same place.
+        Index of each row in the :class:`Rows` it was taken from; None where the order
+        is the same.
     n_folds, n_items : int
-        Of the repeat.
+        Number of folds of the repeat, and of items.
     """
 
     left: NDArray[np.intp]
@@ -137,17 +147,19 @@ class FoldedRows:
     n_items: int
 
     def logits(self, theta: Array) -> Array:
-        """What multiplies items and columns, in each fold its own.
+        """Logits of the rows, each at the local coefficients of its fold.
 
         Parameters
         ----------
         theta : ndarray of shape (n_folds, n_local)
+            Local coefficients of each fold.
 
         Returns
         -------
         ndarray of shape (n,)
         """
         K = self.n_items
+        # Item i in fold k has the index k K + i in the flat array, here and below.
         by_item = np.ascontiguousarray(theta[:, :K]).ravel()
         found: Array = by_item.take(self.fold * K + self.left)
         found -= by_item.take(self.fold * K + self.right)
@@ -156,7 +168,7 @@ class FoldedRows:
         return found
 
     def totals(self, values: Array) -> Array:
-        """Sums of values by fold."""
+        """Sums of values (n,) by fold, of shape (n_folds,)."""
         found: Array = np.bincount(self.fold, values, self.n_folds).astype(np.float64)
         return found
 
@@ -178,14 +190,16 @@ class FoldedRows:
         width = self.columns.shape[1]
         found = np.empty((self.n_folds, K + width, K + width))
         root = np.sqrt(weight)
-        # Rows side by side in memory are what the sparse product is quick with.
+        # The sparse product is faster with an array in row order.
         scaled = np.multiply(self.columns, root[:, None], order="C")
-        # An item in one fold is a row of its own.
+        # Items times other columns, for all folds in one product: item i in fold k is
+        # column k K + i of the incidence matrix.
         shift = self.fold * K
         incidence = _incidence(
             self.left + shift, self.right + shift, root, self.n_folds * K
         )
         across = (incidence.T @ scaled).reshape(self.n_folds, K, width)
+        # Items times items: a Laplacian of the weights summed by fold and pair.
         pair = (shift + self.left) * K + self.right
         by_pair = np.bincount(pair, weight, self.n_folds * K * K)
         pairs = by_pair.reshape(self.n_folds, K, K)
@@ -197,15 +211,19 @@ class FoldedRows:
         return found
 
     def blocks(self, values: Array, weight: Array) -> Array:
-        """Weighted sums of values by fold, of shape (n_folds, n_values)."""
+        """Weighted sums by fold of values (n, n_values): (n_folds, n_values)."""
         return np.stack([weight[rows] @ values[rows] for rows in self._slices])
 
     def own(self, values: Array) -> Array:
-        """Values of the :class:`Rows` in the order of these; all others take these."""
+        """Bring values (n, ...) from the order of the :class:`Rows` to that of these.
+
+        All other methods take values in the order of these rows.
+        """
         return values if self.order is None else values[self.order]
 
     @property
     def _slices(self) -> list[slice]:
+        """Rows of each fold."""
         stops = np.searchsorted(self.fold, np.arange(self.n_folds + 1)).tolist()
         return [slice(a, b) for a, b in pairwise(stops)]
 
@@ -217,20 +235,20 @@ class PointSums:
     Attributes
     ----------
     sums : SourceSums
-        Information and score by the columns :func:`streamed_columns`, with an axis of
-        folds: those of all repeats, one after another.
+        Information and score by the columns :func:`streamed_columns`, with a first axis
+        of n_folds: the folds of all repeats, one repeat after another.
     weight : ndarray of shape (n_folds,)
         Sum of ``w``.
     span_moments : ndarray of shape (2, n_folds, 2 n_span)
         Sums of the values of the span's functions and of their squares, weighted by
-        ``w`` and by ``w V``; none without a ridge.
+        ``w`` and by ``w V``; the last axis has length zero without a ridge.
     pairs : ndarray of shape (4, n_items, n_items)
         Sums by pair of items over all rows, as ``PAIRED`` names them.
     squares : ndarray of shape ()
         Sum of ``(w eps)^2`` over all rows.
     bent : ndarray of shape (n_local + 2,)
-        Over all rows, of the column ``bends`` of a bent scale: ``w V`` times it and
-        each local column, ``w V`` times its square, and ``w eps`` times it.
+        Sums over all rows with the column b that tests for a curved scale: of
+        ``w V b x``, then of ``w V b^2`` and ``w eps b``. Zero where it is not tested.
     """
 
     sums: SourceSums
@@ -244,24 +262,25 @@ class PointSums:
     def of(
         cls, rows: StreamedRows, theta: Array, n_folds: int, bends: Array | None = None
     ) -> Self:
-        """Sum rows.
+        """Sum rows about a point.
 
         Parameters
         ----------
         rows : Rows
-            Of one judge.
+            Rows of one judge.
         theta : ndarray of shape (n_local,)
-            What multiplies items, display order and span.
+            The point: local coefficients of items, display order and span.
         n_folds : int
-            Folds of a repeat.
+            Number of folds of a repeat.
         bends : ndarray of shape (n_items, n_items), optional
-            Value of a further column for each pair of items.
+            Column that tests for a curved scale, by pair of items.
 
         Returns
         -------
         PointSums
         """
         n_items = len(theta) - rows.columns.shape[1]
+        # w eps and w V of each row; ``seen`` counts the rows with information.
         p = sigmoid(rows.logits(theta))
         residual = rows.y - p
         residual *= rows.weight
@@ -280,7 +299,8 @@ class PointSums:
                 )
             totals = map(own.totals, (known, weight, used))
             found.append((own.scores(error), own.grams(known), *totals, span_moments))
-        scores, grams, curvatures, weights, n_rows, spreads = (
+        # From tuples by repeat to lists by kind, which are joined along the folds.
+        scores, grams, curvatures, weights, n_rows, moments = (
             list(part) for part in zip(*found, strict=True)
         )
         sums = SourceSums(
@@ -293,7 +313,7 @@ class PointSums:
         return cls(
             sums,
             np.concatenate(weights),
-            np.concatenate(spreads, axis=1),
+            np.concatenate(moments, axis=1),
             _by_pair(rows, residual, curvature, n_items),
             np.array(residual @ residual),
             _bent(rows, residual, curvature, n_items, bends),
@@ -311,25 +331,33 @@ class PointSums:
             np.add(mine, getattr(other, name), out=mine)
 
     def training(self, name: str, view: int, n_splits: int) -> Any:
-        """Sum of one kind over the rows that a view trains on; view zero has all.
+        """Sum of one kind over the rows that a view trains on.
 
         Parameters
         ----------
         name : str
-            ``weight``, ``span_moments`` (of both weights), or an array of
+            ``weight``, ``span_moments``, or the name of an array of
             :class:`SourceSums`.
         view : int
-            The training set: zero is all rows, one less the fold that is held out.
+            The training set: zero is all rows, k + 1 is all rows but those of fold k.
         n_splits : int
-            Folds of a repeat.
+            Number of folds of a repeat.
+
+        Returns
+        -------
+        ndarray
+            The array without its axis of folds.
         """
         values = getattr(
             self if name in ("weight", "span_moments") else self.sums, name
         )
         if name == "span_moments":
+            # The axis of folds comes first, as in all other arrays.
             values = values.swapaxes(0, 1)
         if view == 0:
+            # The folds of any one repeat hold all rows.
             return values[:n_splits].sum(axis=0)
+        # First fold of the repeat to which this view belongs.
         first = (view - 1) // n_splits * n_splits
         return values[first : first + n_splits].sum(axis=0) - values[view - 1]
 
@@ -340,16 +368,17 @@ def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
     Parameters
     ----------
     rows : Rows
-        Of one judge.
+        Rows of one judge.
     theta : ndarray of shape (n_repeats n_folds, n_local)
-        What multiplies items, display order and span in each fold.
+        Local coefficients of items, display order and span in each fold.
     n_folds : int
-        Folds of a repeat.
+        Number of folds of a repeat.
 
     Returns
     -------
     SourceSums
-        With an axis of folds: those of all repeats, one after another.
+        The residual part, with a first axis of the folds of all repeats, one repeat
+        after another.
     """
     n_items = theta.shape[1] - rows.columns.shape[1]
     scores, outers = [], []
@@ -358,6 +387,7 @@ def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
         at = theta[repeat * n_folds : (repeat + 1) * n_folds]
         residual = own.own(rows.y) - sigmoid(own.logits(at))
         residual *= own.own(rows.weight)
+        # The sums of w eps x and of (w eps)^2 x x'.
         scores.append(own.scores(residual))
         outers.append(own.grams(residual**2))
     return SourceSums(
@@ -370,6 +400,7 @@ def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
 def _by_pair(
     rows: StreamedRows, residual: Array, curvature: Array, n_items: int
 ) -> Array:
+    """Sums by ordered pair in the order of ``PAIRED``: (4, n_items, n_items)."""
     return np.stack(
         [
             pair_sums(rows.left, rows.right, values, n_items)
@@ -385,12 +416,14 @@ def _bent(
     n_items: int,
     bends: Array | None,
 ) -> Array:
-    """Sums of the column of a bent scale; zero where it is not asked for."""
+    """Sums with the column that tests for a curved scale; zero without it."""
     found = np.zeros(n_items + rows.columns.shape[1] + 2)
     if bends is None:
         return found
+    # The column depends on the pair of items alone.
     column = bends.ravel().take(rows.left * n_items + rows.right)
     weighted = curvature * column
+    # Products with the items' columns, 1 at the first item and -1 at the second.
     found[:n_items] = np.bincount(rows.left, weighted, n_items)
     found[:n_items] -= np.bincount(rows.right, weighted, n_items)
     found[n_items:-2] = weighted @ rows.columns
@@ -401,33 +434,36 @@ def _bent(
 def streamed_columns(n_items: int, n_span: int) -> Blocks:
     """Blocks of a judge's columns in a stream: ``items``, ``order`` and ``span``.
 
-    The score difference is a combination of items, which differs from fold to fold.
+    The score difference is a combination of the items' columns that differs from fold
+    to fold, and so is added after the rows have been summed, by :func:`with_delta`.
     """
     return Blocks.of(items=n_items, order=1, span=n_span)
 
 
 def with_delta(n_items: int, width: int, scores: Array) -> Array:
-    """Local columns with the score difference, from those without.
+    """Matrix that turns streamed columns into fitted ones, with the score difference.
 
     Parameters
     ----------
     n_items : int
-        Items.
+        Number of items.
     width : int
-        Columns beside the items: display order and span.
+        Number of columns besides those of the items: display order and span.
     scores : ndarray of shape (n_items,)
         Scores.
 
     Returns
     -------
     ndarray of shape (n_items + width, n_items + 1 + width)
+        Rows of :func:`streamed_columns`, columns of :func:`fitted_columns`: a row x of
+        the former is ``x @ change`` in terms of the latter.
     """
     before = streamed_columns(n_items, width - 1)
     after = fitted_columns(n_items, width - 1)
     change = np.zeros((before.size, after.size))
-    # Items, order and span stay what they are.
+    # The columns of items, order and span are the same in both.
     change[np.arange(before.size), after.at(*before.names)] = 1.0
-    # The difference of two items' scores is linear in the items' columns.
+    # delta = (e_a - e_b)' theta.
     change[before["items"], after["delta"]] = scores[:, None]
     return change
 
@@ -435,23 +471,23 @@ def with_delta(n_items: int, width: int, scores: Array) -> Array:
 def residual_sums(
     sums: SourceSums, view: int, n_items: int, change: Array
 ) -> SourceSums:
-    """Residuals of the rows that a view holds out; of none, zero.
+    """Residuals of the rows that a view holds out, by the fitted columns.
 
     Parameters
     ----------
     sums : SourceSums
-        As :func:`held_out_sums` takes them.
+        Sums of one judge from :func:`held_out_sums`.
     view : int
-        The training set: zero, which holds nothing out, or one more than the fold.
+        The training set: zero, which holds nothing out, or the fold plus one.
     n_items : int
-        Items.
+        Number of items.
     change : ndarray of shape (n_local, n_local + 1)
-        Columns with the score difference, from those without.
+        Matrix from the streamed to the fitted columns, as of :func:`with_delta`.
 
     Returns
     -------
     SourceSums
-        By the fitted columns, without an axis of folds.
+        Without an axis of folds; zero for view zero.
     """
     size = change.shape[1]
     blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)

@@ -1,9 +1,9 @@
-"""The first pass: what rows there are, by cell, and a sample of them.
+"""The first pass over a stream: counts of its rows by cell, and a sample of them.
 
-Votes carry no features, so that their counts by pair, outcome and fold are all that any
-later step needs of them. Of verdicts the counts tell who has compared what, in which
-order of display; a sample of each judge's rows is what a first fit starts from, and
-stands for all where arrivals are held against them.
+Votes carry no features, so that later steps need only their counts by pair, outcome and
+fold. Verdicts are counted by judge, pair, display order and outcome. A sample of each
+judge's rows is used for the first fit, for the remainder of the expanded likelihood,
+and as the historical features with which those of arrivals are compared.
 """
 
 from __future__ import annotations
@@ -24,35 +24,39 @@ from skanchor.streaming._reading import Folds, Reading, ReadRows
 
 __all__ = ["Drawn", "Ranges", "Survey", "survey_parts"]
 
+# Columns that define a cell of votes and of verdicts.
 VOTE = ["repeat", "fold", "left", "right", "y"]
 VERDICT = ["judge", "left", "right", "order", "y"]
 
 _WAITING, _TABLES = 4, 16
-"""Part of a sample that waits at most, one over it, and of the cells, times theirs."""
+"""Surveys of tables wait to be added until together they have more than one
+``_WAITING``-th of a judge's sample, or ``_TABLES`` times the cells counted so far."""
 
 Drawn = tuple[NDArray[np.uint64], pa.Table, NDArray[np.intp]]
-"""Hashes, rows, and their folds of shape (n_repeats, n_rows)."""
+"""A judge's sample: hashes, rows, and folds of shape (n_repeats, n_rows)."""
 
 Ranges = dict[Any, tuple[Array, Array]]
-"""Smallest and largest value of each feature, by judge."""
+"""For each judge, the smallest and the largest value of each feature."""
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Counts of rows, and a sample.
+    """Counts of rows by cell, and a sample of each judge's rows.
 
     Attributes
     ----------
     n_rows : int
-        Rows that were read.
+        Number of rows that were read.
     votes, verdicts : DataFrame
-        Sums of ``weight`` and of squared weights (``square``), and ``n``, by cell.
+        By cell, the number of rows ``n``, their summed ``weight`` and the sum of their
+        squared weights, ``square``.
     sample : dict
-        By judge: hashes, ascending, and the rows that have them, with their folds.
+        For each judge the rows with the lowest hashes: hashes in ascending order, rows
+        and folds.
     features : tuple of str
         Names of the features.
     ranges : dict
-        By judge the range of each feature over the responses.
+        For each judge, the range of each feature over the responses.
     """
 
     n_rows: int
@@ -64,7 +68,7 @@ class Survey:
 
     @classmethod
     def of(cls, parts: Sequence[Survey], size: int) -> Survey:
-        """Rows of all parts; of each judge a sample of ``size`` at most."""
+        """Combine surveys; each judge's sample has at most ``size`` rows."""
         first = parts[0]
         sample: dict[Any, list[Drawn]] = {}
         ranges = dict(first.ranges)
@@ -89,11 +93,16 @@ class Survey:
         )
 
     def add(self, other: Survey, size: int) -> Survey:
-        """Rows of both."""
+        """Combine two surveys."""
         return Survey.of([self, other], size)
 
     def outweighs(self, others: Sequence[Survey], size: int) -> bool:
-        """Whether others are so few beside this that they are better added later."""
+        """Whether adding others can wait, as they are small compared with this.
+
+        Adding costs a sort of all cells and of the sample, so that it pays to add many
+        small surveys at once.
+        """
+        # Number of sampled rows of each judge that wait to be added.
         waiting: dict[Any, int] = {}
         for other in others:
             for judge, (hashes, _, _) in other.sample.items():
@@ -114,12 +123,12 @@ def survey_parts(
     batch_rows: int,
     sample_size: int,
 ) -> Survey:
-    """Survey some parts, in order.
+    """Survey the rows of some parts, in their order.
 
     Parameters
     ----------
     parts : sequence of Part
-        What to read.
+        Parts to read.
     reading : Reading
         How tables are read.
     folds : Folds
@@ -129,7 +138,7 @@ def survey_parts(
     batch_rows : int
         Rows in memory at a time.
     sample_size : int
-        Rows of each judge's sample.
+        Largest number of rows of each judge's sample.
 
     Returns
     -------
@@ -160,12 +169,17 @@ def survey_parts(
 def _survey_rows(
     rows: ReadRows, table: pa.Table, folds: Folds, size: int, before: Survey | None
 ) -> Survey:
-    """Survey a table; of its rows those are drawn that earlier ones leave room for."""
+    """Survey a table.
+
+    Its sample only has rows that can enter the sample of all rows: where the survey
+    ``before`` has a full sample, those with a hash below the highest in it.
+    """
     X = rows.X
     used = X.is_usable & (rows.weight > 0)
     human, judged = (
         np.flatnonzero(used & which) for which in (X.is_human, ~X.is_human)
     )
+    # Votes are counted by fold, once for each repeat.
     votes = [
         _cell_sums(rows, human, {"repeat": np.full(len(human), k), "fold": fold[human]})
         for k, fold in enumerate(rows.fold)
@@ -174,28 +188,29 @@ def _survey_rows(
     verdicts = _cell_sums(rows, judged, {"judge": judge, "order": order})
     verdicts["judge"] = X.judges.take(verdicts["judge"].to_numpy(np.intp))
     hashes = folds.hashes(rows.number[judged])
-    place = np.argsort(judge.astype(np.int16 if len(X.judges) < 30_000 else np.intp),
-                       kind="stable")  # fmt: skip
+    # Indices into ``judged``, sorted by judge (16-bit integers sort in linear time).
+    by_judge = np.argsort(judge.astype(np.int16 if len(X.judges) < 30_000 else np.intp),
+                          kind="stable")  # fmt: skip
     stops = np.cumsum(np.bincount(judge, minlength=len(X.judges))).tolist()
-    # Of other features, which is an error, once they are added.
+    # Ranges of other features are not comparable; ``Survey.of`` then raises.
     like = before is not None and before.features == rows.features.names
     known_ranges = before.ranges if before is not None and like else {}
     sample, ranges, start = {}, {}, 0
     for name, stop in zip(X.judges.tolist(), stops, strict=True):
-        own, start = place[start:stop], stop
+        own, start = by_judge[start:stop], stop
         if not len(own):
             continue
-        known, low = hashes[own], own
+        known, chosen = hashes[own], own
         full = None if before is None else before.sample.get(name)
         if full is not None and len(full[0]) == size:
-            fewer = known < full[0][-1]
-            known, low = known[fewer], low[fewer]
-        if len(low) > size:
+            lower = known < full[0][-1]
+            known, chosen = known[lower], chosen[lower]
+        if len(chosen) > size:
             first = np.argpartition(known, size - 1)[:size]
-            known, low = known[first], low[first]
-        # Of equal hashes, which chance does not make, the first row is the first.
-        ranked = np.lexsort((low, known))
-        drawn = judged[low[ranked]]
+            known, chosen = known[first], chosen[first]
+        # By hash, and rows of equal hashes (practically none) in the order of the rows.
+        ranked = np.lexsort((chosen, known))
+        drawn = judged[chosen[ranked]]
         some = table.take(rows.source[drawn])
         sample[name] = known[ranked], some, rows.fold[:, drawn]
         ranges[name] = rows.features.ranges(judged[own], known_ranges.get(name))
@@ -212,8 +227,13 @@ def _survey_rows(
 def _cell_sums(
     rows: ReadRows, used: NDArray[np.intp], keys: dict[str, NDArray[Any]]
 ) -> pd.DataFrame:
-    """Sums by pair, outcome and further keys, models by their labels."""
+    """Sums over the rows ``used`` by pair, outcome and further keys.
+
+    Returns a table with a row for each cell that has rows; models are labels.
+    """
     X, weight = rows.X, rows.weight[used]
+    # One integer for each combination of the keys, in a mixed radix: the last key
+    # varies fastest.
     parts = {**keys, "left": X.left[used], "right": X.right[used], "y": rows.y[used]}
     code, kinds = np.zeros(len(used), dtype=np.intp), {}
     size = 1
@@ -223,7 +243,8 @@ def _cell_sums(
         code += codes
         size *= len(kinds[name])
     if size > 4 * max(len(used), 1 << 16):
-        # Cells are told apart by sorting where counting would take too much room.
+        # With many possible cells, sort to find those that occur: counting all of them
+        # would take too much memory.
         cells, code = np.unique(code, return_inverse=True)
         size = len(cells)
     else:
@@ -234,6 +255,7 @@ def _cell_sums(
         "weight": np.bincount(code, weight, size),
         "square": np.bincount(code, weight**2, size),
     }
+    # Back from the integers to the keys, the last key first.
     seen, found = n > 0, {}
     left = cells[seen]
     for name in reversed(parts):
@@ -249,13 +271,17 @@ def _cell_sums(
 
 
 def _few(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Distinct values, sorted, and the place of each value among them."""
+    """Sorted values and the index of each row's value among them.
+
+    The sorted values hold all that occur, and maybe others, where that is faster.
+    """
     if not len(values):
         return values[:0], np.empty(0, dtype=np.intp)
     if values.dtype.kind == "f":
+        # Outcomes and display orders mostly are multiples of 0.5 in [-1, 1]: then the
+        # index is known without a search.
         twice = 2.0 * values + 2.0
         codes = twice.astype(np.intp)
-        # Outcomes and display orders mostly are halves.
         if values.min() < -1.0 or values.max() > 1.0 or (codes != twice).any():
             kinds, at = np.unique(values, return_inverse=True)
             return kinds, at.astype(np.intp)
@@ -264,6 +290,7 @@ def _few(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def _summed_tables(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
+    """Cells of all tables, added up by the keys."""
     known = [table for table in tables if len(table)]
     if not known:
         return tables[0]
@@ -273,13 +300,14 @@ def _summed_tables(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
 
 
 def _least(samples: list[Drawn], size: int) -> Drawn:
-    """Of the rows of some samples those of the lowest hashes."""
+    """The ``size`` rows with the lowest hashes of some samples of one judge."""
     known = [one for one in samples if len(one[0])] or samples[:1]
     if len(known) == 1:
         return known[0]
     hashes = np.concatenate([one[0] for one in known])
     order = np.argsort(hashes, kind="stable")[:size]
     if (order < len(known[0][0])).all():
+        # All of them belong to the first sample, which therefore stays as it is.
         return known[0]
     table = pa.concat_tables([one[1] for one in known], promote_options="permissive")
     fold = np.concatenate([one[2] for one in known], axis=1)

@@ -1,4 +1,4 @@
-"""What the survey settles: vocabulary, votes by fold, and a first fit of a sample."""
+"""Results of the survey: models and judges, votes by fold, and a fit of the sample."""
 
 from __future__ import annotations
 
@@ -43,28 +43,29 @@ __all__ = ["SurveyResult"]
 
 @dataclass(frozen=True, eq=False)
 class SurveyResult:
-    """Models and judges, the votes, and a sample of the verdicts.
+    """Admitted models and judges, the votes, and a sample of the verdicts.
 
     Attributes
     ----------
     models, judges : ndarray
-        Labels of those that are fitted.
+        Labels of the models and judges that are fitted.
     features : tuple of str
         Names of the features.
     votes : DataFrame
-        Cells of votes, models as codes.
+        Cells of votes as in :class:`Survey`, with models as codes.
     verdicts : DataFrame
-        Cells of verdicts likewise.
+        Cells of verdicts as in :class:`Survey`, with models as codes.
     ranges : dict
-        By judge the range of each feature.
+        For each judge, the range of each feature.
     sample : Sample
-        Votes by pair and outcome, and of each judge some rows that stand for all.
+        Votes by pair and outcome, and sampled rows of each judge, weighted so that they
+        have the weight of all rows of the judge.
     sample_folds : list of ndarray of shape (n_repeats, n_rows)
-        Folds of the sampled rows of each judge.
+        For each judge, folds of the sampled rows.
     everyone : Sample
-        All cells of models with votes, those that are not fitted among them.
+        All cells of models with votes, including models that are not fitted.
     rows : ndarray of shape (n_cells,)
-        Number of rows of each.
+        Number of rows of each cell of ``everyone``.
     """
 
     models: NDArray[Any]
@@ -92,28 +93,32 @@ class SurveyResult:
         if not len(judges):
             raise BattlesError("No judge has enough rows to be calibrated.")
         by_judge = verdicts.groupby("judge")[["n", "weight"]].sum()
+        # Every repeat has cells of all votes: one of them is summed over its folds.
         first = votes[votes["repeat"] == 0]
         cells = first.groupby(["left", "right", "y"])["weight"].sum().reset_index()
 
         def drawn(judges: NDArray[Any]) -> tuple[Sample, list[NDArray[np.intp]]]:
+            """Sample of the votes and of these judges, and folds by judge."""
             parts, folds = [], []
             for judge in judges.tolist():
                 part, fold = _sampled(
                     survey.sample[judge], models, judges, reading, survey.features
                 )
+                # Give the sampled rows the weight of all rows of the judge.
                 scale = by_judge["weight"][judge] / part.weight.sum()
                 parts.append(replace(part, weight=part.weight * scale))
                 folds.append(fold)
             return _one_sample(cells, parts, models, judges, survey.features), folds
 
         sample, sample_folds = drawn(judges)
-        # What separates all rows of a judge separates those of the sample.
+        # Features that separate all rows of a judge separate its sampled rows, too. The
+        # sample is taken again without the judges that are left out.
         n_rows = by_judge["n"].to_dict()
-        kept = leave_out_feature_separated(
+        left = leave_out_feature_separated(
             sample, stages.calibrator.bias, n_rows
         ).X.judges
-        if len(kept) < len(judges):
-            judges = kept
+        if len(left) < len(judges):
+            judges = left
             sample, sample_folds = drawn(judges)
         verdicts = verdicts[verdicts["judge"].isin(judges)]
         return cls(
@@ -129,7 +134,7 @@ class SurveyResult:
         m : int
             The judge.
         what : {"n", "weight", "square"}
-            What is summed: ones, weights, or their squares.
+            Sum of ones, of weights, or of squared weights.
 
         Returns
         -------
@@ -141,7 +146,10 @@ class SurveyResult:
         return pair_sums(left, right, values, len(self.models))
 
     def vote_cells(self, folds: Folds, view: int) -> VoteCells:
-        """Votes of a view's training set, brought to the weight of all votes."""
+        """Votes of a view's training set, scaled to the weight of all votes.
+
+        The factor is the omega of eq:direct-riesz-objective-v2.
+        """
         votes, omega = self.votes, 1.0
         if view == 0:
             votes = votes[votes["repeat"] == 0]
@@ -159,7 +167,7 @@ class SurveyResult:
         return _vote_cells(votes, omega)
 
     def held_votes(self, folds: Folds, view: int) -> VoteCells:
-        """Votes that a view holds out."""
+        """Votes that a view holds out; none for view zero."""
         votes = self.votes
         if view == 0:
             votes = votes.iloc[:0]
@@ -171,13 +179,14 @@ class SurveyResult:
     def vote_fit(
         self, stages: Stages, cells: VoteCells, start: Chain | None
     ) -> BTLRegressor:
-        """Scores by votes alone, with the covariance that single votes give them."""
+        """Fit scores to votes alone, with the covariance of a fit to single votes."""
         btl = fit_history(stages, self._vote_sample(cells), start).btl
         return with_covariance(btl, self.models, cells)
 
     def _vote_sample(self, cells: VoteCells) -> Sample:
-        """Votes alone, as a sample."""
+        """Sample of votes without verdicts: one row for each cell."""
         n = len(cells.y)
+        # Judge -1 means people; votes have no features.
         blank = np.zeros((n, len(self.features)))
         rows = EncodedRows(
             self.models,
@@ -194,10 +203,11 @@ class SurveyResult:
         return Sample(Comparisons(rows), _preferences(cells.y), cells.weight)
 
     def pilot(self, stages: Stages) -> HistoricalFit:
-        """Fit the sample, from which everything else starts."""
+        """Fit the sample, which gives the starting values of all other fits."""
         known = fit_history(stages, self.sample)
         votes = self.vote_cells(Folds(1), 0)
-        # The fit has seen one row for all votes of a kind.
+        # The fit took each cell of votes for one row with a weight: the covariance must
+        # be computed again, as of single votes.
         first = None if known.two_step is None else known.two_step.btl
         if first is None:
             n = len(known.btl.models_)
@@ -216,7 +226,7 @@ class SurveyResult:
 
 
 def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
-    """Historical models, as rows of cells, and how many rows each cell has."""
+    """Sample of all cells of historical models, and the number of rows of each cell."""
     keys = ["left", "right", "y"]
     votes = survey.votes[survey.votes["repeat"] == 0] if len(survey.votes) else None
     if votes is None or not len(survey.verdicts):
@@ -249,7 +259,7 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
 
 
 def _coded_cells(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
-    """Cells of known models, with codes for their labels."""
+    """Cells between the given models, with models as codes instead of labels."""
     codes = cells.copy()
     for side in ("left", "right"):
         codes[side] = positions(cells[side].to_numpy(), models)
@@ -259,7 +269,7 @@ def _coded_cells(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
 def _with_enough_rows(
     verdicts: pd.DataFrame, judges: NDArray[Any], n_features: int
 ) -> NDArray[Any]:
-    """Judges with the rows that their parameters ask for; warn of the others."""
+    """Judges with enough rows for their parameters; warn of the others."""
     needed = ROWS_PER_PARAMETER * (1 + n_features)
     n_rows = verdicts.groupby("judge")["n"].sum()
     few = [judge for judge in judges.tolist() if n_rows.get(judge, 0) < needed]
@@ -282,7 +292,7 @@ def _sampled(
 ) -> tuple[Sample, NDArray[np.intp]]:
     """Sampled rows of one judge between known models, and their folds."""
     _, table, fold = drawn
-    # A row that counts for many was drawn as one of them.
+    # A row with a count was drawn as one of its copies, and is read once.
     once = replace(reading, weights="importance")
     rows = once.rows(table, 0, Folds(2))
     weight = np.ones(len(rows)) if reading.weights == "frequency" else rows.weight
@@ -305,11 +315,13 @@ def _one_sample(
     judges: NDArray[Any],
     features: tuple[str, ...],
 ) -> Sample:
-    """Votes and sampled rows in one sample."""
+    """One sample of cells of votes, followed by the sampled rows of each judge."""
     n = len(votes)
+    # Judge -1 means people; votes have no features.
     blank = np.zeros((n, len(features)))
 
     def column(first: Array, name: str) -> NDArray[Any]:
+        """Values of the votes, then those of each judge's rows."""
         return np.concatenate([first, *(getattr(part.X, name) for part in parts)])
 
     rows = EncodedRows(
@@ -332,6 +344,7 @@ def _one_sample(
 
 
 def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
+    """Arrays of cells of votes, whose weights are multiplied by omega."""
     return VoteCells(
         votes["left"].to_numpy(np.intp),
         votes["right"].to_numpy(np.intp),
@@ -343,4 +356,5 @@ def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
 
 
 def _preferences(y: Array) -> Outcomes:
+    """Outcomes from preferences for the first model, in [0, 1]."""
     return Outcomes(np.asarray(y, dtype=np.float64), np.array([0, 1]), 1)

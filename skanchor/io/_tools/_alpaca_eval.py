@@ -12,9 +12,10 @@ __all__ = ["ALPACA_EVAL"]
 
 
 def _read_alpaca_eval(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    # From 1 (output_1 is better) to 2; old files write a tie as 0.
     preference = as_numbers(raw["preference"])
-    # Old files write a tie as 0.
     preference = preference.mask(preference == 0.0, 1.5)
+    # Written so that NaN, a failed verdict, is not refused.
     odd = preference.notna() & ~preference.between(1.0, 2.0)
     if odd.any():
         raise BattlesError(

@@ -21,7 +21,7 @@ _HUMAN = "human"
 
 
 def _texts(raw: pd.DataFrame) -> dict[str, Any]:
-    """Prompt and responses as plain text, of what the file holds of them."""
+    """Prompt and responses as plain text, as far as the file has them."""
     columns: dict[str, Any] = {}
     for side in "ab":
         source = f"conversation_{side}"
@@ -33,9 +33,10 @@ def _texts(raw: pd.DataFrame) -> dict[str, Any]:
 
 
 def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
-    """Read votes whose columns are in the arena's words.
+    """Read votes whose outcomes have the arena's labels.
 
-    `more` names the file's columns of further standard ones.
+    `battle` is the column that identifies a battle; `more` maps further standard
+    columns to columns of the file.
     """
     others = {new: raw[old] for new, old in more.items() if old in raw}
     return battles(
@@ -105,6 +106,7 @@ def _read_55k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     sides = {"winner_model_a": "model_a", "winner_model_b": "model_b"} | {
         "winner_tie": "tie"
     }
+    # One column of 0 and 1 for each outcome: exactly one of them must be 1.
     marks = pd.DataFrame({name: as_numbers(raw[name], (0, 1)) for name in sides})
     decided = marks.sum(axis=1) == 1
     texts = {
@@ -138,6 +140,7 @@ def _read_comparia(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     model_a, model_b = raw["model_a_name"], raw["model_b_name"]
     chosen = raw["chosen_model_name"]
     equal = raw["both_equal"].astype("str").str.casefold().isin({"true", "1", "1.0"})
+    # Rows without a choice keep no outcome, and so do those of a model with itself.
     winner = pd.Series(None, index=raw.index, dtype=object)
     winner[chosen == model_a] = "model_a"
     winner[(chosen == model_b) & (model_a != model_b)] = "model_b"

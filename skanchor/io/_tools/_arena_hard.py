@@ -22,7 +22,8 @@ def _verdict(games: Any, number: int) -> str | None:
 def _read_arena_hard(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     prompt = "uid" if "uid" in raw else "question_id"
     tables = []
-    # Rows name the model first, game 0 showed the baseline first, game 1 the model.
+    # In all rows ``model_a`` is the model. Game 0 showed the baseline as A, so that its
+    # verdict is mirrored; game 1 showed the model as A.
     for number, shown in ((0, "model_b"), (1, "model_a")):
         verdicts = raw["games"].map(lambda games, at=number: _verdict(games, at))
         verdicts = verdicts.map(mirrored) if number == 0 else verdicts

@@ -1,4 +1,4 @@
-"""Cells of tools' tables: outcomes by label, texts of conversations, what is left."""
+"""Cells of tools' tables: outcomes from labels, and texts of conversations."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ __all__ = [
 FAILED = frozenset(
     {"", "error", "failed", "invalid", "n/a", "na", "nan", "none", "null"}
 )
-"""What tools write, in lower case, where a judge gave no verdict."""
+"""Texts, in lower case, that tools write where a judge gave no verdict."""
 
 _SIDES = ("_a", "_b", "_A", "_B")
 _VOTES = {label: label for label in WINNER_VALUES}
 
 
 def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFrame:
-    """Make a battles table: the columns given, and what else is plain in the file.
+    """Make a battles table of the given columns and the file's other plain columns.
 
-    What else comes in pairs of sides is left out: by its name it would be a feature.
+    Other columns that end in ``_a`` or ``_b`` are left out: their names would make them
+    features.
 
     Parameters
     ----------
     raw : DataFrame
-        The file.
+        Table of the file.
     used : iterable of str
-        Its columns that have gone into those given.
+        Columns of the file that have been used for the given columns.
     **columns : array-like or scalar
-        The battles.
+        Columns of the battles table.
 
     Returns
     -------
@@ -65,12 +66,13 @@ def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFr
 
 
 def _is_number_or_text(column: pd.Series) -> bool:
+    """Whether the first cells of a column are no lists or objects."""
     head = column.head(100)
     return not any(isinstance(cell, (dict, list, tuple, np.ndarray)) for cell in head)
 
 
 def interleaved(*tables: pd.DataFrame) -> pd.DataFrame:
-    """All games, or all raters, of each battle, one below the other."""
+    """One table with the rows of each battle (games or raters) one below the other."""
     both = pd.concat(tables)
     return both.sort_index(kind="stable").reset_index(drop=True)
 
@@ -83,7 +85,7 @@ def labelled(column: pd.Series, labels: Mapping[str, Any]) -> pd.Series:
     column : Series
         Outcomes as the tool writes them.
     labels : mapping
-        Its labels, in lower case, and what they mean.
+        From the tool's labels, in lower case, to outcomes.
 
     Returns
     -------
@@ -107,12 +109,13 @@ def labelled(column: pd.Series, labels: Mapping[str, Any]) -> pd.Series:
             f"Unknown outcome labels {unknown[:5]} in column {column.name!r}, first in "
             f"row {row}; known are {sorted(labels)}."
         )
+    # The last value, None, is that of missing cells, whose code is -1.
     meant = np.array([labels.get(text) for text in texts] + [None], dtype=object)
     return pd.Series(meant[codes], index=column.index)
 
 
 def vote_labels(column: pd.Series) -> dict[str, pd.Series]:
-    """Columns ``winner`` and ``both_bad`` of votes in the arena's words."""
+    """Columns ``winner`` and ``both_bad`` of votes with the arena's labels."""
     winner = labelled(column, _VOTES)
     return {"winner": winner, "both_bad": winner.isin(BOTH_BAD)}
 
@@ -123,9 +126,9 @@ def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.
     Parameters
     ----------
     column : Series
-        Numbers, or texts of them.
+        Numbers, possibly as text.
     allowed : iterable of float, optional
-        The only ones that the tool writes.
+        All numbers that the tool writes.
 
     Returns
     -------
@@ -134,7 +137,7 @@ def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.
     Raises
     ------
     BattlesError
-        If a cell is neither a number of these nor a failed verdict.
+        If a cell is neither one of these numbers nor a failed verdict.
     """
     text = column.astype("str").str.strip().str.casefold()
     numbers = pd.to_numeric(column, errors="coerce").astype(float)
@@ -151,38 +154,38 @@ def as_numbers(column: pd.Series, allowed: Iterable[float] | None = None) -> pd.
 
 
 def first_named(column: pd.Series) -> pd.Series:
-    """Judges; of a list of judge and prompt the first."""
+    """Judges of a column whose cells are names or lists of judge and prompt."""
     listed = (list, tuple, np.ndarray)
     return column.map(lambda named: named[0] if isinstance(named, listed) else named)
 
 
 # ------------------------------------------------------------------------------ texts
 def response_text(conversation: Any, turns: Any = None) -> str | None:
-    """What the model said in a conversation.
+    """Text of the model's answers in a conversation.
 
     Parameters
     ----------
     conversation : list, array, text or None
         Messages with ``role`` and ``content``, which is text or a list of typed
-        blocks; or a list of texts, or either of them as JSON; or plain text.
+        blocks; or a list of texts; or one of these as JSON; or plain text.
     turns : int, optional
-        How many of its answers count.
+        Number of answers to take, from the first on; None takes all.
 
     Returns
     -------
     str or None
-        Its answers, one below the other; None if there is no conversation.
+        The answers, one below the other; None if there is no conversation.
     """
     return _spoken(conversation, "assistant", turns)
 
 
 def prompt_text(conversation: Any, turns: Any = None) -> str | None:
-    """What the user said in a conversation; the parameters of `response_text`."""
+    """Text of the user's messages; parameters as in `response_text`."""
     return _spoken(conversation, "user", turns)
 
 
 def prompt_key(text: Any) -> str | None:
-    """Name a prompt by its text, blanks and case aside."""
+    """Name of a prompt: a hash of its text, without regard to case and blanks."""
     if not isinstance(text, str):
         return None
     plain = " ".join(text.split()).casefold()
@@ -190,6 +193,7 @@ def prompt_key(text: Any) -> str | None:
 
 
 def _spoken(conversation: Any, role: str, turns: Any) -> str | None:
+    """Text of the messages of one role; messages without a role count for any."""
     messages = _messages(conversation)
     if not isinstance(messages, list):
         return messages
@@ -205,6 +209,7 @@ def _spoken(conversation: Any, role: str, turns: Any) -> str | None:
 
 
 def _messages(conversation: Any) -> list[Any] | str | None:
+    """Messages of a conversation, or its plain text; None if there is neither."""
     if isinstance(conversation, str):
         if not conversation.lstrip().startswith("["):
             return conversation
@@ -218,7 +223,7 @@ def _messages(conversation: Any) -> list[Any] | str | None:
 
 
 def _message_text(content: Any) -> str:
-    """Text of a message, be it plain or in blocks of many kinds."""
+    """Text of a message, which is plain or in typed blocks."""
     if isinstance(content, (list, tuple, np.ndarray)):
         texts = (block.get("text") for block in content if isinstance(block, dict))
         return "\n".join(text for text in texts if text)

@@ -17,7 +17,7 @@ _PATHS = (("sample_score", "score"), ("score",))
 
 
 def _games(record: dict[Any, Any]) -> list[dict[str, Any]]:
-    """Games of a sample; none where the judge's answers could not be used."""
+    """Games of a sample; an empty list where the judge's answers were unusable."""
     for path in _PATHS:
         found: Any = record
         for key in (*path, "metadata", "battle_result", "games"):
@@ -34,6 +34,8 @@ def _read_evalscope(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         first = games[0] if games else {}
         # The old benchmark does not name the models of a game.
         pair = [first.get(name, old) for name, old in _OLD_NAMES.items()]
+        # Every second game shows the models in the other order, as A and B: its
+        # verdict is mirrored to be about the first order.
         for number, game in enumerate(games):
             verdict = grade(game.get("judgment", game.get("score")))
             is_turned = number % 2 == 1

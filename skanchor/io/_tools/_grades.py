@@ -1,4 +1,4 @@
-"""Graded verdicts of judges, such as ``A>>B``, and what they are worth."""
+"""Graded verdicts of judges, such as ``A>>B``, and the preferences that they mean."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def grade(verdict: Any) -> str | None:
     Parameters
     ----------
     verdict : str or None
-        Such as ``"A>>B"``, ``"[[B<<A]]"`` or ``"A++"``.
+        Verdict such as ``"A>>B"``, ``"[[B<<A]]"`` or ``"A++"``.
 
     Returns
     -------
@@ -43,19 +43,19 @@ def grade(verdict: Any) -> str | None:
 
 
 def mirrored(verdict: str | None) -> str | None:
-    """The same verdict, its sides named the other way round."""
+    """The same verdict after A and B have been exchanged."""
     return _MIRROR.get(verdict) if verdict else None
 
 
 def graded(verdicts: pd.Series, levels: Mapping[str, float]) -> dict[str, pd.Series]:
-    """Columns ``winner`` and ``verdict`` of grades that name ``model_a`` A.
+    """Columns ``winner`` and ``verdict`` of grades in which A is ``model_a``.
 
     Parameters
     ----------
     verdicts : Series
-        Of `GRADES`, null where a judge gave none.
+        Verdicts of `GRADES`, null where a judge gave none.
     levels : mapping from str to float
-        What they are worth.
+        Preference for A that each grade means.
 
     Returns
     -------

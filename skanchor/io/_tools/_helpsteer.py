@@ -13,6 +13,7 @@ from skanchor.io._tools._reader import Options, Reader
 __all__ = ["HELPSTEER"]
 
 _GRADES = range(-3, 4)
+# From -3, preference 1 for response 1, to 3, preference 0.
 _LEVELS = {str(grade): (3 - grade) / 6 for grade in _GRADES}
 _MODELS = (("model_a", "model_b"), ("model_1", "model_2"), ("model1", "model2"))
 

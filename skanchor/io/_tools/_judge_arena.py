@@ -25,7 +25,8 @@ def _read_judge_arena(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
             "where A wins and 1 where B does."
         )
     prompt = next(n for n in ("question_id", "instruction_index") if n in raw)
-    # Preferences are about the first order of a pair, models are named as shown.
+    # Models are named in the order shown, but preferences are about the first order of
+    # a pair: in swapped rows they are turned round.
     if "swapped" in raw:
         swapped = raw["swapped"].astype("str").str.casefold().isin({"true", "1"})
         preference = preference.mask(swapped, 1.0 - preference)
@@ -51,9 +52,11 @@ def _read_judge_arena(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def _refuse_both_orders(raw: pd.DataFrame, prompt: str) -> None:
+    """Refuse pairs in both orders where no column tells which rows were swapped."""
     by = [prompt, *(name for name in ("judge", "turn") if name in raw)]
     shown = raw[[*by, "model_A", "model_B"]]
     turned = shown.rename(columns={"model_A": "model_B", "model_B": "model_A"})
+    # Rows that occur with their models exchanged, too.
     both = shown.merge(turned.drop_duplicates(), how="inner")
     if len(both):
         raise BattlesError(

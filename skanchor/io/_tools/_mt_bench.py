@@ -52,7 +52,7 @@ def _read_votes(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
         winner=labelled(raw["winner"], _WINNERS),
         **({"rater": raw["judge"].where(people)} if people.any() else {}),
         **({} if people.all() else {"inconsistent": flips}),
-        # In whichever order people saw them; both orders of a judge are in one row.
+        # The order that people saw is unknown; a judge's row covers both orders.
         shown_first=None,
         **_answers(raw),
     )
@@ -79,6 +79,7 @@ MT_BENCH = Reader(
 
 
 def _read_pairs(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
+    # Winners are models, not sides, so that game 2 needs no mirroring.
     labels = {"model_1": "model_a", "model_2": "model_b", "tie": "tie"}
     games_of = [name for name in raw.columns if name.startswith(("g1_", "g2_"))]
     used = ["question_id", "model_1", "model_2", *games_of]

@@ -54,9 +54,10 @@ def _read_pandalm(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def _sides(keys: Iterable[str]) -> list[tuple[str, str]]:
-    """Split names joined by ``_``, where they hold some themselves by the other keys.
+    """Split keys of two names that are joined by ``_``.
 
-    A split counts if both its names are those of keys that split in one way.
+    Names may contain ``_``, too. Keys that can be split in only one way give known
+    names. Another key is split so that both names are known or, failing that, one.
     """
     splits = {}
     for key in keys:

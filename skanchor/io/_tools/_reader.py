@@ -1,4 +1,4 @@
-"""What a reader of a tool's files is."""
+"""The definition of a reader of a tool's files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Options", "Reader"]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user may set of how a file is read.
+    """Options of a user for reading a file.
 
     Attributes
     ----------
     levels : mapping from str to float
-        Preference for the side named first of each graded verdict, all of a reader's.
+        For every graded verdict of a reader, the preference for the side named first.
     tie_margin : float, default=0.0
-        Gap of point scores up to which they are a tie.
+        Largest difference of two point scores that is a tie.
     """
 
     levels: Mapping[str, float] = field(default_factory=dict)
@@ -37,24 +37,24 @@ class Reader:
     Attributes
     ----------
     name : str
-        What users call it.
+        Name of the format as an argument.
     files : str
-        Which files it reads.
+        Which files it reads, for the documentation.
     markers : tuple of frozenset of str
-        Columns that only files of this tool have, at least two of them, together. One
-        set is enough; none means that its files are never recognised, only told.
+        Sets of at least two columns that only files of this tool have together. A file
+        with one of the sets is recognised. Without any, the user must name the format.
     assumes : str
-        What it takes for granted, for the documentation.
+        Assumptions about the files, for the documentation.
     read : callable
-        Gives the battles of a raw table. Failed verdicts have a null winner.
+        Function from a raw table to battles. Failed verdicts have a null winner.
     fits : callable, optional
-        Whether the values, too, are those of this tool.
+        Function from a raw table to whether its values, too, are those of this tool.
     levels : mapping from str to float, optional
-        Its graded verdicts, and the preference that they mean unless told otherwise.
+        Graded verdicts, and the preferences that they mean by default.
     needs_judge : bool, default=False
         Whether its files hold verdicts of a judge that they do not name.
     has_scores : bool, default=False
-        Whether its files hold point scores, of which `Options.tie_margin` makes ties.
+        Whether its files hold point scores, to which `Options.tie_margin` applies.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Reader:
     has_scores: bool = False
 
     def options(self, levels: Mapping[str, float], tie_margin: float) -> Options:
-        """Complete what a user has set by the reader's own levels."""
+        """Options with the reader's own levels where the user gave none."""
         given = {str(level): float(value) for level, value in levels.items()}
         outside = {k: v for k, v in given.items() if not 0.0 <= v <= 1.0}
         if outside:

@@ -1,4 +1,4 @@
-"""Point scores of single responses, turned to pairs of those to one prompt."""
+"""Point scores of single responses, turned into pairs of responses to one prompt."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROMPTS = ("prompt_id", "question_id", "uid", "instruction_index", "prompt", "i
 def _read_scores(
     raw: pd.DataFrame, options: Options, failed: float | None = None
 ) -> pd.DataFrame:
-    """Pairs of the scores; the failed score is none."""
+    """Pairs of all responses to one prompt; ``failed`` is the score of a failure."""
     prompt = next((name for name in _PROMPTS if name in raw), None)
     missing = [name for name in ("model", "score") if name not in raw]
     if missing or prompt is None:
@@ -37,6 +37,7 @@ def _read_scores(
     score = as_numbers(table["score"])
     table["score"] = score.mask(score == failed)
     table["at"] = np.arange(len(table))
+    # All ordered pairs within a prompt, judge and turn, of which each is used once.
     keys = [name for name in ("prompt_id", "judge", "turn") if name in table]
     pairs = table.merge(table, on=keys, suffixes=("_a", "_b"))
     pairs = pairs[

@@ -1,4 +1,4 @@
-"""Tables of left and right: evalica and llmfao."""
+"""Tables with columns ``left`` and ``right``: evalica and llmfao."""
 
 from __future__ import annotations
 

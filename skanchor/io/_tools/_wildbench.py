@@ -1,4 +1,4 @@
-"""WildBench's pairwise results: one graded game a row."""
+"""WildBench's pairwise results: one graded game in each row."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _WON = {1.0: ("A>B", "B>A"), 2.0: ("A>>B", "B>>A")}
 
 
 def _grade_of(winner: Any, extent: float, sides: tuple[str, str]) -> str | None:
+    """Grade of a verdict: ``winner`` is a model's name, ``extent`` how clear it was."""
     text = str(winner).strip()
     if text.casefold() == "tie":
         return "A=B"
@@ -29,6 +30,7 @@ def _grade_of(winner: Any, extent: float, sides: tuple[str, str]) -> str | None:
 
 
 def _shown(assignment: Any, sides: tuple[str, str]) -> str | None:
+    """Which model was shown first, as A; None where it is unknown."""
     first = assignment.get("A") if isinstance(assignment, dict) else None
     return ("model_a", "model_b")[sides.index(first)] if first in sides else None
 

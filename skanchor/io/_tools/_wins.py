@@ -1,4 +1,4 @@
-"""Tables of wins: one row counts how the comparisons of a pair ended."""
+"""Tables of wins: one row has the counts of the outcomes of a pair."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def _read_wins(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
     meant = {first: "model_a", second: "model_b", "ties": "tie"}
     rest = raw.drop(columns=[name for name in meant if name in raw])
     if _all_text(rest):
-        # Of a CSV, whose features are numbers all the same.
+        # The table comes from a CSV, as text, but its features are numbers.
         rest = typed(rest, _LABELS, from_text=True)
+    # One row for each outcome of a pair, with its count.
     tables = [
         rest.assign(winner=winner, count=_counts(raw[name]))
         for name, winner in meant.items()
@@ -37,7 +38,7 @@ def _read_wins(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
 
 
 def _counts(column: pd.Series) -> pd.Series:
-    """Numbers of comparisons; an empty cell is none."""
+    """Counts of comparisons; an empty cell counts as zero."""
     counts = as_numbers(column).fillna(0.0)
     odd = ~np.isfinite(counts) | (counts < 0) | (counts != counts.round())
     if odd.any():

@@ -1,6 +1,6 @@
-"""Which tool wrote a file: told by the user, or recognised by its columns.
+"""Which tool wrote a file: named by the user, or recognised by its columns.
 
-Another tool is one more module, which defines a `Reader`, and its name in `READERS`.
+To add a tool, define a `Reader` in a module of its own and list it in `READERS`.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ READERS = (
     SCORES,
     WINS,
 )
-"""Every reader of a tool's files."""
+"""All readers of tools' files."""
 
 _BY_NAME = {reader.name: reader for reader in READERS}
 
 
 def reader_called(name: str) -> Reader:
-    """Give the reader of that name.
+    """Return the reader of a name.
 
     Parameters
     ----------
     name : str
-        Such as ``"alpaca_eval"``; case and dashes do not matter.
+        Name such as ``"alpaca_eval"``; case and dashes do not matter.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def reader_called(name: str) -> Reader:
     Raises
     ------
     BattlesError
-        If there is none.
+        If there is no reader of this name.
     """
     key = name.strip().casefold().replace("-", "_")
     if key not in _BY_NAME:
@@ -84,22 +84,22 @@ def reader_called(name: str) -> Reader:
 
 
 def recognise(raw: pd.DataFrame) -> Reader | None:
-    """Tell which tool wrote a table by its columns, and values where these must help.
+    """Recognise which tool wrote a table, by its columns and, if needed, its values.
 
     Parameters
     ----------
     raw : DataFrame
-        As it lies in the file.
+        Table as it is in the file.
 
     Returns
     -------
     Reader or None
-        None if it bears no tool's marks.
+        None if the table has the markers of no tool.
 
     Raises
     ------
     BattlesError
-        If it bears the marks of several.
+        If it has the markers of several tools.
     """
     names = set(raw.columns)
     found = {
@@ -108,7 +108,7 @@ def recognise(raw: pd.DataFrame) -> Reader | None:
         if (complete := [own for own in _BY_NAME[reader].markers if own <= names])
         and _fits(_BY_NAME[reader], raw)
     }
-    # Marks that are part of another tool's say less than those.
+    # Markers that are a subset of another tool's are overruled by these.
     best = [
         reader
         for reader, marks in found.items()
@@ -124,12 +124,12 @@ def recognise(raw: pd.DataFrame) -> Reader | None:
 
 
 def nearest(raw: pd.DataFrame) -> list[str]:
-    """Say which formats a table that is none of them comes near, and what it lacks.
+    """List the formats most similar to a table of unknown format, and what it lacks.
 
     Parameters
     ----------
     raw : DataFrame
-        As it lies in the file.
+        Table as it is in the file.
 
     Returns
     -------
