@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from skanchor._chain import Chain
+from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Inputs, count_rows
 from skanchor._diagnostics import (
     FitSums,
@@ -26,13 +26,22 @@ from skanchor._diagnostics import (
 from skanchor._engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fit
 from skanchor._folds import FoldPlan
 from skanchor._inference import relative_spread
+from skanchor._items import judges_of_arrivals
 from skanchor._stages import Stages
 from skanchor._treatments import Treatments
+from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
 from skanchor.warning_log import WarningLog, warn
 
-__all__ = ["Inference", "TreatmentResults", "assemble", "scores_of_everyone"]
+__all__ = [
+    "Inference",
+    "TreatmentResults",
+    "assemble",
+    "scores_of_everyone",
+    "warn_of_undetermined",
+    "without_models",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +91,11 @@ class Inference:
         if full.chain.debiaser is None:
             result = self._plug_in(full)
         else:
-            result = self._cross_fit(full)
+            with WarningLog() as log:
+                result = self._cross_fit(full)
+            warn_of_undetermined(log, result)
+            if (result.unbounded & result.is_new).any():
+                result = self._without_undetermined(full, result)
         board = self.board()
         if board is not None:
             result = result.extended(self.everyone.X, *board)
@@ -119,6 +132,27 @@ class Inference:
             result.diagnostics.settle()
         return result
 
+    def _without_undetermined(self, full: FullFit, found: AnchorResult) -> AnchorResult:
+        """Leave new models that rows do not determine out of the scores of the others.
+
+        A fold that has such a model on its bound has a system that is nearly singular,
+        and moves the scores of all models. The rows of the model say nothing about the
+        others, so these get the results of a table without it. Folds stay as they are.
+        """
+        lost = found.unbounded & found.is_new
+        X, admitted = self.admitted.X, without_models(self.admitted, lost)
+        with WarningLog():
+            # The fit of all rows has issued these warnings already.
+            plugged = fit_stages(self.stages, admitted)
+        items = full.items
+        if items is not None:
+            items = items.for_judges(judges_of_arrivals(admitted.X))
+        rest = replace(self, everyone=admitted, admitted=admitted, plugged=plugged)
+        rest = replace(rest, mix=None)
+        result = rest.result(FullFit.of(self.stages, admitted, plugged, items))
+        scores = pd.Series(full.chain.targets, X.models)
+        return result.extended(X, scores, *count_rows(X, self.admitted.weight))
+
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
         scores = full.chain.scores[None]
@@ -136,6 +170,56 @@ class Inference:
             fold_plan=self.fold_plan,
             inputs=_inputs(full),
         )
+
+
+def without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
+    """Make the rows of some new models unusable; no row moves.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows in their roles.
+    lost : ndarray of shape (n_models,)
+        New models to leave out.
+
+    Returns
+    -------
+    Sample
+        In the vocabulary of the others, but for new models that met only those left
+        out: they have no row any more.
+    """
+    X, kept = sample.X, ~lost
+    left = X.relabel(X.models[kept], X.judges)
+    active = left.is_usable & (sample.weight > 0)
+    kept[kept] = ~left.is_new | (left.rows.appearances(active) > 0)
+    return sample.with_battles(X.relabel(X.models[kept], X.judges))
+
+
+def warn_of_undetermined(log: WarningLog, found: AnchorResult) -> None:
+    """Issue what a cross-fit has warned of.
+
+    Where new models and others are not determined, only the new ones are named: they
+    are left out, and what is then found of the others is told by the next cross-fit.
+
+    Parameters
+    ----------
+    log : WarningLog
+        What the cross-fit has warned of.
+    found : AnchorResult
+        Its result.
+    """
+    lost = found.unbounded & found.is_new
+    is_mixed = lost.any() and (found.unbounded & ~found.is_new).any()
+    for warning in log.found:
+        if is_mixed and isinstance(warning, InstabilityWarning):
+            names = found.models[lost].tolist()
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            warning = InstabilityWarning(
+                f"The scores of {names[:5]}{more} are not determined. They keep the "
+                "plug-in score, with an infinite error.",
+                advice=warning.advice,
+            )
+        warn(warning)
 
 
 def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:

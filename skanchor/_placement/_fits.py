@@ -233,7 +233,7 @@ def fit_at_once(
     low, high = stages.arrival.score_bounds
     # The sum is infinite or NaN where a feature is missing.
     is_whole = np.isfinite(rows.columns.sum())
-    if cells > _CELLS or not (is_likely and is_free and is_whole):
+    if cells > _CELLS or not (len(rows.at) and is_likely and is_free and is_whole):
         return rows, None
     factor = None if items is None else covariance_factor(items.covariance)
     fits = Fits.of(stack, rows, sample, training, factor)

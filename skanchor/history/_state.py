@@ -10,7 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._assembly import Inference, assemble
+from skanchor._assembly import (
+    Inference,
+    assemble,
+    warn_of_undetermined,
+    without_models,
+)
 from skanchor._comparisons import count_rows
 from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._folds import FoldPlan
@@ -20,6 +25,7 @@ from skanchor.history._arrivals import with_models
 from skanchor.history._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
+from skanchor.warning_log import WarningLog
 
 __all__ = ["Board", "GroupFolds", "HistoryState"]
 
@@ -188,9 +194,7 @@ class HistoryState:
         -------
         AnchorResult
         """
-        placed = self.history.place(admitted, plans)
-        sums = self._sums(placed)
-        result = assemble(placed.full, placed.found, sums, self.check, plans)
+        result = self._placed(admitted, plans)
         if self.board is None:
             return result
         # Add the models that were left out: their scores are those of the votes, and
@@ -206,6 +210,25 @@ class HistoryState:
         )
         counts = (a + b for a, b in zip(early, late, strict=True))
         return result.extended(X, self.board.scores, *counts)
+
+    def _placed(self, admitted: Sample, plans: list[FoldPlan]) -> AnchorResult:
+        """Place arrivals that can be used, beside the models that were fitted.
+
+        New models that their rows do not determine are left out of the scores of the
+        others, as in the pipeline.
+        """
+        with WarningLog() as log:
+            placed = self.history.place(admitted, plans)
+            sums = self._sums(placed)
+            result = assemble(placed.full, placed.found, sums, self.check, plans)
+        warn_of_undetermined(log, result)
+        lost = result.unbounded & result.is_new
+        if not lost.any():
+            return result
+        X = placed.full.chain.X
+        rest = self._placed(without_models(placed.full.sample, lost), plans)
+        scores = pd.Series(placed.full.chain.targets, X.models)
+        return rest.extended(X, scores, result.n_human, result.n_judge)
 
     def _sums(self, placed: PlacedArrivals) -> FitSums:
         """Sums for diagnostics over the rows of the history and of the arrivals."""

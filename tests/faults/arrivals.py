@@ -73,6 +73,10 @@ for word, won in (("wins", True), ("loses", False)):
         check=infinite(NEW),
     )
 see(
+    "A new model that wins or loses everything in a fold",
+    "test_undetermined::test_others_are_as_in_a_table_without_it",
+)
+see(
     "A new model that has human rows",
     "test_anchor::test_warm_arrival_uses_its_human_rows",
 )

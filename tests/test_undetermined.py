@@ -1,0 +1,120 @@
+"""A new model that its rows do not determine leaves the scores of the others alone."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from pandas.testing import assert_frame_equal
+
+from skanchor import AnchorHistory, AnchorPipeline
+from skanchor.exceptions import InstabilityWarning
+from skanchor.reports import report_document, to_markdown
+from skanchor.simulation import simulate_battles
+
+NEW = "new-model"
+
+
+@pytest.fixture(scope="module")
+def table():
+    """A new model whose few rows are one-sided in a fold, a second one, and folds."""
+    data = simulate_battles(
+        n_historical=800, n_new=12, n_models=5, n_judges=2, random_state=12
+    )
+    more = simulate_battles(
+        n_historical=800, n_new=100, n_models=5, n_judges=2, random_state=12
+    )
+    X, y = data.X, np.asarray(data.y, dtype=float)
+    late = involves(more.X, NEW) & (more.X["judge"] != "human").to_numpy()
+    other = more.X[late].replace({NEW: "other"})
+    X = pd.concat([X, other], ignore_index=True)
+    y = np.append(y, np.asarray(more.y, dtype=float)[late])
+    fold = np.random.default_rng(0).integers(0, 5, len(X))
+    # The two rows that the new model lost are in one fold.
+    own = np.flatnonzero(involves(X, NEW))
+    won = np.where(X["model_a"][own] == NEW, y[own], 1.0 - y[own])
+    fold[own[won < 0.5]] = 0
+    fold[own[won > 0.5]] = np.arange((won > 0.5).sum()) % 4 + 1
+    return X, y, fold
+
+
+def involves(X, model):
+    return (X[["model_a", "model_b"]] == model).any(axis=1).to_numpy()
+
+
+def plan(fold):
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("item_effects", [None, "random"])
+@pytest.mark.parametrize("lone", [False, True])
+def test_others_are_as_in_a_table_without_it(table, item_effects, lone):
+    X, y, fold = table
+    used = ~involves(X, "other") if lone else np.ones(len(X), dtype=bool)
+    X, y, fold = X[used], y[used], fold[used]
+    rest = ~involves(X, NEW)
+    anchor = AnchorPipeline(cv=plan(fold), item_effects=item_effects)
+    found = anchor.fit(X, y).result_
+    without = AnchorPipeline(
+        cv=plan(fold[rest]),
+        item_effects=item_effects,
+        new_models=[] if lone else ["other"],
+    )
+    expected = without.fit(X[rest], y[rest]).result_
+    others = found.models != NEW
+    assert found.unbounded.tolist() == (~others).tolist()
+    assert_allclose(found.estimates[0][others], expected.estimates[0], atol=1e-9)
+    covariance = found.covariances[0][np.ix_(others, others)]
+    assert_allclose(covariance, expected.covariances[0], atol=1e-9)
+    board = anchor.leaderboard()
+    assert not board["determined"][NEW]
+    assert np.isfinite(board["score"][NEW])
+    assert_frame_equal(
+        board.drop(index=NEW).drop(
+            columns=["rank", "rank_low", "rank_high", "n_judge"]
+        ),
+        without.leaderboard().drop(
+            columns=["rank", "rank_low", "rank_high", "n_judge"]
+        ),
+        check_exact=False,
+        atol=1e-9,
+    )
+    assert anchor.influence_.shape == (len(X), len(found.models))
+    assert NEW in to_markdown(report_document(anchor))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_it_is_reported(table):
+    X, y, fold = table
+    with pytest.warns(InstabilityWarning, match=NEW):
+        AnchorPipeline(cv=plan(fold), item_effects=None).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("lone", [False, True])
+def test_placing_leaves_it_out_as_well(table, lone):
+    X, y, fold = table
+    late = involves(X, NEW) | involves(X, "other")
+    votes = (X["judge"] == "human").to_numpy()
+    anchor = AnchorPipeline(cv=plan(fold[~late]), item_effects=None)
+    history = AnchorHistory(anchor).fit(X[~late], y[~late])
+    late &= ~votes
+    if lone:
+        late &= ~involves(X, "other")
+    found = history.place(X[late], y[late], cv=plan(fold[late]))
+    others = found.models != NEW
+    assert found.unbounded.tolist() == (~others).tolist()
+    if lone:
+        expected = AnchorPipeline(
+            cv=plan(fold[~involves(X, NEW) & ~involves(X, "other")]),
+            item_effects=None,
+            new_models=[],
+        )
+        rest = ~involves(X, NEW) & ~involves(X, "other")
+        expected = expected.fit(X[rest], y[rest]).result_
+    else:
+        late &= ~involves(X, NEW)
+        expected = history.place(X[late], y[late], cv=plan(fold[late]))
+    assert_allclose(found.estimates[0][others], expected.estimates[0], atol=1e-9)
+    covariance = found.covariances[0][np.ix_(others, others)]
+    assert_allclose(covariance, expected.covariances[0], atol=1e-9)
