@@ -46,6 +46,8 @@ for title, where in {
     + "what_cannot_be_kept_is_told_before_the_work",
     "A damaged, foreign or newer history": HISTORY
     + "damaged_foreign_and_newer_files_are_refused",
+    "A crafted history with arrays larger than its file": "io.test_archive::test_"
+    "no_memory_is_asked_for_that_the_file_cannot_fill",
     "A history cut off while it is written": "io.test_archive::test_"
     "a_killed_writer_leaves_a_whole_file",
     "A history that another run has updated meanwhile": "cli.test_history::test_"

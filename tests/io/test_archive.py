@@ -1,5 +1,7 @@
 """Files of arrays and a header are read whole, or refused."""
 
+import hashlib
+import io
 import json
 import os
 import pickle
@@ -7,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -70,6 +73,53 @@ def test_what_is_something_else_is_named(tmp_path, content, said):
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=said):
+        KIND.read(path)
+
+
+def crafted(path, members, compression=zipfile.ZIP_STORED):
+    """A file with a valid checksum and any members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    content = buffer.getvalue()
+    digest = hashlib.sha256(content).digest()
+    path.write_bytes(KIND.first_line + digest + content)
+
+
+def npy(shape, dtype="<f8", content=b""):
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        buffer, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
+    return buffer.getvalue() + content
+
+
+@pytest.mark.parametrize(
+    ("member", "said"),
+    [
+        (npy((10**12,)), "declares 8000000000000 bytes, and holds 0"),
+        (npy((10**6, 10**6), content=bytes(64)), "declares 8000000000000 bytes"),
+        (npy((2,), content=bytes(8)), "declares 16 bytes, and holds 8"),
+        (npy((-1, -8), content=bytes(64)), "no .* that can be read"),
+        (npy((1,), "|O", bytes(8)), "no .* that can be read"),
+        (b"\x93NUMPY\x09\x00" + bytes(20), "no .* that can be read"),
+        (b"", "no .* that can be read"),
+    ],
+)
+def test_no_memory_is_asked_for_that_the_file_cannot_fill(path, member, said):
+    crafted(path, {"header": npy((2,), "|u1", b"{}"), "a": member})
+    with pytest.raises(ValueError, match=said):
+        KIND.read(path)
+
+
+def test_compressed_arrays_are_refused(path):
+    """They might be a thousand times as large as the file."""
+    members = {"header": npy((2,), "|u1", b"{}"), "a": npy((9,), content=bytes(72))}
+    crafted(path, members)
+    assert KIND.read(path).arrays["a"].tolist() == [0.0] * 9
+    crafted(path, members, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ValueError, match="'header' is compressed"):
         KIND.read(path)
 
 
