@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,7 +39,7 @@ __all__ = [
     "TreatmentResults",
     "assemble",
     "scores_of_everyone",
-    "warn_of_undetermined",
+    "set_undetermined_apart",
     "without_models",
 ]
 
@@ -91,11 +91,12 @@ class Inference:
         if full.chain.debiaser is None:
             result = self._plug_in(full)
         else:
-            with WarningLog() as log:
-                result = self._cross_fit(full)
-            warn_of_undetermined(log, result)
-            if (result.unbounded & result.is_new).any():
-                result = self._without_undetermined(full, result)
+            result = set_undetermined_apart(
+                lambda: self._cross_fit(full),
+                lambda lost: self._without(full, lost),
+                self.admitted,
+                full,
+            )
         board = self.board()
         if board is not None:
             result = result.extended(self.everyone.X, *board)
@@ -132,15 +133,9 @@ class Inference:
             result.diagnostics.settle()
         return result
 
-    def _without_undetermined(self, full: FullFit, found: AnchorResult) -> AnchorResult:
-        """Leave new models that rows do not determine out of the scores of the others.
-
-        A fold that has such a model on its bound has a system that is nearly singular,
-        and moves the scores of all models. The rows of the model say nothing about the
-        others, so these get the results of a table without it. Folds stay as they are.
-        """
-        lost = found.unbounded & found.is_new
-        X, admitted = self.admitted.X, without_models(self.admitted, lost)
+    def _without(self, full: FullFit, lost: NDArray[np.bool_]) -> AnchorResult:
+        """Result of the same rows and folds without some of the new models."""
+        admitted = without_models(self.admitted, lost)
         with WarningLog():
             # The fit of all rows has issued these warnings already.
             plugged = fit_stages(self.stages, admitted)
@@ -149,9 +144,7 @@ class Inference:
             items = items.for_judges(judges_of_arrivals(admitted.X))
         rest = replace(self, everyone=admitted, admitted=admitted, plugged=plugged)
         rest = replace(rest, mix=None)
-        result = rest.result(FullFit.of(self.stages, admitted, plugged, items))
-        scores = pd.Series(full.chain.targets, X.models)
-        return result.extended(X, scores, *count_rows(X, self.admitted.weight))
+        return rest.result(FullFit.of(self.stages, admitted, plugged, items))
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
         X, n_models = full.chain.X, len(full.chain.X.models)
@@ -195,31 +188,67 @@ def without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
     return sample.with_battles(X.relabel(X.models[kept], X.judges))
 
 
-def warn_of_undetermined(log: WarningLog, found: AnchorResult) -> None:
-    """Issue what a cross-fit has warned of.
+def set_undetermined_apart(
+    first: Callable[[], AnchorResult],
+    without: Callable[[NDArray[np.bool_]], AnchorResult],
+    admitted: Sample,
+    full: FullFit,
+) -> AnchorResult:
+    """Leave new models that rows do not determine out of the scores of the others.
 
-    Where new models and others are not determined, only the new ones are named: they
-    are left out, and what is then found of the others is told by the next cross-fit.
+    A fold that has such a model on its bound has a system that is nearly singular, and
+    moves the scores of all models. The rows of the model say nothing about the others,
+    so these get the results of a table without it. Folds stay as they are.
 
     Parameters
     ----------
-    log : WarningLog
-        What the cross-fit has warned of.
-    found : AnchorResult
-        Its result.
+    first : callable
+        Gives the result of all rows.
+    without : callable
+        Gives the result without the new models that a mask names.
+    admitted : Sample
+        The rows; of the history, if it is stored, the arrivals alone.
+    full : FullFit
+        The fit of all rows.
+
+    Returns
+    -------
+    AnchorResult
+        Of all models; those set apart keep the plug-in, with an infinite error.
     """
+    with WarningLog() as log:
+        found = first()
     lost = found.unbounded & found.is_new
-    is_mixed = lost.any() and (found.unbounded & ~found.is_new).any()
+    rest = None
+    if lost.any():
+        with WarningLog() as later:
+            rest = without(lost)
+    if rest is None or rest.unbounded.all():
+        # All are determined, or nothing is.
+        for warning in log.found:
+            warn(warning)
+        return found
     for warning in log.found:
-        if is_mixed and isinstance(warning, InstabilityWarning):
-            names = found.models[lost].tolist()
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            warning = InstabilityWarning(
-                f"The scores of {names[:5]}{more} are not determined. They keep the "
-                "plug-in score, with an infinite error.",
-                advice=warning.advice,
-            )
+        if isinstance(warning, InstabilityWarning):
+            if (found.unbounded & ~found.is_new).any():
+                # What is then found of the others is told by the second result.
+                warning = _only_about(found.models[lost].tolist(), warning)
         warn(warning)
+    for warning in later.found:
+        warn(warning)
+    X = admitted.X
+    scores = pd.Series(full.chain.targets, X.models)
+    return rest.extended(X, scores, found.n_human, found.n_judge)
+
+
+def _only_about(names: list[Any], warning: InstabilityWarning) -> InstabilityWarning:
+    """The same warning, about these new models alone."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return InstabilityWarning(
+        f"The scores of {names[:5]}{more} are not determined. They keep the plug-in "
+        "score, with an infinite error.",
+        advice=warning.advice,
+    )
 
 
 def scores_of_everyone(stages: Stages, everyone: Sample) -> pd.Series:

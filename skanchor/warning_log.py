@@ -39,13 +39,22 @@ class WarningLog:
     def __init__(self) -> None:
         self.found: list[Warning] = []
         self._tokens: list[Token[WarningLog | None]] = []
+        self._outer: WarningLog | None = None
 
     def __enter__(self) -> Self:
+        self._outer = _open_log.get()
         self._tokens.append(_open_log.set(self))
         return self
 
     def __exit__(self, *exception: object) -> None:
         _open_log.reset(self._tokens.pop())
+        self._outer = None
+
+    @property
+    def known(self) -> list[Warning]:
+        """What this log and those that it is nested in have collected."""
+        outer = [] if self._outer is None else self._outer.known
+        return [*outer, *self.found]
 
     @property
     def distinct(self) -> list[Warning]:
@@ -82,7 +91,7 @@ def warn(warning: Warning, stacklevel: int = 3) -> None:
 
 
 def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
-    """Warn of what folds have warned of and the open log does not hold yet.
+    """Warn of what folds have warned of and the open logs do not hold yet.
 
     Parameters
     ----------
@@ -90,7 +99,7 @@ def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
         Those of each fold; equal ones are merged and name their folds.
     """
     log = _open_log.get()
-    known = {_gist(warning) for warning in (log.found if log is not None else [])}
+    known = {_gist(warning) for warning in (log.known if log is not None else [])}
     merged: dict[tuple[Any, ...], tuple[Warning, list[int]]] = {}
     for number, warnings_of_fold in by_fold.items():
         for warning in warnings_of_fold:

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from skanchor._cli.command import BadInputError
 from skanchor._cli.method import pipeline_of
 from skanchor._cli.streams import is_watched, print_line
-from skanchor._cli.table import column_renames, feature_choice, flags_of_files
+from skanchor._cli.table import (
+    check_judges,
+    column_renames,
+    feature_choice,
+    flags_of_files,
+)
 
 if TYPE_CHECKING:
     from skanchor.history import AnchorHistory
@@ -114,7 +119,7 @@ def build_from_stream(
     AnchorHistory
     """
     from skanchor._comparisons import HUMAN
-    from skanchor.streaming import StreamOptions, stream_history
+    from skanchor.streaming import StreamOptions, open_data, stream_history
 
     features, dropped = feature_choice(options)
     how = StreamOptions(
@@ -126,6 +131,9 @@ def build_from_stream(
     )
     anchor = pipeline_of(options, options.weights or "importance")
     data: Any = options.battles if len(options.battles) > 1 else options.battles[0]
+    schema = open_data(data).schema()
+    if schema is not None:
+        check_judges(options, list(schema.names), None)
     found = stream_history(
         data,
         anchor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import Any, Literal
 
 from skanchor._cli.command import BadInputError
@@ -10,6 +11,7 @@ from skanchor._cli.streams import is_watched
 
 __all__ = [
     "add_table",
+    "check_judges",
     "check_table",
     "column_renames",
     "feature_choice",
@@ -123,6 +125,11 @@ def _add_roles(parser: argparse.ArgumentParser) -> None:
         "'expert_*' (default: human)",
     )
     people.add_argument(
+        "--all-human",
+        action="store_true",
+        help="all rows are human votes, where there is no column judge",
+    )
+    people.add_argument(
         "--judges",
         nargs="+",
         action="extend",
@@ -165,6 +172,19 @@ def _add_feature_choice(parser: argparse.ArgumentParser) -> None:
 
 
 # ------------------------------------------------------------------------------ use
+_LIKE_JUDGES = {
+    "annotator",
+    "evaluator",
+    "grader",
+    "judge_id",
+    "judge_model",
+    "judge_name",
+    "judges",
+    "rater",
+    "source",
+}
+"""Names of columns that may say who judged."""
+
 # Flags that take several values, and so also a FILE that comes after them.
 _MANY_VALUES = ("new", "human", "judges", "drop_judges", "judge")
 
@@ -268,7 +288,54 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         features=_split_names(options.features),
         drop_features=_split_names(options.drop_features),
     )
+    check_judges(options, list(table.columns), len(table))
     return X, y, counted
+
+
+def check_judges(
+    options: argparse.Namespace, columns: list[str], n_rows: int | None
+) -> None:
+    """Refuse to take all rows for human votes unless the user says that they are.
+
+    Parameters
+    ----------
+    options : Namespace
+        Flags of a command that reads battles.
+    columns : list of str
+        Columns of the table.
+    n_rows : int or None
+        Its rows, where they have been counted.
+    """
+    from skanchor.io.generic import column_called
+
+    names = {renamed: name for name, renamed in column_renames(options).items()}
+    if column_called([*columns, *names], "judge") is not None:
+        if options.all_human:
+            raise BadInputError(
+                "--all-human: there is a column judge; leave the flag out, or name the "
+                "human labels with --human"
+            )
+        return
+    if options.all_human:
+        return
+    files = " ".join(map(shlex.quote, options.battles))
+    like = [name for name in columns if name.casefold() in _LIKE_JUDGES]
+    rows = "all rows" if n_rows is None else f"all {n_rows} rows"
+    ways = [f"--columns {like[0]}=judge if {like[0]} names the judges"] if like else []
+    ways.append("--all-human if people gave these outcomes")
+    raise BadInputError(
+        f"{files}: there is no column judge, so that {rows} would count as human "
+        f"votes. Add {', '.join(ways)}; if one LLM judge gave them, name it, and add "
+        f"the votes of people: skanchor {_command(options)} PEOPLE_FILE {files} "
+        "--judge human JUDGE_NAME"
+    )
+
+
+def _command(options: argparse.Namespace) -> str:
+    """Words of the command that is run, such as ``history build``."""
+    action = getattr(options, "action", None)
+    words = [options.command, action if isinstance(action, str) else ""]
+    return " ".join(word for word in words if word)
 
 
 def _split_names(given: str | None) -> list[str] | None:

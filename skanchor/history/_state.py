@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from skanchor._assembly import (
     Inference,
     assemble,
-    warn_of_undetermined,
+    set_undetermined_apart,
     without_models,
 )
 from skanchor._comparisons import count_rows
@@ -25,7 +25,7 @@ from skanchor.history._arrivals import with_models
 from skanchor.history._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["Board", "GroupFolds", "HistoryState"]
 
@@ -219,16 +219,20 @@ class HistoryState:
         """
         with WarningLog() as log:
             placed = self.history.place(admitted, plans)
+        sample = placed.full.sample
+
+        def first() -> AnchorResult:
+            for warning in log.found:
+                warn(warning)
             sums = self._sums(placed)
-            result = assemble(placed.full, placed.found, sums, self.check, plans)
-        warn_of_undetermined(log, result)
-        lost = result.unbounded & result.is_new
-        if not lost.any():
-            return result
-        X = placed.full.chain.X
-        rest = self._placed(without_models(placed.full.sample, lost), plans)
-        scores = pd.Series(placed.full.chain.targets, X.models)
-        return rest.extended(X, scores, result.n_human, result.n_judge)
+            return assemble(placed.full, placed.found, sums, self.check, plans)
+
+        return set_undetermined_apart(
+            first,
+            lambda lost: self._placed(without_models(sample, lost), plans),
+            sample,
+            placed.full,
+        )
 
     def _sums(self, placed: PlacedArrivals) -> FitSums:
         """Sums for diagnostics over the rows of the history and of the arrivals."""

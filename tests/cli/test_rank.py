@@ -17,6 +17,7 @@ from skanchor.datasets import load_demo
 from skanchor.exceptions import BattlesError
 from skanchor.io import read_battles
 from skanchor.reports import leaderboard_text, render, result_json, summarize
+from skanchor.simulation import simulate_battles
 
 FAST = ["--folds", "2"]
 
@@ -444,7 +445,7 @@ BAD_FILES = {
     ),
     "fake.parquet": ("no", "fake.parquet"),
     "columns.csv": ("a,b\n1,2\n", "--columns"),
-    "judge.csv": ("model_a,model_b,winner\nx,y,tie\ny,x,model_a\n", "no new model"),
+    "judge.csv": ("model_a,model_b,winner\nx,y,tie\ny,x,model_a\n", "no column judge"),
     "outcome.csv": (HEAD + "x,y,human,maybe\n", "maybe"),
     "null.csv": (HEAD + "x,,human,tie\n", "missing ids"),
     "half.csv": ("n_a," + HEAD + "1,x,y,human,tie\n", "n_a"),
@@ -651,3 +652,40 @@ def test_contexts_that_cannot_be_are_one_line(run, kinds, flags, said):
     code, _, err = run("rank", kinds, *FAST, *flags)
     assert code == 2
     assert len(err) == 1 and said in err[0]
+
+
+def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
+    path = tmp_path / "my verdicts.csv"
+    rows = [f"m{a},m{b},gpt,{'model_a' if a < b else 'tie'}\n"
+            for a in range(4) for b in range(4) if a != b]  # fmt: skip
+    path.write_text("model_a,model_b,evaluator,winner\n" + "".join(rows) * 3)
+    code, out, (error,) = run("rank", path, "--no-new")
+    assert (code, out) == (2, "")
+    assert "no column judge, so that all 36 rows would count as human votes" in error
+    assert "--columns evaluator=judge if evaluator names the judges" in error
+    assert f"skanchor rank PEOPLE_FILE '{path}' --judge human JUDGE_NAME" in error
+    code, out, _ = run("rank", path, "--no-new", "--all-human")
+    assert code == 0
+    assert "m0" in out
+    code, _, (error,) = run("rank", path, "--columns", "evaluator=judge")
+    assert code == 2
+    assert "No row is by a human: column 'judge' holds ['gpt']" in error
+    flags = ("--columns", "evaluator=judge", "--all-human")
+    code, _, (error,) = run("rank", path, *flags)
+    assert code == 2
+    assert "--all-human: there is a column judge" in error
+    # A pattern or label of people needs the column, too.
+    code, _, (error,) = run("rank", path, "--all-human", "--human", "gpt")
+    assert code == 2
+    assert "not allowed with argument" in error
+
+
+def test_a_stream_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
+    data = simulate_battles(n_historical=300, n_new=20, n_models=4, random_state=0)
+    path, history = tmp_path / "rows.parquet", tmp_path / "history.anchor"
+    data.X.drop(columns="judge").assign(winner=data.y).to_parquet(path)
+    flags = ("history", "build", path, "--stream", "--output", history)
+    code, _, err = run(*flags)
+    assert code == 2
+    assert "there is no column judge, so that all rows would count" in err[-1]
+    assert f"skanchor history build PEOPLE_FILE {path} --judge human" in err[-1]

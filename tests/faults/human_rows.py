@@ -187,7 +187,7 @@ table(
     lambda: FRAME.rename(columns={"judge": "judges"}),
     warns=[(DataWarning, r"no column 'judge', so all rows .* \['judges'\] may be")],
     new_models=[NEW],
-    flags=("--new", NEW),
+    flags=("--new", NEW, "--all-human"),
 )
 see(
     "A historical model with a dozen votes among models of hundreds",
