@@ -319,7 +319,7 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     """Leave out historical models that votes and verdicts bound on one side only.
 
     Where judges help to place the historical models, a model that never won with people
-    is placed by its judges; one that never won with anybody by nobody, but for a ridge.
+    is placed by its judges; one that never won with any judge only by a ridge.
     """
     if btl.alpha > 0.0:
         return sample

@@ -129,7 +129,7 @@ class Inference:
         )
         result = assemble(full, found, sums, self.check, self.fold_plan)
         if result.diagnostics is not None:
-            # What tables are made from may be larger than all else that is kept.
+            # Compute the tables now: their inputs may need more memory than the result.
             result.diagnostics.settle()
         return result
 
@@ -231,7 +231,7 @@ def set_undetermined_apart(
     for warning in log.found:
         if isinstance(warning, InstabilityWarning):
             if (found.unbounded & ~found.is_new).any():
-                # What is then found of the others is told by the second result.
+                # The second result warns of the others.
                 warning = _only_about(found.models[lost].tolist(), warning)
         warn(warning)
     for warning in later.found:

@@ -126,7 +126,7 @@ def diagnose(
         scale_z=scale_z(X, system),
         grouped=sample.groups is not None,
         with_items=X.deviations is not None and X.item_covariance is not None,
-        # Of a kept history the rows, and so its ties, are gone.
+        # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),
         **found,
     )

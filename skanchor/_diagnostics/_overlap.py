@@ -21,7 +21,7 @@ _ABREAST = 32
 """Rows that are compared side by side."""
 
 MAX_ROWS = 500
-"""Historical rows of a judge that stand for all of them where rows are not kept."""
+"""Historical rows of a judge that are stored as a sample where rows are not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class HistoricalFeatures:
     low, high : ndarray of shape (n_features,)
         Their range over the responses.
     contrasts : ndarray of shape (n_rows, n_features)
-        First response minus second, of all rows or of some that stand for them.
+        First response minus second, of all rows or of a sample of them.
     """
 
     low: Array

@@ -42,7 +42,7 @@ def style_table(sample: Sample, system: RieszSystem, bias: Any) -> pd.DataFrame:
     people, layout = system.people, system.layout
     if people.coef is None or people.inner is None or linearity(bias) != "fixed":
         return _no_style().copy()
-    # Their own error, and that of the scores which they are told apart from.
+    # Their own error, and that of the scores from which they are separated.
     own = SymmetricSolver.factorise(people.inner).inverse().diagonal()
     by_item = people.coef[:, : layout.n_items]
     shared = system.solver.root[layout.at["scores"]].T @ (layout.items.T @ by_item.T)

@@ -1,4 +1,4 @@
-"""Sums over rows from which the diagnostics are read, whether rows are at hand or kept.
+"""Sums over rows from which the diagnostics are computed, of rows or stored sums.
 
 They are taken at the fit of all rows. Those of arrivals are added to those of history,
 so that neither needs the other's rows.
@@ -169,7 +169,7 @@ class FitSums:
         sample : Sample
             Rows that carry everything the chain learned, outcomes and weights.
         order : ndarray of shape (n_rows,)
-            Display order, told or not told to the fit.
+            Display order, whether or not the fit uses it.
         calibrator : JudgeCalibrator
             Fitted.
         noise : ndarray of shape (n_judges + 1,), optional

@@ -1,4 +1,4 @@
-"""The fold plans that ``cv`` stands for: by source, by a splitter, or given."""
+"""Fold plans from ``cv``: drawn by source, by a splitter, or given as row numbers."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ def _step_jointly(
 ) -> HistoricalFit:
     """Minimise the joint loss from where a history stands.
 
-    Judges put aside are calibrated on what the others find.
+    Excluded judges are calibrated to the scores that the others determine.
     """
     X, calibrator, human_bias = fit_jointly(
         sample.with_battles(start.X),

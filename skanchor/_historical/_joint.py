@@ -55,7 +55,7 @@ def fit_jointly(
     tol : float
         Squared Newton decrement of the last step, in squared standard errors.
     excluded_judges : collection of labels
-        Judges that have no say in the scores, and stay as they are: without a finite
+        Judges that are excluded from the scores, and stay as they are: without a finite
         sensitivity they would measure scores without error.
     human_bias : learner, optional
         Fitted bias of people; what of it is linear in coefficients is fitted again.

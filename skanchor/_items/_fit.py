@@ -66,8 +66,8 @@ def fit_deviations(
     human_bias : learner, optional
         Fitted bias of people; decided with the scores, where rows decide these.
     excluded_judges : collection of labels
-        Judges that have no say in these scores, and whose sensitivity, position effect
-        and bias stay as they are: the rows bound none of them.
+        Judges excluded from these scores. Their sensitivity, position effect and bias
+        stay as they are: the rows bound none of them.
     bounds : tuple of (low, high)
         Bounds of the new scores.
 
@@ -99,7 +99,7 @@ def fit_deviations(
             parameters, factor, old & included, historical | scores
         )
     if old.any() and not (joint and included.all()):
-        # Those without a say have deviations by what the others find.
+        # Excluded judges get deviations at the scores that the others determine.
         parameters, again = model.newton(parameters, factor, old, historical)
         settled = settled and again
     if arrival.any():

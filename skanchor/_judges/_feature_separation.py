@@ -1,4 +1,4 @@
-"""Judges whose verdicts features settle, whatever the models: they rank nobody."""
+"""Judges whose verdicts are separated by features, and so do not rank models."""
 
 from __future__ import annotations
 

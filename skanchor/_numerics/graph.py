@@ -83,7 +83,7 @@ class Connectivity:
 _CONNECTIONS: tuple[Literal["weak"], Literal["strong"]] = ("weak", "strong")
 
 _EQUAL = 1e-9
-"""Share of all wins by which two sums must differ to be told apart."""
+"""Share of all wins by which two sums must differ to count as different."""
 
 _FEW_STEPS = 8
 """Steps that are tried before a graph is searched in earnest."""

@@ -94,7 +94,7 @@ def fit_covariance(
     Parameters
     ----------
     likelihood : DeviationLikelihood
-        What the verdicts say of the deviations.
+        Likelihood of the verdicts as a function of the deviations.
     covariance : ndarray of shape (n_judges, n_judges)
         Where to start.
     shrinkage : Shrinkage

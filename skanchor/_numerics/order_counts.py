@@ -29,7 +29,7 @@ class OrderCounts:
     Attributes
     ----------
     unknown : PairCounts
-        Rows of which nobody knows which side was shown first.
+        Rows whose display order is unknown.
     shown : PairCounts
         Rows that showed the row model first.
     """

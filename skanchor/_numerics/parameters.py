@@ -28,7 +28,7 @@ PEOPLE = -1
 """Code of the human rows among the sources, whose others are the judges."""
 
 LEAST_SENSITIVITY = 1e-10
-"""Sensitivity below which a judge says nothing of scores: a fit leaves rounding."""
+"""Sensitivity below which a judge is uninformative: what is left is rounding."""
 
 _KINDS = ("scores", "sensitivity", "position", "bias", "deviation")
 
@@ -61,7 +61,7 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
 def without_rounding(sensitivities: Array) -> Array:
     """Sensitivities, zero where they are rounding.
 
-    However small one is, scores could be told from the verdicts by it.
+    Otherwise even the smallest one would identify scores, by rounding alone.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The Riesz system before it is solved: what evidence says of each source."""
+"""The Riesz system before it is solved: the information of each source."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def people_block(
     n_items : int
         Number of models.
     evidence : sequence of Evidence
-        Training rows, or the sums that stand for them.
+        Training rows, or stored sums of them.
     human : WeightLearner
         Of people; with a span.
 
@@ -108,7 +108,7 @@ def judge_blocks(
     n_items : int
         Number of models.
     evidence : sequence of Evidence
-        Training rows, or the sums that stand for them.
+        Training rows, or stored sums of them.
     learners : sequence of WeightLearner
         By judge.
 

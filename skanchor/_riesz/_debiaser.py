@@ -266,7 +266,7 @@ class RieszDebiaser(ComparisonEstimator):
         X : Comparisons
             Rows, or none, that carry the plug-in.
         evidence : sequence of Evidence
-            Training rows, or the sums that stand for them.
+            Training rows, or stored sums of them.
         learners : sequence of WeightLearner
             By judge; all with a span.
         human : WeightLearner
@@ -320,7 +320,7 @@ class RieszDebiaser(ComparisonEstimator):
         Parameters
         ----------
         evidence : sequence of Evidence
-            Rows held out, or the sums that stand for them.
+            Held-out rows, or stored sums of them.
 
         Returns
         -------

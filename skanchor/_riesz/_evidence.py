@@ -1,7 +1,7 @@
-"""What rows say once the nuisances are fixed, from the rows or from kept sums.
+"""Information and influence of rows at fixed nuisances, from rows or stored sums.
 
-Either tells the information of the training rows and the influence of the rows held
-out, source by source, so that whatever solves the Riesz system reads both alike.
+Both kinds of evidence give the information of the training rows and the influence of
+the held-out rows, source by source, so that the Riesz system reads them alike.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class RowEvidence:
     ) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
         if responses is not None or self.sample.groups is not None:
-            # Both tie rows of several sources together.
+            # Both connect rows of several sources, so sources are not summed apart.
             parts = self._steps(self.held_out)
             found = [self._influence(system, limit, part, responses) for part in parts]
         else:
@@ -248,7 +248,7 @@ class RowEvidence:
         return values
 
     def split(self, learners: Sequence[WeightLearner]) -> SplitSums:
-        """Sums that stand for these rows, under nuisances that no longer change.
+        """Sums that replace these rows, at fixed nuisances.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ class RowEvidence:
 
 @dataclass(frozen=True, eq=False)
 class SplitSums:
-    """Evidence of rows that are gone, by the sums that were kept of them.
+    """Evidence of rows that are not at hand, by stored sums of them.
 
     Attributes
     ----------
@@ -320,7 +320,7 @@ class SplitSums:
         return self.training.get(m)
 
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
-        """Refuse: sums do not tell the weights of rows."""
+        """Refuse: the weights of single rows cannot be computed from sums."""
         raise ValueError("weight_bound needs the rows, of which only sums were kept.")
 
     def influence(

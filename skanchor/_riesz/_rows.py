@@ -81,7 +81,7 @@ def source_weights(
     -------
     ndarray of shape (n_chosen, n_models)
         Column by column in memory, as each target is summed by itself; zero where the
-        system knows nothing of the source.
+        system has no rows of the source.
     """
     n_items, projection = len(X.models), system.projection(m)
     if projection is None or not len(places):
@@ -89,7 +89,7 @@ def source_weights(
         return np.zeros((n_items, len(places))).T
     cut, columns = X.by_judge(m), system.columns(m)
     assert X.scores is not None
-    # What a row says of its two models and of the sensitivity, by target and model.
+    # Weight of a row by its two models and its sensitivity, by target and model.
     by_item = (columns[:n_items] + np.outer(X.scores, columns[n_items])).T
     values: Array = by_item.take(cut.left.take(places), axis=1)
     values -= by_item.take(cut.right.take(places), axis=1)

@@ -33,7 +33,7 @@ CANDIDATES: dict[str, type] = {
     "network": NetworkBias,
     "boosted": BoostedBias,
 }
-"""Learners that a candidate's name stands for."""
+"""Learner of each candidate, by its name."""
 
 
 class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):

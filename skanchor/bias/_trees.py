@@ -34,7 +34,7 @@ class Bins:
             if len(values) > max_bins:
                 values = np.unique(np.quantile(column, levels, method="lower"))
                 values = np.append(values, np.inf)
-            # The midpoint leaves rounding no say in the side of a value.
+            # At the midpoint rounding cannot decide on which side a value falls.
             edges.append((values[:-1] + np.minimum(values[1:], 1e300)) / 2.0
                          if np.isfinite(values[1:]).all() else values[:-1])  # fmt: skip
         return cls(tuple(edges))

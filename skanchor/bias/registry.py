@@ -1,4 +1,4 @@
-"""Names of learners: which learner a name stands for, and which one a judge gets.
+"""Names of learners: the learner of each name, and the one that each judge gets.
 
 This module imports the learners, and no learner imports it.
 """
