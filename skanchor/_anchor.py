@@ -47,90 +47,94 @@ MOST_REPEATS = 10_000
 class AnchorPipeline(AnchorReadouts):
     """Human scores of new models from their judge comparisons, with inference.
 
-    Runs the chain ``btl -> calibrator -> arrival -> debiaser`` once per fold on the
-    other folds' rows, evaluates the Riesz correction on the fold held out, and turns
-    the influence values into intervals, contrasts and rank sets.
+    For each fold, fits the chain ``btl -> calibrator -> arrival -> debiaser`` to the
+    rows of the other folds and evaluates the Riesz correction on the rows of the fold.
+    The influence values give intervals, contrasts and rank sets.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+        Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
     arrival : ArrivalScorer, optional
-        Scores of the new models; None stands for ``ArrivalScorer()``.
+        Estimator of the new models' scores; None stands for ``ArrivalScorer()``.
     debiaser : RieszDebiaser or "passthrough", optional
-        Riesz weights; None stands for ``RieszDebiaser(learner="calibrator")``, which
-        has the calibrator's learner, whatever that is set to. ``"passthrough"`` gives
-        the plug-in without standard errors.
+        Estimator of the Riesz weights; None stands for
+        ``RieszDebiaser(learner="calibrator")``, which uses the same learner as the
+        calibrator. ``"passthrough"`` gives the plug-in without standard errors.
     cv : int, splitter or list, default=10
         Number of folds by source, a scikit-learn splitter, a list of (train, test)
         splits, or a list of such lists, one per repeat.
     n_repeats : int, default=1
         Repeats of the cross-fit with other folds; estimates are combined by medians.
-        A list of plans brings its own number.
+        Ignored if ``cv`` is a list of plans, one for each repeat.
     new_models : sequence of labels, optional
-        Models with free scores; None means those without human rows. ``[]`` asks for
-        the historical leaderboard.
+        Models to rank as new; None means all models without human rows. With ``[]``
+        the historical models alone are ranked.
     item_effects : {"auto", "none", "random", "conservative"} or array, default="auto"
-        How to treat what each judge thinks of a model beyond score and features.
-        ``"random"`` takes such deviations as random, with a covariance between judges
-        that is estimated on the historical rows; ``"conservative"`` keeps that
-        covariance away from zero; an array of shape (n_judges, n_judges), in the order
-        of ``judges_``, gives it in squared judge logits. ``"none"``, or None, leaves
-        them out, which is the interval of the paper. ``"auto"`` is ``"random"`` with
-        one or two judges, and with more when a score test on the historical verdicts
-        sees deviations at level .2; ``"none"`` otherwise or with fewer than five
-        historical models; ``results_`` has both. Beyond 4,000 deviations (judges times
-        historical models), or 500 of judges with fewer than twenty historical verdicts
-        in the mean, the test decides with any number of judges, and where it sees them,
-        ``"auto"`` is refused, for they take long; ask for ``"random"``.
+        How to treat item effects: what each judge thinks of a model beyond its score
+        and features. ``"random"`` models them as random, with a covariance between
+        judges that is estimated on the historical rows. ``"conservative"`` keeps this
+        covariance away from zero. An array of shape (n_judges, n_judges), in the order
+        of ``judges_``, is the covariance in squared judge logits. ``"none"``, or None,
+        leaves item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or
+        two judges, and with more if a score test on the historical verdicts rejects at
+        level .2; it is ``"none"`` otherwise, or with fewer than five historical models.
+        ``results_`` has both. Above 4,000 item effects (judges times historical
+        models), or above 500 if judges have fewer than twenty historical verdicts on
+        average, the test decides with any number of judges. If it then rejects,
+        ``"auto"`` raises an error, because the computation takes long; ask for
+        ``"random"``.
     historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
-        ``"joint"`` lets votes and verdicts decide scores and judges together: with few
-        votes it is far more accurate, and judges place models that votes alone leave
-        without a finite score or a common scale. The paper's method is ``"two-step"``
-        with ``item_effects=None`` and ``JudgeCalibrator(position_effect=False)``.
+        ``"joint"`` fits scores and judges to votes and verdicts together. With few
+        votes it is far more accurate, and models that votes alone leave without a
+        finite score or a common scale get scores from judges. The paper's method is
+        ``"two-step"`` with ``item_effects=None`` and
+        ``JudgeCalibrator(position_effect=False)``.
     human_bias : {"linear", "network", "boosted", "auto"} or learner, optional
         Learner of people's own bias, psi_0: a vote then has the logit
         ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``, and scores compare models at
         equal style. It needs features in human rows, and is fitted with the scores.
-        None: that of ``btl``, which by default has none.
+        None means the bias of ``btl``, which by default has none.
     target : {"style_controlled", "style_included"}, default="style_controlled"
-        With a human bias, what scores say. ``"style_controlled"`` is theta, the score
-        at equal style. ``"style_included"`` adds the mean of psi_0 over the model's
-        responses (on arrival of a new one, in human rows of a historical one), less
-        its mean over the historical models; it needs a bias that is linear in fixed
-        columns.
+        Meaning of the scores if there is a human bias. ``"style_controlled"`` is theta,
+        the score at equal style. ``"style_included"`` adds the mean of psi_0 over the
+        model's responses (those on arrival for a new model, those in human rows for a
+        historical one), less its mean over the historical models; it needs a bias that
+        is linear in fixed columns.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
-        Seed of the folds. Learners have seeds of their own, from which every fold
-        derives new ones.
+        Seed of the folds. Learners have separate seeds, from which each fold derives
+        its own.
     verbose : int, default=0
         Shows a progress bar when positive.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
     weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` is. With ``"frequency"`` it is a number of equal rows:
-        the fit is that of the table in which row i stands ``sample_weight[i]`` times,
+        Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows:
+        the fit is that of the table in which row i occurs ``sample_weight[i]`` times,
         and ``fold_plan_``, ``influence_``, ``comparisons_`` and a plan given as ``cv``
-        speak of its rows, ``np.repeat(np.arange(len(X)), sample_weight)``. So a row
-        is divided over the folds by count. With ``"importance"`` a row of
-        weight two is one outcome that counts twice.
+        refer to its rows, ``np.repeat(np.arange(len(X)), sample_weight)``. The copies
+        of a row may then be in different folds. With ``"importance"`` a row of weight
+        two is one outcome that counts twice.
     ties : {"half", "drop"}, default="half"
-        What becomes of ties. With ``"half"`` each is half a win for either side, and
-        scores are on the half-win scale: those that a fit to people's votes with ties
-        counted so would give. With ``"drop"`` rows of ties count for nothing, and
-        scores, on a wider scale, are log-odds of a decided vote.
+        Treatment of ties. With ``"half"`` a tie is half a win for either side, and
+        scores are on the scale of a BTL fit to votes in which ties count so. With
+        ``"drop"`` ties are left out, and scores, on a wider scale, are log-odds of a
+        decided vote.
     context : str, optional
-        Column that tells the kind of each row's prompt. Every model then has a score in
-        every context, while judges are calibrated once for all of them. None: a model
-        has one score, right for the mix of prompts that its rows have.
+        Column with the context of each row, such as the kind of its prompt. Every model
+        then has a score in every context, while judges are calibrated once for all of
+        them. None means that a model has one score, valid for the mix of prompts in its
+        rows.
     context_mix : dict of label to float, optional
-        Share of each context in the scores that are reported, one in sum; None gives
-        all contexts the same share. ``result_.under(mix)`` has those of any other mix.
+        Share of each context in the reported scores; shares add up to one. None gives
+        all contexts the same share. ``result_.under(mix)`` has the scores under any
+        other mix.
 
     Attributes
     ----------
@@ -148,60 +152,59 @@ class AnchorPipeline(AnchorReadouts):
     item_covariance_ : ndarray of shape (n_judges, n_judges) or None
         Covariance of the item effects, in squared judge logits.
     item_effects_ : {"none", "random", "conservative", "given"}
-        The treatment that is reported.
+        The treatment of the item effects that is reported.
     results_ : mapping
         Result by treatment; two of them with ``item_effects="auto"``. The one that is
         not reported is computed when it is first asked for.
     result_ : AnchorResult
-        The one reported: all of the above, frozen, with ``diagnostics``. With contexts
-        a :class:`skanchor.results.ContextResult`, which has ``by_context``,
-        ``under(mix)`` and, of all models in contexts, ``cells``.
+        The reported result: all of the above, frozen, with ``diagnostics``. With
+        contexts a :class:`skanchor.results.ContextResult`, which has ``by_context``,
+        ``under(mix)`` and ``cells``, the result of all models in each context.
     contexts_ : ndarray of shape (n_contexts,)
         Labels of the contexts; none without ``context``.
     fold_plan_ : list of lists of (train, test)
         Folds of each repeat; can be given back as ``cv``.
     human_bias_ : learner or None
-        Fitted bias of people, that of all rows.
+        Bias of people, fitted on all rows.
     btl_, calibrator_, arrival_, debiaser_ : estimators
         The chain fitted on all rows. With a joint historical fit ``btl_`` has the
         joint scores, but the errors of votes alone.
     comparisons_ : Comparisons
-        The rows that were admitted, with all that this chain learned of them: plug-in
-        scores, sensitivities, biases and, where they are reported, item effects. With
-        contexts its models are :class:`skanchor._comparisons.InContext`, as they are in
-        the estimators and the tables of ``diagnostics``.
+        The admitted rows, with what the chain has learned: plug-in scores,
+        sensitivities, biases and, if they are reported, item effects. With contexts its
+        models are :class:`skanchor._comparisons.InContext`, as in the estimators and
+        the tables of ``diagnostics``.
     sample_ : Sample
         The same rows with outcomes, weights and groups.
     treatments_ : Treatments
-        Which treatments of the item effects there are, which one is reported, why, and
-        the p-value of the test for item effects.
+        The treatments of the item effects, which one is reported and why, and the
+        p-value of the test for item effects.
     input_hash_ : str
         SHA-256 of all rows as they were read.
     warnings_ : tuple of Warning
-        What the fit has warned of.
+        Warnings of the fit.
 
     Raises
     ------
     BattlesError
-        If there is no new model, or a new model has no usable row; if item effects are
-        too many for ``"auto"``.
+        If there is no new model, if a new model has no usable row, or if there are too
+        many item effects for ``"auto"``.
     DisconnectedError
         If the human rows, or with a joint historical fit all historical rows together,
-        do not join the historical models.
+        do not connect the historical models.
 
     Notes
     -----
     Computes eq:feasible-anchor-estimator-v2 and eq:feasible-anchor-variance-v2; rank
     sets follow eq:simulation-rank-set. An importance weight multiplies its row in every
-    sum, and errors are those of a sandwich, to which the unit of weights is nothing. It
-    is something where item effects are estimated: there a weight is a number of votes.
+    sum. Errors are those of a sandwich, which does not depend on the unit of the
+    weights. The estimate of item effects does: there a weight is a number of votes.
 
-    Historical models whose human score has no finite value (they never won, or never
-    lost; with a joint historical fit, neither with people nor with judges) take no
-    part: they keep an infinite error. Folds are assigned again where a
-    training set would lose what ties a model to the others. An
-    ``InstabilityWarning`` names scores that one corrective step cannot reach; they
-    keep the plug-in, with an infinite error.
+    Historical models without a finite score (they never won or never lost; with a joint
+    historical fit, neither with people nor with judges) are left out and get an
+    infinite error. Folds are assigned again if a training set would lose the rows that
+    connect a model to the others. An ``InstabilityWarning`` names scores that one
+    corrective step cannot reach; these are the plug-in, with an infinite error.
 
     Examples
     --------
@@ -219,7 +222,7 @@ class AnchorPipeline(AnchorReadouts):
         "btl": lambda value: BTLRegressor(),
         "calibrator": lambda value: JudgeCalibrator(),
         "arrival": lambda value: ArrivalScorer(),
-        # Both halves of the correction then see the same class of functions.
+        # Biases and Riesz weights are then from the same class of functions.
         "debiaser": lambda value: RieszDebiaser(learner="calibrator"),
         "human_bias": lambda value: None if value is None else make_learner(value),
     }
@@ -236,7 +239,7 @@ class AnchorPipeline(AnchorReadouts):
             tuple,
         ],
         "n_repeats": [Interval(Integral, 1, MOST_REPEATS, closed="both")],
-        # What the names and the array must be is said where they are read.
+        # Names and array are checked where the treatments are chosen.
         "item_effects": [str, "array-like", None],
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
@@ -296,6 +299,10 @@ class AnchorPipeline(AnchorReadouts):
     def _admitted(
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
+        """The encoded sample; with contexts its models are labels of model and context.
+
+        Encoded rows may have their contexts already.
+        """
         sample = super()._admitted(X, y, sample_weight, groups)
         if self.context is None or has_contexts(sample.X):
             return sample
@@ -309,6 +316,7 @@ class AnchorPipeline(AnchorReadouts):
         self._inference = inference = self.prepare(sample)
         admitted, treatments = inference.admitted, inference.treatments
         self.fold_plan_ = inference.fold_plan
+        # Only the reported treatment is computed now; `results_` computes the other.
         full = inference.fit(treatments.reported)
         self.result_ = inference.result(full)
         self._known_results: dict[str, AnchorResult] = {}
@@ -323,17 +331,17 @@ class AnchorPipeline(AnchorReadouts):
         )
 
     def prepare(self, sample: Sample) -> Inference:
-        """Admit rows, fit the plug-in and settle the treatments: all before the folds.
+        """Admit rows, fit the plug-in, choose the treatments: all before the folds.
 
         Parameters
         ----------
         sample : Sample
-            As a user gave it.
+            All rows of the user.
 
         Returns
         -------
         Inference
-            What the result under any treatment is made from.
+            From which the result under any treatment is computed.
         """
         stages = self.stages()
         sample = check_weights_and_groups(
@@ -343,12 +351,14 @@ class AnchorPipeline(AnchorReadouts):
             sample, stages.btl, stages.calibrator.bias, self.new_models,
             jointly=self.historical_fit == "joint",
         )  # fmt: skip
+        # `everyone` has all models, `admitted` only those that can be ranked.
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
         for plan in plans:
             check_training_sets(admitted, plan)
         plugged = fit_stages(stages, admitted)
         check = self._check_items(admitted, plugged)
+        # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
         verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
         treatments = choose_treatments(
@@ -361,7 +371,7 @@ class AnchorPipeline(AnchorReadouts):
 
     @staticmethod
     def _check_items(sample: Sample, plugged: Chain) -> ItemCheck:
-        """Test for item effects at the two-step fit, as a joint one hides them."""
+        """Test for item effects at the two-step fit; a joint fit would absorb them."""
         known = plugged.two_step if plugged.is_joint else plugged
         if known is None:
             return ItemCheck.untested(plugged.X)
@@ -370,11 +380,12 @@ class AnchorPipeline(AnchorReadouts):
         )
 
     def stages(self) -> Stages:
-        """The unfitted stages that the settings stand for.
+        """The unfitted stages, as defined by the parameters.
 
         Returns
         -------
         Stages
+            Stages with the human bias in ``btl``, without a debiaser for the plug-in.
         """
         passthrough = isinstance(self.debiaser, str)
         btl = self._part("btl")
@@ -407,7 +418,7 @@ class AnchorPipeline(AnchorReadouts):
         )
 
     def _keep(self, chain: Chain) -> None:
-        """Store the chain that is reported."""
+        """Store the fitted stages and labels of the reported chain as attributes."""
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
         self.human_bias_ = chain.btl.bias_
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
@@ -427,13 +438,13 @@ class AnchorPipeline(AnchorReadouts):
     ) -> float:
         """Share of historical models whose score agrees with their human score.
 
-        Fits the pipeline once for each historical model, as if it were new, and asks
-        whether the score differs from that of the human votes by less than the two
-        errors allow together. The share should come near 0.95. It is also recorded in
-        ``result_.diagnostics.coverage``, beside the share whose interval holds the
-        human score itself (``covered``), which falls short of 0.95 where that score is
-        noisy. Each fit has folds of its own: ``cv`` must be a number or a splitter, not
-        row numbers.
+        Fits the pipeline once for each historical model, treated as if it were new, and
+        checks whether its score differs from that of the human votes by no more than
+        the two errors together allow. The share should be near 0.95. It is stored in
+        ``result_.diagnostics.coverage``, together with the share of models whose
+        interval contains the human score itself (``covered``), which is below 0.95 if
+        human scores are noisy. Each fit draws its own folds: ``cv`` must be a number or
+        a splitter, not row numbers.
 
         Parameters
         ----------
@@ -443,7 +454,7 @@ class AnchorPipeline(AnchorReadouts):
         Returns
         -------
         float
-            See :func:`skanchor.evaluation.leave_one_model_out` for the whole table.
+            The share; :func:`skanchor.evaluation.leave_one_model_out` has the table.
         """
         from skanchor.evaluation import leave_one_model_out
 
@@ -470,21 +481,25 @@ class AnchorPipeline(AnchorReadouts):
     def _annotate(self, X: Comparisons) -> Comparisons:
         for stage in (self.btl_, self.calibrator_, self.arrival_):
             X = stage.transform(X)
+        # The plug-in scores of the stages are replaced by the corrected ones.
         known = self._cells.all_scores
         if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
-            # What scores include of style, each row has by itself.
+            # With target="style_included" scores hold the mean bias psi_0 of a model.
+            # It is subtracted, because each row has the bias of its own responses.
             known = known.sub(
                 pd.Series(self.debiaser_.responses_.offsets, self.debiaser_.models_),
                 fill_value=0.0,
             )
         scores = known.reindex(X.models).to_numpy(dtype=np.float64)
         slopes = X.sensitivities
+        # With a ridge, judges were calibrated to shrunken scores.
         if self.btl_.alpha and slopes is not None:
             slopes = slopes * self._shrinkage()
         new = self.comparisons_.new_models
         X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
         if self.comparisons_.deviations is None:
             return X
+        # Item effects by judge and model; zero for judges or models without them.
         u = pd.DataFrame(
             self.comparisons_.deviations, self.judges_, self.comparisons_.models
         )
@@ -492,10 +507,11 @@ class AnchorPipeline(AnchorReadouts):
         return X.with_columns(deviations=u.to_numpy())
 
     def _shrinkage(self) -> float:
-        """Scale of the scores that judges were calibrated to, in that of the result.
+        """Ratio of the scale of the ``btl_`` scores to that of the corrected scores.
 
-        A ridge shrinks the former, and the correction takes it out again. Verdicts know
-        scores only times sensitivities.
+        A ridge shrinks the scores that judges were calibrated to, and the correction
+        undoes this. Sensitivities are multiplied by the ratio, so that the products of
+        sensitivity and score, which verdicts depend on, stay the same.
         """
         result = self._cells
         corrected = result.all_scores[~result.is_new]

@@ -10,7 +10,8 @@ __all__ = ["check_bounds", "check_level", "check_unmasked"]
 
 
 def check_level(level: float) -> float:
-    """Refuse a confidence level outside (0, 1)."""
+    """Return a confidence level as a float; raise unless it is in (0, 1)."""
+    # A bool is an int in Python, so True must be refused by type.
     if isinstance(level, bool) or not isinstance(level, (int, float, np.number)):
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}.")
     if not 0.0 < level < 1.0:
@@ -19,25 +20,26 @@ def check_level(level: float) -> float:
 
 
 def check_bounds(name: str, bounds: Any) -> tuple[float, float]:
-    """Refuse bounds that are not a pair of numbers in order."""
+    """Return bounds as two floats; raise unless they are (low, high), low < high."""
     try:
         low, high = (float(bound) for bound in bounds)
     except (TypeError, ValueError):
         low = high = np.nan
+    # "not <" rather than ">=", so that NaN is refused.
     if not low < high:
         raise ValueError(f"{name} must be (low, high) with low < high, got {bounds!r}.")
     return low, high
 
 
 def check_unmasked(name: str, values: Any) -> None:
-    """Refuse an array with masked entries, whose mask would be lost.
+    """Raise for an array with masked entries, whose mask would be ignored.
 
     Parameters
     ----------
     name : str
-        What the message calls it.
+        Name of the array in the message.
     values : array-like
-        What a user gives.
+        An argument of the user.
     """
     if not isinstance(values, np.ma.MaskedArray) or not np.ma.is_masked(values):
         return

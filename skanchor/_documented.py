@@ -11,16 +11,17 @@ PAGE = "/api{suffix}#{place}"
 """The page of public names, under the address of the documentation."""
 
 _TOGETHER = frozenset({"baselines"})
-"""Packages whose estimators have one place together."""
+"""Packages whose estimators share one section of the page."""
 
 
 @cache
 def documentation_url() -> str:
-    """Address of the documentation that the installed package states, or nothing."""
+    """Address of the documentation in the metadata of the package, or ""."""
     try:
         stated = metadata("skanchor").get_all("Project-URL") or []
     except PackageNotFoundError:
         return ""
+    # Each line is "label, address".
     for line in stated:
         label, _, url = str(line).partition(",")
         if label.strip().lower() == "documentation":
@@ -29,11 +30,11 @@ def documentation_url() -> str:
 
 
 class DocumentedMixin:
-    """Links the HTML representation of an estimator to its place in ``docs/api.md``.
+    """Links the HTML representation of an estimator to its section in ``docs/api.md``.
 
-    scikit-learn reads the attributes. Without an address of the documentation in the
-    metadata of the package there is no link, so that none leads nowhere. The address is
-    that of the folder ``docs``, as pages or in a repository.
+    scikit-learn reads the attributes. If the metadata of the package has no address of
+    the documentation, there is no link. The address is that of the folder ``docs``,
+    either as a website or in a repository.
     """
 
     _doc_link_module = "skanchor"
@@ -44,10 +45,10 @@ class DocumentedMixin:
         return url + PAGE if url else ""
 
     def _doc_link_url_param_generator(self) -> dict[str, str]:
-        """What the template needs."""
+        """Values of the fields of `PAGE` for this estimator."""
         _, package, *_ = type(self).__module__.split(".")
         url = documentation_url()
-        # A site is built from Markdown, a repository holds it.
+        # A website has HTML pages, a repository the Markdown that they are made from.
         in_repository = "/blob/" in url or "/tree/" in url
         return {
             "suffix": ".md" if in_repository else ".html",

@@ -1,7 +1,7 @@
-"""State without pandas, so that whatever keeps estimators needs to know only arrays.
+"""Pickled state without pandas: tables are stored as arrays and plain containers.
 
-Formats that load no code, such as skops, take arrays and plain containers, and refuse
-pandas. Objects that hold tables keep them as arrays in their state.
+Formats that load no code, such as skops, accept arrays and plain containers, and refuse
+pandas. Objects with tables among their attributes therefore store them as arrays.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import pandas as pd
 __all__ = ["PlainState"]
 
 _MARK = "pandas"
-"""Key of a state that stands for a table."""
+"""Key of a dict that stands for a pandas object; its value is the type."""
 
 
 class PlainState:
-    """Tables among its attributes are arrays in the state that is pickled."""
+    """Mixin: tables among the attributes become arrays in the pickled state."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: Any = super().__getstate__()
@@ -33,14 +33,14 @@ class PlainState:
             inherited(state)
 
     def __copy__(self) -> Self:
-        # A copy shares what it holds, and has no need of another form.
+        # A shallow copy shares the attributes, so tables need not be converted.
         twin = type(self).__new__(type(self))
         vars(twin).update(vars(self))
         return twin
 
 
 def _without_tables(value: Any) -> Any:
-    """A table as arrays; all else as it is, but for dicts of tables."""
+    """A pandas object as a dict of arrays; dicts by value, all else unchanged."""
     if isinstance(value, pd.DataFrame):
         columns = [_of_values(value.iloc[:, k]) for k in range(value.shape[1])]
         return {
@@ -61,16 +61,19 @@ def _without_tables(value: Any) -> Any:
         return {_MARK: "Index", "index": _of_index(value)}
     if type(value) is dict:
         return {key: _without_tables(one) for key, one in value.items()}
+    # Tables within lists or other containers are not converted.
     return value
 
 
 def _restored(value: Any) -> Any:
-    """The table that :func:`_plain` made arrays of."""
+    """Inverse of :func:`_plain`."""
     if type(value) is not dict:
         return value
+    # A dict of the user may have the key "pandas", too, with another value.
     kind = value.get(_MARK) if isinstance(value.get(_MARK), str) else None
     if kind == "DataFrame":
         index = _to_index(value["index"])
+        # By number first, because labels of columns may repeat.
         columns = {
             k: pd.Series(one["values"], index=index, dtype=one["dtype"])
             for k, one in enumerate(value["columns"])
@@ -86,12 +89,14 @@ def _restored(value: Any) -> Any:
 
 
 def _of_values(column: pd.Series | pd.Index) -> dict[str, Any]:
+    """Values and dtype; pandas' own types, such as strings, become objects."""
     is_numeric = isinstance(column.dtype, np.dtype) and column.dtype.kind != "O"
     values = column.to_numpy() if is_numeric else column.to_numpy(dtype=object)
     return {"values": values, "dtype": str(column.dtype)}
 
 
 def _of_index(index: pd.Index) -> dict[str, Any]:
+    """Values and names of all levels; a plain index has one level."""
     levels = [index.get_level_values(k) for k in range(index.nlevels)]
     return {
         "levels": [_of_values(level) for level in levels],

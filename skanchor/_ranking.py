@@ -1,9 +1,9 @@
-"""What every method that ends in a ranking offers once it is fitted.
+"""Base classes of estimators that rank models: their results once they are fitted.
 
-There are three kinds: methods that know their error (:class:`RankingEstimator`), those
-that end in scores alone (:class:`ScoreEstimator`), and those whose outputs are not on
-the scale of the human scores and can only be ranked (:class:`RankOnlyEstimator`). What
-a kind does not know it does not offer.
+There are three kinds: methods with standard errors (:class:`RankingEstimator`), methods
+that give scores alone (:class:`ScoreEstimator`), and methods whose outputs are not on
+the scale of the human scores and only give ranks (:class:`RankOnlyEstimator`). Each
+kind has only the methods for which it has the numbers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ __all__ = [
 
 
 class _Ranked(ComparisonEstimator):
-    """What all three kinds share."""
+    """Base class of all three kinds."""
 
     result_: Any
     _parameter_constraints: ClassVar = {
         **ComparisonEstimator._parameter_constraints,
-        # A string would be read as a list of letters.
+        # No string: it would be read as a list of letters.
         "new_models": ["array-like", None],
     }
 
@@ -48,8 +48,10 @@ class _Ranked(ComparisonEstimator):
             )
 
     def _result(self) -> Any:
+        """The fitted ``result_``, for properties."""
         if "result_" not in self.__dict__:
-            # hasattr then says that an unfitted estimator has no results.
+            # An AttributeError, so that hasattr(estimator, "scores_") is False before
+            # the fit.
             raise AttributeError(
                 f"This {type(self).__name__} instance is not fitted yet; call fit."
             )
@@ -61,6 +63,7 @@ class _Ranked(ComparisonEstimator):
         return self._result().ranks
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        # Judge rows; people are coded -1, unknown judges -2.
         return X.judge >= 0
 
 
@@ -94,7 +97,7 @@ class ScoreEstimator(_Scored):
 
 
 class RankOnlyEstimator(_Ranked):
-    """An estimator whose outputs rank the new models, on no scale of their own."""
+    """An estimator whose outputs rank the new models but are not scores."""
 
     result_: PointResult
 
@@ -147,7 +150,7 @@ class RankingEstimator(_Scored):
         return self.result_.conf_int(level)
 
     def contrasts(self, level: float = 0.95) -> pd.DataFrame:
-        """Differences of each new model to every other model.
+        """Score differences between each new model and every other model.
 
         Parameters
         ----------
@@ -202,7 +205,7 @@ class RankingEstimator(_Scored):
         level : float, default=0.95
             Confidence level in (0, 1).
         simultaneous : bool, default=False
-            Whether the promise must hold for models that tie at the top, too.
+            Whether the level must also hold for models that tie at the top.
 
         Returns
         -------
@@ -243,13 +246,14 @@ class RankingEstimator(_Scored):
         level : float, default=0.95
             Confidence level in (0, 1).
         scale : {"logit", "elo"} or Scale, default="logit"
-            What scores are measured in.
+            Unit of the scores.
         anchor : mapping of one model to its score, optional
-            Model to measure from, such as ``{"gpt-4": 1000}``.
+            Model with a fixed score, such as ``{"gpt-4": 1000}``, from which the others
+            are measured.
         sort : {"score", "low"}, default="score"
             Whether to sort by the score or by the lower end of the interval.
         ranks : {"score", "shared", "tier"}, default="score"
-            What ``rank`` is: the place by score, a shared place, or a tier.
+            What ``rank`` is: the rank of the score, a shared rank, or a tier.
 
         Returns
         -------

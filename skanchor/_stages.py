@@ -1,4 +1,4 @@
-"""The four stages before they are fitted, and how the historical rows are fitted."""
+"""The four unfitted stages, and how the historical rows are to be fitted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["Stages"]
 class Stages:
     """Unfitted stages; without a debiaser the chain ends in the plug-in.
 
-    ``historical_fit`` is ``"two-step"``, or ``"joint"`` where votes and verdicts decide
-    the historical scores together; ``target`` says whether scores include style.
+    ``historical_fit`` is ``"two-step"``, or ``"joint"`` if historical scores are fitted
+    to votes and verdicts together. ``target`` says whether scores include style.
     """
 
     btl: BTLRegressor
@@ -29,5 +29,5 @@ class Stages:
     target: str = "style_controlled"
 
     def fits_jointly(self, X: Comparisons) -> bool:
-        """Whether there are judges to fit jointly with people."""
+        """Whether votes and verdicts of X are fitted jointly: asked for, and judges."""
         return self.historical_fit == "joint" and len(X.judges) > 0

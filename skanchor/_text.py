@@ -1,4 +1,4 @@
-"""Text from files of others, fit for a screen."""
+"""Makes text from users' files safe and short enough to print."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import re
 
 __all__ = ["brief", "printable"]
 
+# Longest word, and longest text, that is printed whole, in characters.
 _LONGEST_WORD, _LONGEST_TEXT = 400, 20_000
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
 def brief(text: str) -> str:
-    """Cut the middle out of words of more than 400 characters, and of endless text.
+    """Cut the middle out of words above 400 characters, and of text above 20,000.
 
-    A cell of megabytes, quoted whole, would hide what a message says.
+    A message that quotes a cell of megabytes would be unreadable.
 
     Parameters
     ----------
     text : str
-        Which may quote names.
+        A text, which may quote names.
 
     Returns
     -------
     str
+        The shortened text.
 
     Examples
     --------
@@ -35,24 +37,24 @@ def brief(text: str) -> str:
 
 
 def _ends(text: str, length: int) -> str:
-    """As much of the two ends of a text as the length allows."""
+    """Beginning and end of a text, `length` characters with the dots between them."""
     return f"{text[: length - 23]}...{text[-20:]}"
 
 
 def printable(text: str) -> str:
-    r"""Write out what does not print, such as the commands of a terminal.
+    r"""Escape characters that do not print, such as control sequences of a terminal.
 
-    Names come from files of others: one must not colour the screen, or hide a line.
+    Names come from users' files, and must not colour the screen or hide a line.
 
     Parameters
     ----------
     text : str
-        Which may quote names. Its line feeds are kept.
+        A text, which may quote names. Line feeds are left as they are.
 
     Returns
     -------
     str
-        With Python's escapes.
+        The text with Python's escapes.
 
     Examples
     --------

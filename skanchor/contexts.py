@@ -30,23 +30,23 @@ __all__ = [
 def context_mix(
     sample: Sample, context: str | None, mix: Any, stages: Stages
 ) -> dict[Any, float] | None:
-    """Shares of the contexts in what a fit with shared judges reports.
+    """Check and complete the shares of contexts in the reported scores.
 
     Parameters
     ----------
     sample : Sample
-        All rows in their roles.
+        All rows, with decided roles.
     context : str or None
         Column of the contexts.
     mix : mapping of label to float or None
-        As a user gave it; None is an equal share of each context.
+        The user's shares; None gives each context the same share.
     stages : Stages
-        Unfitted.
+        The unfitted stages.
 
     Returns
     -------
     dict of label to float, or None
-        None where there are no contexts.
+        Share of each context; None if there are no contexts.
 
     Raises
     ------
@@ -74,25 +74,27 @@ def context_mix(
     if mix is None:
         mix = dict.fromkeys(names, 1.0 / len(names))
     shares = check_mix(mix, names)
+    # Raises if a context of the mix lacks a model, with the advice added here.
     try:
         Mixture.of(X.models, shares)
     except BattlesError as error:
         error.advice += (Advice(Remedy.CHOOSE_MIX),)
         raise
     if not stages.fits_jointly(X):
+        # Without a joint fit, verdicts do not contribute to historical scores.
         _check_votes_by_context(sample)
     return shares
 
 
 def refuse_contexts(estimator: Any, what: str) -> None:
-    """Refuse a method with contexts where these are not known of.
+    """Raise for a method with contexts where contexts are not supported.
 
     Parameters
     ----------
     estimator : estimator
         The method, or a scikit-learn pipeline that ends in it.
     what : str
-        What does not know contexts.
+        Name of the function that does not support contexts.
     """
     method = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     if getattr(method, "context", None) is not None:
@@ -103,7 +105,7 @@ def refuse_contexts(estimator: Any, what: str) -> None:
 
 
 def _check_votes_by_context(sample: Sample) -> None:
-    """Refuse historical models that votes alone do not place in a context."""
+    """Raise for historical models without votes in a context (two-step fit)."""
     X = sample.X
     votes = X.rows.appearances(sample.counts & X.is_human)
     lost = X.models[~X.is_new & (votes == 0)].tolist()
@@ -114,12 +116,12 @@ def _check_votes_by_context(sample: Sample) -> None:
 
 
 class ContextResults(Mapping[Any, RankingResult]):
-    """Results by context, of tables that share no row.
+    """Results by context, each fitted to the rows of its context alone.
 
     Parameters
     ----------
     results : dict of label to RankingResult
-        Results, each with scores centred over the same historical models.
+        Results by context, each with scores centred over the same historical models.
     share_groups : bool, default=False
         Whether a group of dependent rows has rows in several contexts.
     """
@@ -150,11 +152,12 @@ class ContextResults(Mapping[Any, RankingResult]):
 
         Notes
         -----
-        Rows of different contexts are independent, and so are the sampling errors;
-        where groups span contexts, they are bounded as if they moved together. So are
-        always the item effects: a judge may like a model alike in every context. For
-        errors of any dependence, the covariance of their mean is at most the mean of
-        their covariances.
+        If no group spans contexts, their sampling errors are independent, and the
+        covariance of the mix is ``sum pi_c^2 S_c``. If groups span contexts, it is
+        bounded by ``sum pi_c S_c``: whatever the dependence of errors, the covariance
+        of their weighted mean is at most the weighted mean of their covariances. The
+        item part always has this bound, because a judge may like a model equally in
+        every context.
         """
         shares = check_mix(mix, list(self))
         names = list(shares)
@@ -162,14 +165,17 @@ class ContextResults(Mapping[Any, RankingResult]):
         models = parts[0].models
         _check_same_models(dict(zip(names, parts, strict=True)))
         pi = np.array([shares[name] for name in names])
+        # All contexts in the order of models of the first.
         aligned = [_Aligned(part, models) for part in parts]
+        # Axes: context, repeat, model, model.
         items = np.array([part.items for part in aligned])
         sampling = np.array([part.covariances for part in aligned]) - items
         item_part = np.tensordot(pi, items, axes=1)
         weight = pi if self._share_groups else pi**2
         has_items = any(part.item_covariances is not None for part in parts)
         first = aligned[0]
-        # Each context has a scale of its own; their scores are alike.
+        # 1 / scale_z is the error of the log of a context's scale. Contexts have
+        # separate scales, and the errors combine as if scores were equal in all.
         square = float(weight @ [part.scale_z**-2 for part in parts])
         return RankingResult(
             models,
@@ -187,9 +193,10 @@ class ContextResults(Mapping[Any, RankingResult]):
 
 
 class _Aligned:
-    """A result in a given order of the models."""
+    """The arrays of a result, with models in a given order."""
 
     def __init__(self, result: RankingResult, models: NDArray[Any]):
+        # Positions in the result of the models asked for; axis 0 is of repeats.
         at = positions(models, result.models)
         self.result = result
         self.estimates: Array = result.estimates[:, at]
@@ -202,7 +209,7 @@ class _Aligned:
 
 
 def _check_same_models(results: dict[Any, RankingResult]) -> None:
-    """Refuse contexts that do not all have the same models."""
+    """Raise unless all contexts have the same models."""
     known = {name: set(part.models.tolist()) for name, part in results.items()}
     every = set().union(*known.values())
     for name, models in known.items():
@@ -224,7 +231,7 @@ def rank_contexts(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | str | None = None,
 ) -> ContextResults:
-    """Fit a method to the rows of each context by themselves.
+    """Fit a method separately to the rows of each context.
 
     Parameters
     ----------
@@ -245,7 +252,7 @@ def rank_contexts(
     Returns
     -------
     ContextResults
-        Mapping of context to result; ``under(mix)`` gives the scores under a mix.
+        Result by context; ``under(mix)`` returns the scores under a mix of contexts.
 
     Raises
     ------
@@ -255,8 +262,8 @@ def rank_contexts(
     Notes
     -----
     Scores of a context are on the scale of its own votes, with mean zero over the
-    historical models. Roles are decided on the whole table: a model with votes in one
-    context is new in none.
+    historical models. Roles are decided on the whole table: a model with votes in any
+    context is historical in all.
 
     Examples
     --------
@@ -280,6 +287,7 @@ def rank_contexts(
     results = {}
     for context in pd.unique(labels).tolist():
         part = sample[np.flatnonzero(labels == context)]
+        # Only new models with usable rows in this context can be ranked in it.
         shown = part.X.models[part.X.rows.appearances(part.counts) > 0].tolist()
         fitted = clone(estimator)
         fitted.set_params(new_models=[m for m in new.tolist() if m in shown])
@@ -294,6 +302,7 @@ def rank_contexts(
                 f"{type(estimator).__name__} gives no standard errors, which the "
                 "scores under a mix of contexts need."
             )
+        # Names of inputs are those of the user's table; the fit got encoded rows.
         style = result.inputs.style
         results[context] = replace(result, inputs=replace(sample.inputs, style=style))
     return ContextResults(results, share_groups=_spans(sample.groups, labels))
@@ -303,6 +312,7 @@ def _spans(groups: NDArray[np.intp] | None, labels: NDArray[Any]) -> bool:
     """Whether a group has rows in several contexts."""
     if groups is None:
         return False
+    # More distinct (group, context) pairs than groups.
     codes = pd.factorize(labels)[0]
     cells = np.unique(np.column_stack([groups, codes]), axis=0)
     return len(np.unique(groups)) < len(cells)

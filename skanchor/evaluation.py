@@ -1,4 +1,4 @@
-"""How well a method places models, and predicts rows, whose answer is known."""
+"""Checks of a method on models, and on rows, whose answer is known."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def leave_one_model_out(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> pd.DataFrame:
-    """Treat each model in turn as new, without its human rows.
+    """Treat each historical model in turn as if it were new, without its human rows.
 
-    The truth is the BTL fit of all human rows, re-centred over the models that remain;
-    its error allows for dependent rows where groups are given. Rows of models without
-    any human row are left out throughout.
+    The true score is that of a BTL fit to all human rows, re-centred over the other
+    models; its error allows for dependent rows if groups are given. Rows of models
+    without any human row are left out throughout.
 
     Parameters
     ----------
     estimator : estimator
-        Anything with ``fit``, ``scores_`` and, where it has them,
-        ``standard_errors_``, ``conf_int`` and ``rank_sets``; or, without ``scores_``,
-        with ``ranks_``. What it lacks is missing from the table. A scikit-learn
-        ``Pipeline`` may end in one: its transformers are fitted anew with each model
-        left out.
+        Anything with ``fit``, ``scores_`` and optionally ``standard_errors_``,
+        ``conf_int`` and ``rank_sets``; or, without ``scores_``, with ``ranks_``. The
+        table lacks the columns for which the estimator has no numbers. It may be the
+        last step of a scikit-learn ``Pipeline``, whose transformers are then fitted
+        again for each model left out.
     X : battles table or Comparisons
         One row per comparison.
     y : array-like of shape (n_rows,)
@@ -69,8 +69,8 @@ def leave_one_model_out(
     groups : array-like of shape (n_rows,) or str, optional
         Groups of dependent rows, or the column that holds them.
     weights : {"importance", "frequency"}, optional
-        What ``sample_weight`` is to the human fit; None means what it is to the
-        estimator.
+        Meaning of ``sample_weight`` in the human fit; None means the meaning that it
+        has for the estimator.
     models : sequence of labels, optional
         Models to leave out; None means all with human rows.
     level : float, default=0.95
@@ -85,11 +85,11 @@ def leave_one_model_out(
     DataFrame
         By model left out: ``true_score``, ``true_error`` (standard error of the human
         fit), ``score``, ``standard_error``, ``low``, ``high``, ``covered`` (whether the
-        interval holds the human score), ``compatible`` (whether score and human score
-        differ by less than their combined error allows), ``true_rank``, ``rank``
-        (insertion ranks among the human scores of the others), ``fitted_rank`` (among
-        the scores that the fit itself gives to the others, where it has them),
-        ``rank_low``, ``rank_high``.
+        interval contains the human score), ``compatible`` (whether score and human
+        score differ by no more than their combined error allows), ``true_rank`` and
+        ``rank`` (insertion ranks among the human scores of the others),
+        ``fitted_rank`` (insertion rank among the scores of the others in the fit
+        itself, if it has them), ``rank_low``, ``rank_high``.
 
     Raises
     ------
@@ -98,19 +98,21 @@ def leave_one_model_out(
 
     Notes
     -----
-    Where the estimator has a human bias, scores at equal style are compared with human
-    scores at equal style, by the same learner. With ``target="style_included"`` they
-    are compared with plain human scores, in which style counts as it happened in the
-    votes, not on arrival: the two differ where a model's style does.
+    If the estimator has a human bias, its scores at equal style are compared with human
+    scores at equal style, fitted with the same learner. With
+    ``target="style_included"`` they are compared with plain human scores, which include
+    the style of the responses in the votes, not of those on arrival. The two differ
+    where a model's style does.
 
-    The human score is itself an estimate. Intervals that hold people's preferences at
-    ``level`` hold their noisy estimate less often: the share of ``covered`` falls short
-    of ``level`` where the human error is not small beside the standard error, and says
-    nothing against the method there. It is the share of ``compatible`` that a sound
-    method brings to ``level``: those with ``|score - true_score|`` at most z times
-    ``hypot(standard_error, true_error)``, z being the normal, t or bootstrap quantile
-    of the method's own interval. With few models it ends above: the votes between the
-    other models enter both scores, which then differ by less.
+    The human score is itself an estimate. Intervals that contain people's preferences
+    at ``level`` contain their noisy estimate less often. The share of ``covered`` is
+    therefore below ``level`` unless the human error is small compared to the standard
+    error, even for a valid method. For a valid method it is the share of
+    ``compatible`` that is near ``level``: a model is compatible if
+    ``|score - true_score|`` is at most z times ``hypot(standard_error, true_error)``,
+    where z is the normal, t or bootstrap quantile of the method's own interval. With
+    few models this share is above ``level``, because the votes between the other models
+    enter both scores, which then differ by less.
 
     Examples
     --------
@@ -155,21 +157,21 @@ def models_left_out(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the rows of :func:`leave_one_model_out` as they come.
+    """Yield the rows of :func:`leave_one_model_out` as they are finished.
 
-    So that what is finished is not lost where the rest is given up.
+    A caller that is interrupted can store the finished ones and go on with the rest.
 
     Parameters
     ----------
     estimator, X, y, sample_weight, groups, weights, models, level, n_jobs, verbose
         As in :func:`leave_one_model_out`.
     without : collection of labels, default=()
-        Models that need not be left out, because that has been done.
+        Models to skip, because their rows are finished.
 
     Yields
     ------
     model : label
-        The one left out.
+        The model left out.
     row : dict
         Its row of the table.
     """
@@ -191,6 +193,7 @@ def models_left_out(
         raise BattlesError(
             f"Models {strangers} have no human rows that give them a true score."
         )
+    # Rows of two models with votes. Code -1 of an unknown model reads the last entry.
     with_votes = np.append([m in known for m in battles.models.tolist()], False)
     rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
     table = X if isinstance(estimator, Pipeline) else None
@@ -215,12 +218,15 @@ def _place_left_out(
     human: BTLRegressor,
     level: float,
 ) -> dict[str, Any]:
+    """Row of the table for one model, which is ranked without its human rows."""
     X = sample.X
     code = X.models.tolist().index(model)
     involved = (X.left == code) | (X.right == code)
+    # All rows but the votes on this model; its verdicts become arrival rows.
     at = np.flatnonzero(rows & ~(X.is_human & involved))
     left = sample[at]
-    # A pipeline's transformers read the table itself, and its last step the rest.
+    # The transformers of a pipeline need the table itself; its last step gets weights,
+    # groups and new models by prefixed names.
     battles = left.X.as_preferences() if table is None else _safe_indexing(table, at)
     step = "" if table is None else f"{estimator.steps[-1][0]}__"
     fitted = clone(estimator)
@@ -231,14 +237,14 @@ def _place_left_out(
         extra[f"{step}groups"] = left.groups
     others = human.scores_.drop(model)
     with warnings.catch_warnings(), located(f"Leaving out model {model!r}"):
-        # What a diagnostic suspects, the table returned here shows.
+        # The table returned here shows what a diagnostic could only suspect.
         warnings.simplefilter("ignore", DiagnosticWarning)
-        # Outcomes go in as preferences, whatever their labels were.
+        # Outcomes are encoded in [0, 1] by now, whatever their labels were.
         fitted.fit(battles, left.y, **extra)
     if table is not None:
         fitted = fitted[-1]
     with WarningLog():
-        # What it warns of, the fit above has warned of.
+        # Human scores of the other models alone; the fit above has warned already.
         reference = BTLRegressor(bias=human.bias).fit_sample(left)
     result: dict[str, Any] = {
         "true_score": human.scores_[model] - others.mean(),
@@ -281,7 +287,7 @@ def _compatible(
 ) -> bool:
     """Whether two scores differ by no more than their combined error allows."""
     if 0 < standard_error < np.inf:
-        # As many standard errors as the interval takes to either side.
+        # The quantile of the interval: half its width, in standard errors.
         quantile = (high - low) / 2.0 / standard_error
     else:
         quantile = ndtri(0.5 + level / 2.0)
@@ -290,9 +296,9 @@ def _compatible(
 
 
 def _bias_of_truth(estimator: Any) -> Any:
-    """Bias of people beside which the true scores are fitted.
+    """Learner of people's bias to fit together with the true scores, None for none.
 
-    Scores at equal style are held against human scores at equal style.
+    Scores at equal style must be compared with human scores at equal style.
     """
     staged = isinstance(estimator, Pipeline)
     last = estimator.steps[-1][1] if staged else estimator
@@ -313,10 +319,10 @@ def _bias_of_truth(estimator: Any) -> Any:
 def _true_scores(
     sample: Sample, counted: bool, bias: Any
 ) -> tuple[Sample, BTLRegressor]:
-    """BTL on all human rows; models without a finite score are left out."""
+    """BTL fit to all human rows, and the sample without models of infinite score."""
     human = _human_fit(sample, counted, bias)
     if human.unbounded_.any():
-        # Infinitely far out, they would move the mean of all the others.
+        # Their bounded stand-ins for infinite scores would move the mean of the others.
         without = human.models_[human.unbounded_].tolist()
         warn(
             DataWarning(
@@ -332,13 +338,15 @@ def _true_scores(
 
 
 def _human_fit(sample: Sample, counted: bool, bias: Any) -> BTLRegressor:
-    """Human scores, with the errors of rows that are dependent, or counts."""
+    """BTL fit to the human rows, with errors that allow for groups and counts."""
+    # A count of n stands for n rows, so that errors are those of the expanded table.
     rows = sample.expanded() if counted else sample
     return BTLRegressor(bias=bias).fit_sample(rows)
 
 
 def _centred_error(human: BTLRegressor, model: Any) -> float:
     """Standard error of a score after re-centring over the other models."""
+    # Contrast l with 1 at the model and -1 / (K - 1) elsewhere: sqrt(l' C l).
     place = human.models_.tolist().index(model)
     size = len(human.models_)
     contrast = np.full(size, -1.0 / (size - 1))
@@ -373,7 +381,7 @@ def predict_left_out(
     groups : array-like of shape (n_rows,) or str, optional
         Groups of dependent rows, or the column that holds them.
     n_splits : int, default=5
-        Folds by source, as of `SourceKFold`.
+        Number of folds, which are drawn by source as in `SourceKFold`.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
     n_jobs : int, optional
@@ -384,7 +392,7 @@ def predict_left_out(
     Returns
     -------
     DataFrame
-        By row number, for the rows that can be used: ``judge`` (None for people),
+        By row number, for all usable rows: ``judge`` (None for people),
         ``probability`` that the first model is preferred, ``outcome`` in [0, 1] and
         ``weight``.
 
@@ -403,7 +411,8 @@ def predict_left_out(
     log.issue()
     new_models = estimator.get_params().get("new_models")
     if new_models is None:
-        # Decided by all rows: a fold must not take an old model for a new one.
+        # Decided by all rows: in a training set without its votes, a historical model
+        # would be taken for a new one.
         roles = decide_roles(sample.X, sample.weight, None)
         new_models = roles.models[roles.is_new].tolist()
         if "new_models" in estimator.get_params():
@@ -416,16 +425,18 @@ def predict_left_out(
 
 
 def _predict(estimator: Any, sample: Sample, test: NDArray[np.bool_]) -> pd.DataFrame:
+    """Predictions of the test rows by a fit to all other rows."""
     train, at = sample[np.flatnonzero(~test)], np.flatnonzero(test & sample.counts)
     extra: dict[str, Any] = {"sample_weight": train.weight}
     if train.groups is not None:
         extra["groups"] = train.groups
     with warnings.catch_warnings():
-        # No interval is asked for here.
+        # Diagnostics concern intervals, which are not used here.
         warnings.simplefilter("ignore", DiagnosticWarning)
         fitted = clone(estimator).fit(train.X.as_preferences(), train.y, **extra)
     rows = sample[at]
     X = rows.X
+    # People, whose code is negative, get the last name, None.
     names = np.append(X.judges.astype(object), [None])
     return pd.DataFrame(
         {

@@ -40,6 +40,7 @@ def rmse(true: ArrayLike, estimate: ArrayLike) -> float:
     Returns
     -------
     float
+        In logits.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def insertion_rank(score: float, historical_scores: ArrayLike) -> int:
     """Rank at which a score would be inserted among historical ones.
 
     ``1 + #{j : theta_j > score}``: 1 is best, one more than the number of historical
-    models is worst; a model of exactly the same score does not push it down.
+    models is worst. A historical model with exactly the same score ranks below it.
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ def insertion_rank(score: float, historical_scores: ArrayLike) -> int:
 
 
 def insertion_mae(true_rank: ArrayLike, rank: ArrayLike) -> float:
-    """Mean absolute difference of insertion ranks, in places.
+    """Mean absolute difference of insertion ranks.
 
     Parameters
     ----------
@@ -91,6 +92,7 @@ def insertion_mae(true_rank: ArrayLike, rank: ArrayLike) -> float:
     Returns
     -------
     float
+        In ranks; 0 is best.
 
     Examples
     --------
@@ -128,8 +130,8 @@ def exact_insertion_rate(true_rank: ArrayLike, rank: ArrayLike) -> float:
 def spearman(true: ArrayLike, estimate: ArrayLike) -> float:
     """Spearman's rank correlation: Pearson's correlation of mid-ranks.
 
-    It says whether the order is kept, not whether the models stand in the right place
-    among others: a common shift of all estimates leaves it at one.
+    It measures the order of the models among themselves, not their ranks among other
+    models: if all estimates are shifted equally, it remains one.
 
     Parameters
     ----------
@@ -148,19 +150,20 @@ def spearman(true: ArrayLike, estimate: ArrayLike) -> float:
     0.5
     """
     true, estimate = _pair("true", true, "estimate", estimate)
+    # Pearson's correlation r1'r2 / (|r1| |r2|) of the centred mid-ranks.
     ranks = np.array([rankdata(true), rankdata(estimate)])
     ranks -= ranks.mean(axis=1, keepdims=True)
-    spread = np.sqrt((ranks**2).sum(axis=1).prod())
-    return float(ranks[0] @ ranks[1] / spread) if spread > 0 else float("nan")
+    norms = np.sqrt((ranks**2).sum(axis=1).prod())
+    return float(ranks[0] @ ranks[1] / norms) if norms > 0 else float("nan")
 
 
 def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
-    """Share of intervals, or rank sets, that hold the true value.
+    """Share of intervals, or rank sets, that contain the true value.
 
     Parameters
     ----------
     true, low, high : array-like of shape (n,)
-        True values and limits, limits included; limits may be infinite.
+        True values and limits. The limits belong to the interval and may be infinite.
 
     Returns
     -------
@@ -180,7 +183,7 @@ def coverage(true: ArrayLike, low: ArrayLike, high: ArrayLike) -> float:
 
 
 def interval_width(low: ArrayLike, high: ArrayLike) -> float:
-    """Mean width of intervals; infinite where one of them is.
+    """Mean width of intervals; infinite if one of them is.
 
     Parameters
     ----------
@@ -208,7 +211,7 @@ def rank_set_size(low: ArrayLike, high: ArrayLike) -> float:
     Parameters
     ----------
     low, high : array-like of shape (n,)
-        Smallest and largest rank of each set, as ``rank_sets`` gives them.
+        Smallest and largest rank of each set, as in the table of ``rank_sets``.
 
     Returns
     -------
@@ -227,7 +230,7 @@ def rank_set_size(low: ArrayLike, high: ArrayLike) -> float:
 
 
 def _finite_numbers(name: str, values: ArrayLike) -> Array:
-    """Numbers without NaN, which would make any of the measures silently wrong."""
+    """The values as floats; raises for NaN, with which every metric would be NaN."""
     result = np.asarray(values, dtype=np.float64)
     if not np.isfinite(result).all():
         raise ValueError(
@@ -238,12 +241,15 @@ def _finite_numbers(name: str, values: ArrayLike) -> Array:
 
 
 def _pair(first: str, a: ArrayLike, second: str, b: ArrayLike) -> tuple[Array, Array]:
+    """Two arrays of finite numbers of equal length."""
     check_consistent_length(a, b)
     return _finite_numbers(first, a), _finite_numbers(second, b)
 
 
 def _limits(low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
+    """Limits of intervals in order; infinite ones are allowed."""
     lower, upper = (np.asarray(x, dtype=np.float64) for x in (low, high))
+    # "not <=" rather than ">", so that NaN is refused.
     bad = ~(lower <= upper)
     if bad.any():
         at = int(np.argmax(bad))
@@ -255,6 +261,7 @@ def _limits(low: ArrayLike, high: ArrayLike) -> tuple[Array, Array]:
 
 
 def _judge_rows(estimator: Any, X: Battles, y: ArrayLike) -> tuple[Array, Array]:
+    """Win probabilities and outcomes in [0, 1] of the judge rows, or else all rows."""
     encoded = Comparisons.from_battles(X)
     outcomes = Outcomes.encode(y, named=encoded.named, models=encoded.models)
     rows = np.flatnonzero(~encoded.is_human)
@@ -281,6 +288,7 @@ def log_loss_scorer(estimator: ComparisonEstimator, X: Battles, y: ArrayLike) ->
         Higher is better.
     """
     p, values = _judge_rows(estimator, X, y)
+    # Probabilities 0 and 1 have infinite logits, for which the loss is defined.
     with np.errstate(divide="ignore"):
         return -float(np.mean(log_loss_terms(values, np.log(p) - np.log1p(-p))))
 

@@ -1,9 +1,9 @@
 """Methods to compare with, each with the same ``fit`` and the same result names.
 
-A method that knows its error offers all that ``AnchorPipeline`` does; one that ends in
-scores offers ``scores_``, ``ranks_`` and ``leaderboard``, and gets its intervals from
-:class:`skanchor.bootstrap.Bootstrapped`; one whose outputs are not on the scale of the
-human scores offers ``ranks_``, ``win_rates_`` and ``leaderboard``.
+A method with standard errors has all results of ``AnchorPipeline``. A method that gives
+scores alone has ``scores_``, ``ranks_`` and ``leaderboard``, and gets intervals from
+:class:`skanchor.bootstrap.Bootstrapped`. A method whose outputs are not on the scale of
+the human scores has ``ranks_``, ``win_rates_`` and ``leaderboard``.
 """
 
 from skanchor._base import ComparisonEstimator

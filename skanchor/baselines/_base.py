@@ -1,4 +1,4 @@
-"""What baselines share: parameters, the two steps, and probabilities of rows."""
+"""Base classes of baselines: parameters, the two steps, and probabilities of rows."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class TwoStages(ComparisonEstimator):
 
     @property
     def uses_features(self) -> bool:
-        """Whether the definition reads the features of the responses."""
+        """Whether the method uses the features of the responses."""
         return self._features
 
     def _admit(self, sample: Sample) -> Sample:
-        """Rows in their roles, as the definition reads them."""
+        """The sample with roles decided, and without features if none are used."""
         if not self.uses_features:
             sample = sample.without_features()
         return admit_to_ranking(sample, self.new_models)
 
     def _keep(self, sample: Sample, fits: StageFits) -> None:
-        """Store labels and stages."""
+        """Store labels and fitted stages as attributes."""
         assert fits.calibrator_ is not None
         self.btl_, self.calibrator_ = fits.btl_, fits.calibrator_
         self.models_, self.judges_ = sample.X.models, sample.X.judges
@@ -80,9 +80,11 @@ class TwoStages(ComparisonEstimator):
         known = X.with_columns(
             scores=scores, new_models=tuple(self.new_models_.tolist())
         )
+        # Where judges are pooled, the calibrator was fitted on rows of one judge.
         view = known.of_one_judge() if self._pooled else known
         view = view if self.uses_features else view.without_features()
         learned = self.calibrator_.transform(view)
+        # Each judge of X gets its own entry or, where pooled, that of the one judge.
         every = np.zeros(len(X.judges), dtype=np.intp) if self._pooled else slice(None)
         position = learned.position_effects
         return known.with_columns(
@@ -105,13 +107,17 @@ class PlugIn(TwoStages, ScoreEstimator):
         raise NotImplementedError
 
     def _emphasis(self, fits: BaseFits) -> Array | None:
-        """Factors of the weights of historical judge rows."""
+        """Factors of the weights of historical judge rows, None if all are one.
+
+        Of shape (n_replicates, n_rows).
+        """
         return None
 
     def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
         fits.emphasis = self._emphasis(fits)
         judges = fits.judges(features=self.uses_features, pooled=self._pooled)
+        # Historical models keep their human scores, new models get those of `_place`.
         scores = fits.human_scores().copy()
         scores[:, fits.new] = self._place(
             fits, fits.arrivals(judges, pooled=self._pooled)
@@ -119,13 +125,14 @@ class PlugIn(TwoStages, ScoreEstimator):
         return scores
 
     def _remember(self, fits: BaseFits) -> None:
-        """Keep what else the definition has found."""
+        """Store further fitted attributes of the method."""
 
     # ----------------------------------------------------------------------------- fit
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         sample = self._admit(sample)
         X = sample.X
         fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
+        # A fit has one set of weights, hence one replicate; a bootstrap has many.
         scores = self._estimate(fits)[0]
         self._remember(fits)
         check_scores(X, scores)
@@ -135,13 +142,14 @@ class PlugIn(TwoStages, ScoreEstimator):
 
 
 def check_scores(X: Comparisons, scores: Array) -> None:
-    """Refuse new models that nothing places; warn of those at a bound."""
+    """Raise for new models without a score; warn of scores on the bounds."""
     lost = X.models[X.is_new & ~np.isfinite(scores)].tolist()
     if lost:
         raise BattlesError(
             f"New models {lost} have no comparison that joins them to the historical "
             "models; nothing places them."
         )
+    # Scores within a relative 1e-6 of the bound count as on it.
     far = X.is_new & (np.abs(scores) >= SCORE_BOUND * (1.0 - 1e-6))
     if far.any():
         warn(

@@ -13,29 +13,29 @@ class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     """Plug-in whose arrival equation is shifted by the mean historical human residual.
 
     The score t of a new model solves ``mean [Y - sigma(c (t - theta_J) + h)] + mean [Y
-    - sigma(theta_i - theta_j)] = 0``, the first mean over its arrival rows, seen from
-    its side, the second over the historical human rows as recorded. It "adapts
-    prediction-powered inference by adding an average residual correction from
+    - sigma(theta_i - theta_j)] = 0``. The first mean is over its arrival rows, oriented
+    so that it comes first; the second over the historical human rows as recorded. It
+    "adapts prediction-powered inference by adding an average residual correction from
     historical human labels, without transporting it to the arrival feature
     distribution" (the paper, Section 5, after Angelopoulos et al., 2023).
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+        Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     btl_, calibrator_ : estimators
-        The stages fitted on all rows.
+        The stages, fitted on all rows.
     result_ : PointResult
         Scores in logits, centred over the historical models.
 
@@ -49,5 +49,7 @@ class HistoricalPPI(PlugIn):  # numpydoc ignore=PR02
     """
 
     def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
+        # Mean of Y - sigma(theta_i - theta_j) over the historical human rows, of shape
+        # (n_replicates,).
         rectifier = fits.cells.human.mean_residual(fits.human_scores())
         return arrivals.root("equal", shift=rectifier)

@@ -1,4 +1,4 @@
-"""Prediction-powered ranking from win rates."""
+"""Prediction-powered ranking: win rates at the judges, corrected by human residuals."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ __all__ = ["HistoricalPPR"]
 
 
 class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
-    """Win rate of the new model at the judges, rectified on the historical models.
+    """Win rate of the new model at the judges, corrected on the historical models.
 
-    The mean over historical models j of the new model's win rate against j at the
-    judges, plus the mean human residual minus the mean judge residual of the historical
-    rows, ``Y - sigma(theta_i - theta_j)`` as recorded. It is compared with the
-    historical models' mean over k of ``sigma(theta_j - theta_k)``, k = j included.
-    Opponents that the new model has not met are left out of its mean. "Adapts
-    prediction-powered ranking (Chatzi et al., 2024)" (the paper, Section 5).
+    The value of a new model is the mean over historical models j of its win rate
+    against j at the judges. To this is added the mean human residual minus the mean
+    judge residual of the historical rows as recorded, with residuals ``Y -
+    sigma(theta_i - theta_j)``. The value of a historical model j is the mean over k of
+    ``sigma(theta_j - theta_k)``, k = j included. Opponents that the new model has not
+    met are left out of its mean. "Adapts prediction-powered ranking (Chatzi et al.,
+    2024)" (the paper, Section 5).
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a rank.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     win_rates_ : Series
         Mean win rate by model.
     ranks_ : Series
@@ -54,6 +55,8 @@ class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
 
     def _new_rates(self, fits: BaseFits) -> Array:
         theta = fits.human_scores()
+        # Weighted numbers of games and wins of new against historical models at all
+        # judges together, of shape (n_replicates, n_new, n_historical).
         games, wins = fits.cells.arrivals.tables()
         box = np.ix_(np.arange(len(games)), fits.new, fits.historical)
         games, wins = games[box], wins[box]
@@ -61,6 +64,7 @@ class HistoricalPPR(RankOnly):  # numpydoc ignore=PR02
         rate = np.divide(wins, games, out=np.zeros_like(wins), where=met)
         rectifier = fits.cells.human.mean_residual(theta)
         rectifier = rectifier - fits.cells.judges.mean_residual(theta)
+        # A new model without opponents gets 0 / 0 = NaN, which is refused later.
         with np.errstate(invalid="ignore"):
             mean = rate.sum(axis=2) / met.sum(axis=2)
         return np.asarray(mean + rectifier[:, None])

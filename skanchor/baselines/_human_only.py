@@ -1,4 +1,4 @@
-"""Scores from human rows alone, had the new model any."""
+"""Scores from human rows alone, those of the new models included."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["HumanOnly"]
 class HumanOnly(JointBTL):  # numpydoc ignore=PR02
     """BTL over human rows alone, those of the new models included.
 
-    An information reference: it needs human rows of the models in ``new_models``, such
-    as the extra rows that ``simulate_battles`` returns, and reads no judge row. The
-    errors come from the joint information of all human rows, so that they account
-    "for both human samples" (the paper, Section 5).
+    A reference for the information in votes: it needs human rows of the models in
+    ``new_models``, such as the extra rows of ``simulate_battles``, and uses no judge
+    row. The errors come from the joint information of all human rows, so that they
+    account "for both human samples" (the paper, Section 5).
 
     Parameters
     ----------
     btl : BTLRegressor, optional
         The model; None stands for ``BTLRegressor()``.
     new_models : sequence of labels, optional
-        Models to place. Must be named, since they have human rows.
+        New models to rank. They must be named, because they have human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_ : ndarray
-        Labels.
+        Labels of all models, and of the new ones.
     btl_ : BTLRegressor
         The fitted model.
     result_ : RankingResult
@@ -57,6 +57,7 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
 
     def _read(self, sample: Sample) -> Sample:
         X = sample.X
+        # Judge rows stay in the sample with weight zero.
         human = np.where(X.is_human, sample.weight, 0.0)
         present = human * X.is_usable > 0
         voted = set(X.models[np.union1d(X.left[present], X.right[present])].tolist())
@@ -73,5 +74,6 @@ class HumanOnly(JointBTL):  # numpydoc ignore=PR02
         return fits.btl_scores(cells[cells.judge == -1])
 
     def _scored_rows(self, X: Comparisons) -> NDArray[np.bool_]:
+        # Judge rows, as for every method, so that scores compare; else human rows.
         judge = super()._scored_rows(X)
         return judge if judge.any() else X.is_human

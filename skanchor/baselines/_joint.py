@@ -1,4 +1,4 @@
-"""Maximum likelihood of all rows together, in the linear class."""
+"""Joint maximum likelihood of all rows, with biases linear in their coefficients."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from skanchor.warning_log import warn
 
 __all__ = ["JointLikelihood"]
 
-# Share of a score that may be lost in solving for it.
+# Largest error in J J^+ t = t, by which a target t counts as determined.
 _LOST = 1e-6
 
-# Mean sensitivity below which a calibration is no place to start from.
+# Smallest mean sensitivity of a calibration from which the joint fit may start.
 _LEAST_SCALE = 0.1
 
 
@@ -37,20 +37,26 @@ class JointLikelihood(TwoStages, RankingEstimator):
 
     _features: ClassVar[bool] = True
     _pooled: ClassVar[bool] = False
+    # Whether human rows are in the likelihood. If not, mean sensitivity one fixes the
+    # scale.
     _human: ClassVar[bool] = True
 
     # ---------------------------------------------------------------------- definition
     def _model(self, fits: BaseFits) -> JointModel:
-        """The likelihood of the rows."""
+        """The likelihood of the rows, for all sets of weights in `fits`."""
         X, layout = fits.X, fits.layout
         human = None
         if self._human:
+            # Votes are summed over rows of the same two models. Their only columns are
+            # those of the incidence, so eta = theta_a - theta_b.
             votes = fits.cells[fits.cells.judge == -1]
             none = np.empty((len(votes.left), 0))
             human = LinearRows(votes.incidence, none, votes.weight, votes.first)
         judges = []
         for m, judge in enumerate(X.judges.tolist()):
             cut = layout.cut(m, arrivals=True)
+            # Own columns of the judge beside the incidence: display order o, if it has
+            # a position effect, and contrasts phi(x_a) - phi(x_b).
             displayed = self.calibrator_.has_position_effect_[judge]
             blocks = [cut.order[:, None]] if displayed else []
             weight, ridge = columns_of(fits.weights, cut.rows), None
@@ -61,6 +67,8 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 pairs = FeaturePairs(left, right)
                 blocks.append(learner.span(pairs))
                 if learner.alpha:
+                    # The ridge of the mean loss becomes one of the sum of losses. It is
+                    # zero for the scores and the position effect, which come before.
                     n_before = len(X.models) + len(blocks) - 1
                     penalty = [w.sum() * learner.ridge(pairs, w) for w in weight]
                     ridge = np.pad(penalty, ((0, 0), (n_before, 0)))
@@ -70,6 +78,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 LinearRows(cut.incidence, own, weight, first, ridge, layout.work)
             )
         displayed = self.calibrator_.has_position_effect_[X.judges].tolist()
+        # Free scores, then sensitivities, position effects and bias coefficients.
         parameters = Parameters(
             selectors(X.is_new, zero_sum_basis(len(fits.historical))),
             len(judges),
@@ -90,6 +99,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
 
     def _estimate(self, fits: BaseFits) -> Array:
         """Scores of all models, of shape (n_replicates, n_models)."""
+        # Each replicate starts from the fit with the original weights.
         model = self._model(fits)
         values, converged = model.fit(self._values, len(fits.weights), tol=fits.tol)
         fits.mark(converged)
@@ -100,6 +110,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
         sample = self._admit(sample)
         X = sample.X
         fits = StageFits(sample, self._part("btl"), self._part("calibrator"))
+        # The two-step plug-in, from which the joint likelihood is maximised.
         plug_in = fits.human_scores().copy()
         arrivals = fits.arrivals(fits.judges(features=self.uses_features))
         plug_in[:, fits.new] = arrivals.root("sensitivity")
@@ -115,6 +126,7 @@ class JointLikelihood(TwoStages, RankingEstimator):
                     "be separated."
                 )
             )
+        # Separated parameters drift to infinity; the bound keeps exponentials finite.
         self._values: Array = np.clip(values, -100.0, 100.0)
         self._update_calibrator(model)
         scores = model.selectors @ self._values[: model.selectors.shape[1]]
@@ -131,11 +143,14 @@ class JointLikelihood(TwoStages, RankingEstimator):
         )
 
     def _first_values(self, model: JointModel, scores: Array) -> Array:
+        """Parameter vector of the two-step plug-in, of shape (n_parameters,)."""
         layout = model.layout
         first = np.zeros(layout.size)
         free = layout.at["scores"]
+        # Free scores s from scores of the models, theta = S s.
         first[free] = np.linalg.lstsq(model.selectors, scores, rcond=None)[0]
         learners = self.calibrator_.biases_.values()
+        # Of each judge: sensitivity, position effect (if any), bias coefficients.
         for part, learner in zip(model.parts(), learners, strict=True):
             known: Any = learner
             first[part] = np.concatenate([known.parametric_coef_, known.coef_])
@@ -143,16 +158,17 @@ class JointLikelihood(TwoStages, RankingEstimator):
             slopes = layout.at["sensitivity"]
             scale = first[slopes].mean()
             if scale < _LEAST_SCALE:
-                # From judges against the votes no way leads to a mean of one: judges
-                # are alike at first, and their rows say the rest.
+                # If judges contradict the votes on average, dividing by the mean would
+                # turn their signs. Start from equal judges and equal scores instead.
                 first[free], first[slopes] = 0.0, 1.0
             else:
+                # The products c_m delta stay the same; the mean of c_m becomes one.
                 first[free] *= scale
                 first[slopes] /= scale
         return first
 
     def _update_calibrator(self, model: JointModel) -> None:
-        """Let predictions use the joint fit."""
+        """Write the joint estimates into the calibrator, which predictions use."""
         fitted = self.calibrator_
         for judge, part in zip(fitted.biases_, model.parts(), strict=True):
             own = self._values[part]
@@ -167,25 +183,36 @@ class JointLikelihood(TwoStages, RankingEstimator):
     def _sandwich(
         self, model: JointModel, fits: BaseFits, groups: NDArray[np.intp] | None
     ) -> tuple[Array, NDArray[np.bool_]]:
-        """Covariance of all scores from the influence of each row, or group.
+        """Sandwich covariance of all scores, from the influence of rows or groups.
 
-        The mask flags scores of which the rows say nothing.
+        Returns
+        -------
+        covariance : ndarray of shape (n_models, n_models)
+        undetermined : ndarray of shape (n_models,)
+            Scores that the rows do not determine.
         """
         X, weight = fits.X, fits.weights[0]
         values = self._values[None]
         n_models, n_scores = model.selectors.shape
         only = np.zeros(1, dtype=np.intp)
+        # J, minus the second derivative of the mean log likelihood of all parameters.
         _, second = model.equations(values, only)
         parts = [model.human, *model.judges] if model.human else model.judges
         total = sum(float(rows.weight.sum()) for rows in parts)
+        # Targets are the scores theta = S s: columns S' in the rows of the free scores.
         targets = np.zeros((second.shape[1], n_models))
         targets[:n_scores] = model.selectors.T
+        # J^+ targets. A target outside the range of J is not determined.
         solved = np.linalg.pinv(second[0], hermitian=True) @ targets
         undetermined = np.abs(second[0] @ solved - targets).max(axis=0) > _LOST
+        # From the mean to the sum: `solved` is now the inverse of the summed J.
         solved /= total
         theta = model.selectors @ self._values[:n_scores]
+        # Influence of each row on each score, w (y - p) xi' J^-1 targets, and its
+        # standard deviation under the model; xi is the gradient of the row's logit.
         influence, chance = np.zeros((2, len(X), n_models))
         if model.human is not None:
+            # xi = S_a - S_b.
             rows = np.flatnonzero(fits.layout.used & X.is_human)
             left, right = X.left[rows], X.right[rows]
             lever = model.selectors @ solved[:n_scores]
@@ -199,6 +226,8 @@ class JointLikelihood(TwoStages, RankingEstimator):
             rows = fits.layout.cut(m, arrivals=True).rows
             own = self._values[part]
             eta = columns.logits(np.append(own[0] * theta, own[1:]))
+            # The logit is linear in coefficients (c theta, own), and `turn` is their
+            # derivative by the parameters: (n_columns, n_parameters).
             turn = model.gradient_map(values, part)[0]
             lever = turn @ solved
             lever = (
@@ -208,10 +237,12 @@ class JointLikelihood(TwoStages, RankingEstimator):
                 fits.y[rows], eta, weight[rows, None] * lever
             )
         if groups is not None:
+            # Rows of a group depend on each other: sum their influences, then square.
             sums = np.zeros((int(groups.max()) + 1, n_models))
             np.add.at(sums, groups, influence)
             influence = sums
         covariance, expected = influence.T @ influence, chance.T @ chance
+        # Outcomes that equal their probabilities would give errors of almost zero.
         found, due = covariance.diagonal(), expected.diagonal()
         if ((due > 0) & (found <= LEAST_NOISE * due)).any():
             warn(
@@ -225,6 +256,9 @@ class JointLikelihood(TwoStages, RankingEstimator):
 
 
 def _noise(y: Array, eta: Array, lever: Array) -> tuple[Array, Array]:
-    """What rows contribute to the scores: their residuals, and standard ones."""
+    """Influence of rows on the scores, and its standard deviation under the model.
+
+    `lever` holds weight times xi' J^-1 of the rows; all have shape (n_rows, n_models).
+    """
     p = expit(eta)
     return (y - p)[:, None] * lever, np.sqrt(p * (1.0 - p))[:, None] * lever

@@ -1,4 +1,4 @@
-"""One BTL model for humans and judges alike."""
+"""One BTL model of human and judge rows."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ class JointBTL(RankingEstimator):
 
     Treats every judge as one more human: it "pools human and judge comparisons under
     a common BTL model, ignoring judge-specific sensitivities and feature-dependent
-    bias" (the paper, Section 5). The errors take that model for granted.
+    bias" (the paper, Section 5). The errors assume that this model holds.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
         The model; None stands for ``BTLRegressor()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_ : ndarray
-        Labels.
+        Labels of all models, and of the new ones.
     btl_ : BTLRegressor
         The fitted model.
     result_ : RankingResult
@@ -80,9 +80,12 @@ class JointBTL(RankingEstimator):
         self.btl_: BTLRegressor = clone(self._part("btl")).fit_sample(alike)
         self.models_ = X.models
         self.new_models_ = X.models[X.is_new]
+        # BTLRegressor centres over all models. R = I - 1 h', with h one over the number
+        # of historical models there and zero at new ones, centres over the historical.
         size = len(X.models)
         recentre = np.eye(size) - np.where(X.is_new, 0.0, 1.0) / (~X.is_new).sum()
         covariance = self.btl_.covariance_.copy()
+        # Infinite variances would turn R C R' into NaN; the mask reports them instead.
         unbounded = ~np.isfinite(np.diag(covariance))
         covariance[unbounded, unbounded] = 0.0
         self.result_ = RankingResult(
@@ -96,7 +99,7 @@ class JointBTL(RankingEstimator):
         )
 
     def _read(self, sample: Sample) -> Sample:
-        """The rows that the model reads."""
+        """The sample that the model is fitted to; a subclass may change its weights."""
         return sample
 
     def _estimate(self, fits: BaseFits) -> Array:

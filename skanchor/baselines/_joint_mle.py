@@ -1,4 +1,4 @@
-"""Joint maximum likelihood in the linear class."""
+"""Joint maximum likelihood with linear biases."""
 
 from __future__ import annotations
 
@@ -8,31 +8,33 @@ __all__ = ["JointMLE"]
 
 
 class JointMLE(JointLikelihood):  # numpydoc ignore=PR02
-    """Scores, sensitivities and linear biases by one likelihood of all rows.
+    """Scores, sensitivities and linear biases from one likelihood of all rows.
 
-    Human rows ``sigma(theta_a - theta_b)``, judge rows ``sigma(c_m (theta_a - theta_b)
-    + b_m' (phi(x_a) - phi(x_b)) + o p_m)``, arrivals included
+    Human rows have probability ``sigma(theta_a - theta_b)``, judge rows ``sigma(c_m
+    (theta_a - theta_b) + b_m' (phi(x_a) - phi(x_b)) + o p_m)``, arrivals included
     (eq:human-model-new, eq:hist-surrogate-model-new, eq:arrival-surrogate-model-new).
-    With linear biases that hold, it is efficient, and ``AnchorPipeline`` agrees with it
-    to first order.
+    If the biases are linear, the estimate is efficient, and ``AnchorPipeline`` agrees
+    with it to first order.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        First scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores from which the joint fit starts; None
+        stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Its linear biases and position effect; None stands for ``JudgeCalibrator()``.
+        Defines linear biases and position effects; None stands for
+        ``JudgeCalibrator()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     btl_ : BTLRegressor
-        The human rows alone, from which the likelihood was climbed.
+        The fit of human rows alone, from which the joint fit started.
     calibrator_ : JudgeCalibrator
         Sensitivities and biases of the joint fit.
     result_ : RankingResult

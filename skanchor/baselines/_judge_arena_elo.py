@@ -14,11 +14,12 @@ __all__ = ["JudgeArenaElo"]
 class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
     """One BTL model of the human battles and the new models' judge battles.
 
-    A judge battle counts like a human one but for a temperature T, one for all judges:
-    ``P(a preferred) = sigma((theta_a - theta_b) / T)``. T comes from the judges'
-    battles between historical models, with the scores of the human battles held fixed;
-    these battles serve for nothing else. Scores of old and new models are then fitted
-    together. Ratings on the Elo scale are 400 / log(10) points per logit.
+    A judge battle is treated as a human one, except for a temperature T common to all
+    judges: ``P(a preferred) = sigma((theta_a - theta_b) / T)``. T is estimated from the
+    judges' battles between historical models, with scores fixed at those of the human
+    battles; these battles are used for nothing else. Scores of historical and new
+    models are then fitted together. Ratings on the Elo scale are 400 / log(10) points
+    per logit.
 
     Follows JudgeArena (Lushtaku et al., 2026), which "approximates LMArena Elo by
     fitting a common BTL model to historical human and target-model judge comparisons"
@@ -27,23 +28,23 @@ class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Temperature; None stands for ``JudgeCalibrator()``. Its bias is not used, and a
-        position effect serves the temperature alone.
+        Estimator of the temperature; None stands for ``JudgeCalibrator()``. Its bias is
+        not used, and a position effect only improves the temperature.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     temperature_ : float
         Human logits per judge logit.
     btl_, calibrator_ : estimators
-        The stages fitted on all rows.
+        The stages, fitted on all rows.
     result_ : PointResult
         Scores in logits, centred over the historical models.
 
@@ -65,7 +66,10 @@ class JudgeArenaElo(PlugIn):  # numpydoc ignore=PR02
         return float(1.0 / self.calibrator_.sensitivities_.iloc[0])
 
     def _estimate(self, fits: BaseFits) -> Array:
+        # 1 / T, the sensitivity of all judges read as one: (n_replicates, 1).
         slope = fits.judges(features=False, pooled=True).sensitivities
+        # Human battles, and judge battles of new models. The slope multiplies the score
+        # difference of judge cells.
         cells = fits.cells
         cells = cells[(cells.judge == -1) | cells.involves_new]
         return fits.btl_scores(cells, np.where(cells.judge >= 0, slope, 1.0))

@@ -11,29 +11,29 @@ class JudgeAwareBTL(JointLikelihood):  # numpydoc ignore=PR02
     """One ranking of all models by the judges, each with its own sensitivity.
 
     Fits ``sigma(c_m (theta_a - theta_b))`` to all judge rows by maximum likelihood.
-    Human rows decide which models are historical, and nothing else: the scale
-    is that on which the mean sensitivity is one. In the manner of the judge-aware
-    rankings that the paper's introduction cites (Xu et al., 2026). Features are not
-    read.
+    Human rows only decide which models are historical. The scale is fixed by a mean
+    sensitivity of one. The method follows the judge-aware rankings cited in the paper's
+    introduction (Xu et al., 2026). Features are not used.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Gives first scores; None stands for ``BTLRegressor()``.
+        Estimator of the scores from which the joint fit starts; None stands for
+        ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Its position effect (its bias is not used); None stands for
+        Defines position effects (its bias is not used); None stands for
         ``JudgeCalibrator()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     btl_ : BTLRegressor
-        The human rows alone, from which the likelihood was climbed.
+        The fit of human rows alone, from which the joint fit started.
     calibrator_ : JudgeCalibrator
         Sensitivities of the joint fit, of mean one.
     result_ : RankingResult

@@ -16,30 +16,30 @@ __all__ = ["LogisticJudge"]
 
 
 class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
-    """Sigmoid recalibration of each judge's win rates, averaged.
+    """Sigmoid recalibration of each judge's win rates, averaged over judges.
 
-    Human and judge rows share no comparison, so that a judge's verdict on a pair is its
-    smoothed win rate ``p_mij = (wins + 1/2) / (n + 1)`` over all its rows of the pair.
-    Each judge's slope comes from human rows, ``P(Y = 1 | i, j) = sigma(b_m logit
-    p_mij)`` without an intercept; the new model's value is the mean over judges m and
-    historical models j that it has met there of ``sigma(b_m logit p_m,new,j)``. It is
-    compared with the historical models' mean over k of ``sigma(theta_j - theta_k)``,
-    k = j included. "Adapts sigmoid recalibration (Guo et al., 2017)" (the paper,
-    Section 5).
+    Human and judge rows share no comparison. The verdict of judge m on a pair is
+    therefore its smoothed win rate ``p_mij = (wins + 1/2) / (n + 1)`` over all its rows
+    of the pair. The judge's slope is fitted to human rows, ``P(Y = 1 | i, j) =
+    sigma(b_m logit p_mij)``, without an intercept. The value of a new model is the mean
+    of ``sigma(b_m logit p_m,new,j)`` over judges m and the historical models j that it
+    has met there. The value of a historical model j is the mean over k of
+    ``sigma(theta_j - theta_k)``, k = j included. "Adapts sigmoid recalibration (Guo et
+    al., 2017)" (the paper, Section 5).
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a rank.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     slopes_ : Series
         Slope b by judge.
     win_rates_ : Series
@@ -61,6 +61,8 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     """
 
     def _new_rates(self, fits: BaseFits) -> Array:
+        # New models against historical ones, in tables of shape (n_replicates,
+        # n_models, n_models).
         box = np.ix_(np.arange(len(fits.weights)), fits.new, fits.historical)
         total = np.zeros((len(fits.weights), len(fits.new)))
         count = np.zeros_like(total)
@@ -70,6 +72,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
             met = games[box] > 0
             total += (met * expit(slope[:, None, None] * verdict[box])).sum(axis=2)
             count += met.sum(axis=2)
+        # A new model that has met no historical one gets 0 / 0 = NaN: refused later.
         with np.errstate(invalid="ignore"):
             return np.asarray(total / count)
 
@@ -83,13 +86,20 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         self._verdicts = np.array(logits)
 
     def _row_logits(self, X: Comparisons) -> Array:
-        """A judge's verdict on judge rows; the mean recalibrated one on human rows."""
+        """Logits of rows: on judge rows the judge's own verdict on the pair.
+
+        On human rows the logit of the recalibrated win rate, averaged over judges.
+        """
+        # Codes of the models of X in the fit; -1 is unknown, and the -1 at the end
+        # serves models of X that are unknown already.
         place = {model: i for i, model in enumerate(self.models_.tolist())}
         code = np.array([place.get(model, -1) for model in X.models.tolist()] + [-1])
         left, right = code[X.left], code[X.right]
         known = (left >= 0) & (right >= 0)
         slopes = self.slopes_.to_numpy()[:, None, None]
         rate = expit(slopes * self._verdicts).mean(axis=0)
+        # One table of logits (n_models, n_models) for human rows, one for each judge of
+        # X (NaN if it was not in the fit), and one of NaN for unknown judges.
         tables = [logit(rate)]
         for judge in X.judges.tolist():
             at = np.flatnonzero(self.judges_ == judge)
@@ -97,19 +107,20 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
                 self._verdicts[at[0]] if len(at) else np.full_like(tables[0], np.nan)
             )
         tables.append(np.full_like(tables[0], np.nan))
-        # Codes -1 (human) and -2 (unknown judge) come first and last.
+        # Code -1 (human) reads the first table, code -2 (unknown judge) the last.
         which = np.where(X.judge >= -1, X.judge + 1, len(tables) - 1)
         return np.where(known, np.array(tables)[which, left, right], np.nan)
 
 
 def judge_logits(cells: Cells) -> tuple[Array, Array]:
-    """Games, and logits of the smoothed win rates, by pair of models."""
+    """Games and logits of smoothed win rates, (n_replicates, n_models, n_models)."""
     games, wins = cells.tables()
     return games, logit((wins + 0.5) / (games + 1.0))
 
 
 def human_slope(fits: BaseFits, verdict: Array) -> Array:
     """Slope of the human votes on a judge's logits, of shape (n_replicates,)."""
+    # The judge's logits of the pairs that people voted on: (n_replicates, n_cells).
     human = fits.cells.human
     x = verdict[:, human.left, human.right]
     none, start = np.empty((x.shape[1], 0)), np.zeros(1)

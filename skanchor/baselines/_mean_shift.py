@@ -1,4 +1,4 @@
-"""Judges whose bias on arrival rows is one number."""
+"""The plug-in with one mean bias of each judge on arrival rows."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ __all__ = ["MeanShift"]
 class MeanShift(PlugIn):  # numpydoc ignore=PR02
     """Plug-in with the mean bias of each judge in place of the bias of each row.
 
-    Sensitivities c and biases h come from the historical rows. On arrival rows the mean
-    of the fitted h over the judge's arrival rows, seen from the new model's side, takes
-    the place of h itself; the likelihood weighs a row by its sensitivity. Compared in
-    the paper's Supplementary Section A.2.
+    Sensitivities c and biases h come from the historical rows. On arrival rows h is
+    replaced by its mean over the judge's arrival rows, oriented so that the new model
+    comes first. The likelihood weights a row by its sensitivity. Compared in the
+    paper's Supplementary Section A.2.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+        Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     btl_, calibrator_ : estimators
-        The stages fitted on all rows.
+        The stages, fitted on all rows.
     result_ : PointResult
         Scores in logits, centred over the historical models.
 

@@ -1,4 +1,4 @@
-"""The arrival rows with every nuisance known."""
+"""Likelihood of the arrival rows with all nuisance parameters known."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Oracle(RankingEstimator):
     arrival : ArrivalScorer, optional
         The likelihood; None stands for ``ArrivalScorer()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     arrival_ : ArrivalScorer
         The fitted likelihood.
     result_ : RankingResult
@@ -65,7 +65,7 @@ class Oracle(RankingEstimator):
     _stands_for = {"arrival": lambda value: ArrivalScorer()}  # noqa: RUF012
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RankingEstimator._parameter_constraints,
-        # What is missing of the truth is said where it is read.
+        # `_check_truth` names the entries that are missing.
         "truth": "no_validation",
         "arrival": [ArrivalScorer, None],
     }
@@ -122,8 +122,9 @@ class Oracle(RankingEstimator):
             )
 
     def _nuisances(self, X: Comparisons) -> Comparisons:
-        """Write the true nuisances into the rows."""
+        """Rows with the true scores, sensitivities, biases and item effects."""
         truth = self.truth
+        # Centred over the historical models, like the scores of every method.
         scores = (
             truth["scores"]
             - truth["scores"]
@@ -149,15 +150,19 @@ class Oracle(RankingEstimator):
         )
 
     def _sandwich(self, sample: Sample) -> Array:
+        """Sandwich covariance A^-1 B A^-1 of the new scores, (n_new, n_new)."""
         X, weight, groups = sample.X, sample.weight, sample.groups
         rows = np.flatnonzero(X.involves_new & sample.counts)
         assert X.sensitivities is not None
+        # The appended one is for people, whose code is -1.
         slope = np.append(X.sensitivities, 1.0)[X.judge[rows]]
         at = np.arange(len(rows))
         signs = np.zeros((len(rows), len(X.models)))
         signs[at, X.left[rows]], signs[at, X.right[rows]] = 1.0, -1.0
+        # Gradient of the logit by the new scores: c_m times +1 or -1, (n_rows, n_new).
         design = (signs * slope[:, None])[:, X.is_new]
         p = expit(X.logits()[rows])
+        # A = sum w V z z', with z the gradient; rows w (y - p) z, summed by group.
         bread = design.T @ (design * (weight[rows] * p * (1.0 - p))[:, None])
         terms = design * (weight[rows] * (sample.y[rows] - p))[:, None]
         if groups is not None:

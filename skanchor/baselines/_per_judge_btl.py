@@ -1,4 +1,4 @@
-"""One answer from each judge, averaged."""
+"""A score of the new model from each judge alone, averaged over judges."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ __all__ = ["PerJudgeBTL"]
 class PerJudgeBTL(PlugIn):
     """Average over judges of the score that each judge alone would give.
 
-    A judge's score of a new model is that of a BTL model of the judge's rows, the new
-    model included, divided by the judge's sensitivity from a calibration without
-    features. With ``plug_in_average`` it is the judge's plug-in score instead: the
-    likelihood of its arrival rows given its sensitivity and bias. Judges that do not
-    join the new model to the historical ones are left out of the average. Compared in
-    the paper's Supplementary Section A.2.
+    A judge's score of a new model comes from a BTL model of all its rows, the new model
+    included. It is divided by the judge's sensitivity, which is calibrated without
+    features. With ``plug_in_average`` it is the judge's plug-in score instead, which
+    maximises the likelihood of its arrival rows given its sensitivity and bias. A judge
+    whose rows do not connect the new model to the historical ones is left out of the
+    average. Compared in the paper's Supplementary Section A.2.
 
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``. Its ridge
-        and bound serve the judges' models, too.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
+        Its ridge and bound also apply to the BTL models of judges.
     calibrator : JudgeCalibrator, optional
-        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+        Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
     plug_in_average : bool, default=False
         Whether a judge's score is its plug-in score.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     btl_, calibrator_ : estimators
-        The stages fitted on all rows.
+        The stages, fitted on all rows.
     result_ : PointResult
         Scores in logits, centred over the historical models.
 
@@ -77,7 +77,7 @@ class PerJudgeBTL(PlugIn):
 
     @property
     def uses_features(self) -> bool:
-        """Whether the definition reads the features of the responses."""
+        """Whether the method uses the features of the responses."""
         return self.plug_in_average
 
     def _place(self, fits: BaseFits, arrivals: Arrivals) -> Array:
@@ -88,9 +88,10 @@ class PerJudgeBTL(PlugIn):
             )
         own = []
         for m in judges:
+            # A BTL score is in judge logits; division by c_m gives human logits.
             scores = fits.btl_scores(fits.cells.of_judge(m))[:, fits.new]
             slope = arrivals.of_judge(m).sensitivities[:, :1]
-            # A judge without any sensitivity, which has been warned of, says nothing.
+            # A judge of sensitivity zero, which was warned of, gives the score zero.
             scores = np.divide(
                 scores, slope, out=np.zeros_like(scores), where=slope != 0
             )
@@ -99,7 +100,7 @@ class PerJudgeBTL(PlugIn):
 
 
 def _mean(scores: list[Array], fits: BaseFits) -> Array:
-    """Mean over the judges that have a score."""
+    """Mean over the judges with a finite score, of shape (n_replicates, n_new)."""
     if not scores:
         return np.full((len(fits.weights), len(fits.new)), np.nan)
     stacked = np.stack(scores)

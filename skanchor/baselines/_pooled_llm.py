@@ -1,4 +1,4 @@
-"""All judges read as one."""
+"""The plug-in with all judges treated as one judge."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["PooledLLM"]
 
 
 class PooledLLM(PlugIn):  # numpydoc ignore=PR02
-    """Plug-in that reads all judges as one judge.
+    """Plug-in that treats all judges as one judge.
 
     Fits one sensitivity c and one bias h to the historical rows of all judges, then the
     new scores by the likelihood of the arrival rows. Compared in the paper's
@@ -19,20 +19,20 @@ class PooledLLM(PlugIn):  # numpydoc ignore=PR02
     Parameters
     ----------
     btl : BTLRegressor, optional
-        Scores of the historical models; None stands for ``BTLRegressor()``.
+        Estimator of the historical models' scores; None stands for ``BTLRegressor()``.
     calibrator : JudgeCalibrator, optional
-        Sensitivities and biases; None stands for ``JudgeCalibrator()``.
+        Estimator of sensitivities and biases; None stands for ``JudgeCalibrator()``.
     new_models : sequence of labels, optional
-        Models to place; None means those without human rows.
+        New models to rank; None means all models without human rows.
     unseen : {"warn", "raise"}, default="warn"
         What to do when ``predict`` meets a model without a score.
 
     Attributes
     ----------
     models_, new_models_, judges_ : ndarray
-        Labels.
+        Labels of all models, of the new ones, and of the judges.
     btl_, calibrator_ : estimators
-        The stages fitted on all rows.
+        The stages, fitted on all rows.
     result_ : PointResult
         Scores in logits, centred over the historical models.
 

@@ -1,4 +1,4 @@
-"""What the two methods share whose outputs are win rates, not scores."""
+"""Base class of the methods whose outputs are win rates, not scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RankOnly"]
 
 
 class RankOnly(RankOnlyEstimator):
-    """Win rates of the new models beside those that the human scores imply."""
+    """Win rates of new models, and those of historical models from human scores."""
 
     _stands_for: ClassVar = {"btl": lambda value: BTLRegressor()}
     _parameter_constraints: ClassVar = {
@@ -47,11 +47,12 @@ class RankOnly(RankOnlyEstimator):
         raise NotImplementedError
 
     def _remember(self, fits: BaseFits) -> None:
-        """Keep what else the definition has found."""
+        """Store further fitted attributes of the method."""
 
     def _estimate(self, fits: BaseFits) -> Array:
         """Win rates of all models, of shape (n_replicates, n_models)."""
         theta = fits.human_scores()[:, fits.historical]
+        # Of historical model j: mean over k of sigma(theta_j - theta_k), with k = j.
         rates = np.empty((len(theta), len(fits.X.models)))
         rates[:, fits.historical] = expit(theta[:, :, None] - theta[:, None, :]).mean(2)
         rates[:, fits.new] = self._new_rates(fits)
@@ -77,14 +78,19 @@ class RankOnly(RankOnlyEstimator):
         self._remember(fits)
 
     def _implied_scores(self) -> Array:
-        """Scores whose mean win rates against the historical models are the fitted."""
+        """Scores of all models, those of new models implied by their win rates.
+
+        The score t of a new model solves mean over j of sigma(t - theta_j) = its rate.
+        """
         scores = np.array(self.btl_.scores_for(self.models_))
         old = scores[np.isfinite(scores)]
         for i in np.flatnonzero(~np.isfinite(scores)):
+            # Rates may lie outside (0, 1), where no score is finite.
             rate = np.clip(self.result_.estimates[i], 1e-6, 1.0 - 1e-6)
             t = logit(rate) + old.mean()
             low, high = -40.0, 40.0
-            # The mean win rate rises with the score: Newton within a bracket.
+            # The mean win rate increases with t: Newton's method, with bisection where
+            # a step leaves the bracket.
             for _ in range(100):
                 p = expit(t - old)
                 gap = p.mean() - rate
@@ -104,6 +110,7 @@ class RankOnly(RankOnlyEstimator):
         known = X.with_columns(
             scores=scores, new_models=tuple(self.new_models_.tolist())
         )
+        # Logits of a row are score difference plus bias, so the bias is what is left.
         eta = self._row_logits(known)
         return known.with_columns(biases=eta - known.score_differences)
 

@@ -74,12 +74,13 @@ def _add_ties(rng, y, logits) -> np.ndarray:
     """
     p = expit(logits)
     p_outcome = np.where(y == 1, p, 1 - p)
+    # P(tie | outcome) = (t / 2) / P(outcome), with t / 2 = 0.3 min(p, 1 - p).
     is_tie = rng.random(y.size) < 0.3 * np.minimum(p, 1 - p) / p_outcome
     return np.where(is_tie, "tie", np.where(y == 1, "model_a", "model_b"))
 
 
 def make_demo() -> pd.DataFrame:
-    """Simulate the demo table, the one that the bundled file holds.
+    """Simulate the demo table that the bundled file contains.
 
     Returns
     -------
@@ -100,6 +101,7 @@ def make_demo() -> pd.DataFrame:
         random_state=_SEED,
     )
     truth, X = data.truth, data.X
+    # The simulation numbers models and judges; here they get names.
     models = [*truth.historical_models, *truth.new_models]
     model_names = dict(zip(models, [*_SCORES, *_NEW_SCORES], strict=True))
     judge_names = dict(zip(truth.judges, _SENSITIVITIES, strict=True))
@@ -122,7 +124,7 @@ def make_demo() -> pd.DataFrame:
 
 
 def _write_demo(path: str | Path | None = None) -> None:
-    """Rebuild the bundled file; the same table gives the same bytes."""
+    """Write the bundled file again; the same table gives the same bytes."""
     path = Path(__file__).parent / "data" / _FILE if path is None else Path(path)
     text = make_demo().to_csv(index=False, float_format="%.3f", lineterminator="\n")
     path.write_bytes(gzip.compress(text.encode(), compresslevel=9, mtime=0))
@@ -154,7 +156,7 @@ def load_demo(*, return_X_y: bool = False, as_frame: bool = True) -> Any:
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
-        Give data as a DataFrame and target as a Series; otherwise both are arrays
+        Return data as a DataFrame and target as a Series; otherwise both are arrays
         (data of dtype object) and the order of the columns is `feature_names`.
 
     Returns

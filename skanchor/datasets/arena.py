@@ -68,14 +68,14 @@ def fetch_arena(
     Parameters
     ----------
     data_home : path, optional
-        Where files are kept; None means ``~/skanchor_data``, or what the environment
-        variable ``SKANCHOR_DATA`` says.
+        Folder of the files; None means the environment variable ``SKANCHOR_DATA``, or
+        without it ``~/skanchor_data``.
     download_if_missing : bool, default=True
-        Whether to fetch (15 MB) what is not there; otherwise that is an OSError.
+        Whether to download missing files (15 MB); otherwise they raise an OSError.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
-        Give data as a DataFrame and target as a Series; otherwise both are arrays.
+        Return data as a DataFrame and target as a Series; otherwise both are arrays.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def fetch_arena(
     Raises
     ------
     OSError
-        If a file is not there and cannot be fetched, or has other bytes than published.
+        If a file is missing and cannot be downloaded, or differs from the published.
 
     Notes
     -----
@@ -109,7 +109,8 @@ def fetch_arena(
     )
     frame = pd.DataFrame(
         {
-            # Ids of questions repeat; the number of the battle joins the judges.
+            # Ids of questions repeat, so the number of the battle is the prompt id. It
+            # is the same in the files of all judges.
             "prompt_id": rows["num"],
             "model_a": rows["model_a"],
             "model_b": rows["model_b"],

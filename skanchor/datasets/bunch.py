@@ -1,4 +1,4 @@
-"""A table of battles as scikit-learn's loaders give one."""
+"""A table of battles in the forms that scikit-learn's loaders return."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TARGET = "winner"
 def as_bunch(
     frame: pd.DataFrame, *, return_X_y: bool, as_frame: bool, **more: Any
 ) -> Any:
-    """Give a table in the form that the caller of a loader asks for.
+    """Return a table in the form that the caller of a loader asks for.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""LLMFAO: votes of a crowd and verdicts of two LLM judges on 59 and more models."""
+"""LLMFAO: votes of a crowd on 59 models, and verdicts of two LLM judges."""
 
 from __future__ import annotations
 
@@ -77,16 +77,16 @@ def fetch_llmfao(
     Parameters
     ----------
     data_home : path, optional
-        Where files are kept; None means ``~/skanchor_data``, or what the environment
-        variable ``SKANCHOR_DATA`` says.
+        Folder of the files; None means the environment variable ``SKANCHOR_DATA``, or
+        without it ``~/skanchor_data``.
     download_if_missing : bool, default=True
-        Whether to fetch (2 MB) what is not there; otherwise that is an OSError.
+        Whether to download missing files (2 MB); otherwise they raise an OSError.
     with_texts : bool, default=False
         Whether to add the columns ``prompt``, ``response_a`` and ``response_b``.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
-        Give data as a DataFrame and target as a Series; otherwise both are arrays.
+        Return data as a DataFrame and target as a Series; otherwise both are arrays.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def fetch_llmfao(
     Raises
     ------
     OSError
-        If a file is not there and cannot be fetched, or has other bytes than published.
+        If a file is missing and cannot be downloaded, or differs from the published.
 
     Notes
     -----
@@ -121,6 +121,7 @@ def fetch_llmfao(
     rows = read_battles(
         [paths[name] for name in _JUDGES], "llmfao", judge=list(_JUDGES.values())
     )
+    # Comparisons name prompts by number, responses by slug.
     prompts = read_json_lines(paths["prompts.jsonl"])
     slugs = {str(prompt["id"]): prompt["slug"] for prompt in prompts}
     rows = pd.DataFrame(
@@ -133,12 +134,13 @@ def fetch_llmfao(
             "rater": "w" + rows["rater"],
         }
     )
+    # Responses by prompt and model.
     texts = {
         (result["slug"], result["name"]): result["result"]
         for result in read_json_lines(paths["results.jsonl"])
     }
     frame = add_features(rows, texts)
     if with_texts:
-        told = {prompt["slug"]: prompt["text"] for prompt in prompts}
-        frame = add_texts(frame, told, texts)
+        prompt_texts = {prompt["slug"]: prompt["text"] for prompt in prompts}
+        frame = add_texts(frame, prompt_texts, texts)
     return as_bunch(frame, return_X_y=return_X_y, as_frame=as_frame, DESCR=_DESCR)

@@ -25,6 +25,7 @@ _ANSWERS = {
 
 
 def _label_file(name: str, sha256: str) -> PublishedFile:
+    """A file of votes or verdicts."""
     return PublishedFile(
         "aliabbas-muhammadi/judgelab",
         "afdf0eaa55fdee9617bbc4d1821e5424b18f33ff",
@@ -34,6 +35,7 @@ def _label_file(name: str, sha256: str) -> PublishedFile:
 
 
 def _text_file(name: str, sha256: str) -> PublishedFile:
+    """A file of questions or answers."""
     return PublishedFile(
         "geronimi73/FastChat",
         "148444f5fed474001ab67071f8667178220178f0",
@@ -103,16 +105,16 @@ def fetch_mt_bench(
     Parameters
     ----------
     data_home : path, optional
-        Where files are kept; None means ``~/skanchor_data``, or what the environment
-        variable ``SKANCHOR_DATA`` says.
+        Folder of the files; None means the environment variable ``SKANCHOR_DATA``, or
+        without it ``~/skanchor_data``.
     download_if_missing : bool, default=True
-        Whether to fetch (2 MB) what is not there; otherwise that is an OSError.
+        Whether to download missing files (2 MB); otherwise they raise an OSError.
     with_texts : bool, default=False
         Whether to add the columns ``prompt``, ``response_a`` and ``response_b``.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool, default=True
-        Give data as a DataFrame and target as a Series; otherwise both are arrays.
+        Return data as a DataFrame and target as a Series; otherwise both are arrays.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def fetch_mt_bench(
     Raises
     ------
     OSError
-        If a file is not there and cannot be fetched, or has other bytes than published.
+        If a file is missing and cannot be downloaded, or differs from the published.
 
     Notes
     -----
@@ -147,7 +149,7 @@ def fetch_mt_bench(
     rows = read_battles([paths["human.jsonl"], paths["gpt4_pair.jsonl"]], "mt_bench")
     rows = pd.DataFrame(
         {
-            # Each turn has answers of its own.
+            # Each turn of a question has its own answers, so it is a prompt of its own.
             "prompt_id": rows["prompt_id"] + "_t" + rows["turn"].astype("str"),
             "model_a": rows["model_a"],
             "model_b": rows["model_b"],
@@ -156,6 +158,7 @@ def fetch_mt_bench(
             "rater": rows["rater"],
         }
     )
+    # Answers by prompt (question and turn) and model.
     texts = {
         (prompt, model): text
         for model in _ANSWERS
@@ -174,4 +177,5 @@ def fetch_mt_bench(
 
 
 def _by_turn(row: dict[str, Any], turns: list[str]) -> list[tuple[str, str]]:
+    """Pairs of a prompt id, such as "81_t1", and the text of that turn."""
     return [(f"{row['question_id']}_t{i}", text) for i, text in enumerate(turns, 1)]

@@ -1,8 +1,8 @@
-"""Files that others have published: fetched once, checked, kept in a folder.
+"""Files published by others: downloaded once, checked, and stored in a folder.
 
-A file is known by the address of one commit and by its hash, so that everybody works on
-the same bytes. Where ``SKANCHOR_DATA_MIRROR`` names a folder, files are read there, as
-``<set>/<name>``, and nothing is fetched.
+A file is identified by its address in one commit and by its hash, so that everybody
+works on the same bytes. If ``SKANCHOR_DATA_MIRROR`` names a folder, files are read from
+there, as ``<set>/<name>``, and nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class PublishedFile:
     Attributes
     ----------
     repository, commit, path : str
-        Where it is, such as ``"owner/name"``, the full hash, ``"data/human.json"``.
+        Its location: ``"owner/name"``, the full hash of a commit, and a path such as
+        ``"data/human.json"``.
     sha256 : str
         Hash of its bytes.
     """
@@ -37,7 +38,7 @@ class PublishedFile:
 
     @property
     def url(self) -> str:
-        """Address of its bytes."""
+        """Address from which the file is downloaded."""
         return (
             f"https://raw.githubusercontent.com/{self.repository}/{self.commit}/"
             f"{self.path}"
@@ -53,7 +54,7 @@ class PublishedSet:
     name : str
         Name of the set, and of its folder.
     files : mapping
-        File by the name under which it is kept.
+        Files by the names under which they are stored.
     """
 
     name: str
@@ -65,7 +66,7 @@ class PublishedSet:
         data_home: str | os.PathLike[str] | None = None,
         download_if_missing: bool = True,
     ) -> list[Path]:
-        """Bring files onto this machine.
+        """Find files on this machine, and download those that are missing.
 
         Parameters
         ----------
@@ -74,25 +75,26 @@ class PublishedSet:
         data_home : path, optional
             See :func:`data_folder`.
         download_if_missing : bool, default=True
-            Whether to fetch what is not there.
+            Whether to download missing files.
 
         Returns
         -------
         list of Path
-            Where they are, their bytes checked.
+            Paths of the files, whose hashes were checked.
 
         Raises
         ------
         OSError
-            If a file is not there and cannot be fetched, or has other bytes.
+            If a file is missing and cannot be downloaded, or has another hash.
         """
         mirror = os.environ.get(_MIRROR)
         if mirror:
             return [self._mirrored(Path(mirror), name) for name in names]
         folder = data_folder(data_home) / self.name
-        return [self._kept(folder, name, download_if_missing) for name in names]
+        return [self._stored(folder, name, download_if_missing) for name in names]
 
     def _mirrored(self, mirror: Path, name: str) -> Path:
+        """Path of a file in the mirror; its hash is checked."""
         path = mirror / self.name / name
         if not path.is_file():
             raise OSError(
@@ -106,7 +108,8 @@ class PublishedSet:
             )
         return path
 
-    def _kept(self, folder: Path, name: str, download_if_missing: bool) -> Path:
+    def _stored(self, folder: Path, name: str, download_if_missing: bool) -> Path:
+        """Path of a file in the user's folder, downloaded if it is missing."""
         path, file = folder / name, self.files[name]
         if path.is_file() and self._holds(path, name):
             return path
@@ -120,11 +123,11 @@ class PublishedSet:
 
         logger = pooch.get_logger()
         level = logger.level
-        # An address a file is no news; what fails is said below.
+        # pooch logs each address that it fetches; failures are reported below.
         logger.setLevel("WARNING")
         try:
             pooch.retrieve(file.url, f"sha256:{file.sha256}", name, folder)
-        # A wrong hash is a ValueError of pooch.
+        # pooch raises ValueError for a wrong hash.
         except (RequestException, ValueError) as error:
             raise OSError(
                 f"{self.name}/{name} could not be fetched from {file.url} "
@@ -142,7 +145,7 @@ class PublishedSet:
 
 
 def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Where fetched files are kept.
+    """Folder of downloaded files.
 
     Parameters
     ----------
@@ -161,17 +164,18 @@ def data_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
-    """Read a file with one object a line.
+    """Read a file with one JSON object per line.
 
     Parameters
     ----------
     path : Path
-        UTF-8 text.
+        A file of UTF-8 text.
 
     Returns
     -------
     list of dict
+        The objects; empty lines are skipped.
     """
-    # Not splitlines: a string may hold U+2028 and its like.
+    # Not splitlines, which would also split at U+2028 inside a string.
     lines = path.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in lines if line.strip()]

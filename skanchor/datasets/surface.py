@@ -1,7 +1,7 @@
-"""Fifteen surface features of a text, which come with the fetched battles.
+"""Fifteen surface features of a text, which are columns of the fetched tables.
 
-Their definitions are fixed, so that a fetched table stays the same for good; to count
-anything else, fetch the texts and see :mod:`skanchor.features`.
+Their definitions are fixed, so that a fetched table never changes. For other features,
+fetch the texts and use :mod:`skanchor.features`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _features(text: str) -> dict[str, float]:
         "n_numbered": len(_NUMBER.findall(text)),
         "n_headers": len(_HEADER.findall(without_code)),
         "n_bold": len(_BOLD.findall(without_code)),
-        # A block that is never closed is one, too.
+        # Rounded up, so that a block that is never closed is counted.
         "n_code_blocks": (text.count("```") + 1) // 2,
         "n_digits": sum(char.isdigit() for char in text),
         "n_exclaim": text.count("!"),
@@ -59,8 +59,10 @@ def add_features(
     Returns
     -------
     DataFrame
-        With columns ``n_chars_a`` and so on, those of the first side first.
+        The battles with columns ``n_chars_a`` and so on; those of the first side come
+        first. Missing responses have NaN.
     """
+    # One row of features for each response, indexed by prompt and model.
     table = pd.DataFrame.from_dict(
         {key: _features(text) for key, text in texts.items()}, orient="index"
     )
@@ -93,7 +95,7 @@ def add_texts(
     Returns
     -------
     DataFrame
-        With columns ``prompt``, ``response_a`` and ``response_b``.
+        The battles with columns ``prompt``, ``response_a`` and ``response_b``.
     """
     return battles.assign(
         prompt=[prompts[key] for key in battles["prompt_id"]],

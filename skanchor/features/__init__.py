@@ -1,8 +1,8 @@
-"""Features of responses from their texts, by transformers in front of a ranking.
+"""Transformers that turn the texts of responses into features for a ranking.
 
-`ResponseFeatures` counts what a text looks like, `EmbeddingFeatures` says what it is
-about. Both take a column of texts, or a battles table with pairs of text columns, which
-they replace by pairs of feature columns.
+`ResponseFeatures` counts properties of a text's form, `EmbeddingFeatures` describes its
+content. Both take a column of texts, or a battles table with pairs of text columns,
+which they replace by pairs of feature columns.
 """
 
 from skanchor.features.embedding import EmbeddingFeatures

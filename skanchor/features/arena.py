@@ -1,8 +1,8 @@
-"""Style as arenas control for it: four counts, and contrasts of two responses.
+"""Style features of arenas: four counts, and contrasts of two responses.
 
-Markdown is counted by the regular expressions of the field, whose figures a parser
-would not reproduce. The contrasts are ratios of both responses. Half of one goes to
-each side, with opposite signs, so that the difference of the sides is the contrast.
+Markdown is counted by the regular expressions that arenas use; a parser would not
+reproduce published figures. A contrast depends on both responses. Each side gets half
+of it, with opposite signs, so that the difference of the sides is the contrast.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def arena_counts(text: str) -> dict[str, int]:
     Parameters
     ----------
     text : str
-        A response; its turns joined by line ends.
+        A response whose turns are joined by line ends.
 
     Returns
     -------
     dict
-        By the names of `STYLE`. Length is in words, where arenas count tokens of a
-        vocabulary; it includes code, the other three do not.
+        Counts by the names of `STYLE`. Length is in words (arenas count tokens of a
+        vocabulary) and includes code; the other three counts do not.
     """
     without_code = _CODE.sub("", text)
     return {
@@ -65,10 +65,11 @@ def ratio_halves(a: Array, b: Array) -> Array:
 
 
 def density_halves(a: Array, b: Array) -> Array:
-    """Half of the contrast of lengths and of markdown per length.
+    """Half of the contrasts of length and of markdown per length.
 
-    With densities d = count / (length + 1) it is (d_a - d_b) / (d_a + d_b + 1); that of
-    the lengths is (a - b) / (a + b), zero for two empty responses.
+    The contrast of lengths is (a - b) / (a + b), or zero for two empty responses. The
+    contrast of another count is (d_a - d_b) / (d_a + d_b + 1), with the densities d =
+    count / (length + 1).
 
     Parameters
     ----------
@@ -80,6 +81,7 @@ def density_halves(a: Array, b: Array) -> Array:
     ndarray of shape (n_rows, 4)
         The first side's half; the second's is its negative.
     """
+    # Column 0 is the length. Where both are zero, divide by one to get zero.
     total = a[:, :1] + b[:, :1]
     length = (a[:, :1] - b[:, :1]) / np.where(total > 0.0, total, 1.0) / 2.0
     dense_a, dense_b = (side[:, 1:] / (side[:, :1] + 1.0) for side in (a, b))

@@ -1,4 +1,4 @@
-"""What responses are about: principal components of their embeddings."""
+"""Features of content: principal components of embeddings of the responses."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.features.transformer import TextTransformer
 
-# Texts that a model gets at once.
+# Number of texts that an encoder gets at once.
 _CHUNK = 1024
-# Dimensions in which the built-in encoder places texts.
+# Largest number of dimensions of the built-in encoder.
 _TOPICS = 100
 
 
 class EmbeddingFeatures(TextTransformer):
-    """Features of responses by what they are about: components of an embedding.
+    """Features of the content of responses: principal components of an embedding.
 
-    Texts are embedded, the embeddings projected on their first principal components,
-    and each component brought to [-1, 1]. All of that is learned from the texts of both
-    sides of all rows; outcomes are not looked at.
+    Texts are embedded, the embeddings are projected on their first principal
+    components, and each component is scaled to [-1, 1]. All of this is learned from the
+    texts of both sides of all rows, without the outcomes.
 
     Parameters
     ----------
     encoder : "tfidf", object with ``encode`` or transformer, default="tfidf"
-        What embeds texts. ``"tfidf"`` is built in: TF-IDF of character n-grams inside
+        The embedding. ``"tfidf"`` is built in: TF-IDF of character n-grams inside
         words, which suits every language, and a truncated SVD. Anything with
         ``encode(list of str)``, such as a model of sentence-transformers, is used as it
         is; a scikit-learn transformer of texts is fitted.
     n_components : int, default=12
-        Principal components; fewer where the embedding has fewer dimensions.
+        Number of principal components; fewer if the embedding has fewer dimensions.
     scale : bool, default=True
-        Whether to bring each component to [-1, 1] by its range in ``fit``; what lies
-        outside later is cut off.
+        Whether to scale each component to [-1, 1] by its range in ``fit``. Later values
+        outside the range are clipped.
     columns : str, pair or list of these, default="response"
-        Where a table has texts: ``"response"`` stands for the pair of columns
+        Columns of texts in a table: ``"response"`` stands for the pair of columns
         ``response_a`` and ``response_b``, ``("left", "right")`` for a pair of other
         names, and a name that is no pair for a single column.
     keep_text : bool, default=False
@@ -51,14 +51,15 @@ class EmbeddingFeatures(TextTransformer):
     random_state : int, RandomState or None, default=0
         Seed of the built-in encoder's SVD.
     n_jobs : int, optional
-        Workers for a scikit-learn transformer, as in joblib; an ``encode`` has its own.
+        Workers for a scikit-learn transformer, as in joblib. An encoder with ``encode``
+        manages its own.
     verbose : int, default=0
         Shows a progress bar when positive.
 
     Attributes
     ----------
     encoder_ : object
-        What embeds texts, fitted.
+        The fitted encoder.
     pca_ : PCA
         The principal components.
     scaler_ : MinMaxScaler or None
@@ -68,7 +69,7 @@ class EmbeddingFeatures(TextTransformer):
 
     See Also
     --------
-    ResponseFeatures : What responses look like.
+    ResponseFeatures : Features of the form of responses.
 
     Examples
     --------
@@ -130,6 +131,7 @@ class EmbeddingFeatures(TextTransformer):
         from sklearn.decomposition import PCA
 
         embedded = self._embed(texts)
+        # At most as many components as there are texts and dimensions.
         n_components = min(self.n_components, *embedded.shape)
         self.pca_ = PCA(n_components, svd_solver="full").fit(embedded)
         self.scaler_ = None
@@ -138,6 +140,7 @@ class EmbeddingFeatures(TextTransformer):
             self.scaler_ = scaler.fit(self.pca_.transform(embedded))
 
     def _built_in(self, texts: list[str]) -> Any:
+        """TF-IDF of character n-grams and truncated SVD, fitted to the texts."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.pipeline import make_pipeline
@@ -149,6 +152,7 @@ class EmbeddingFeatures(TextTransformer):
             weights = words.fit_transform(texts)
         except ValueError as error:
             raise BattlesError(f"The texts cannot be embedded: {error}.") from error
+        # The solver needs fewer dimensions than there are texts and n-grams.
         topics = TruncatedSVD(
             max(1, min(_TOPICS, *(size - 1 for size in weights.shape))),
             random_state=self.random_state,
@@ -159,10 +163,11 @@ class EmbeddingFeatures(TextTransformer):
         components: Array = self.pca_.transform(self._embed(texts))
         if self.scaler_ is None:
             return components
-        # A component without range has nothing to tell.
+        # With clip=True, values outside the range seen in fit become -1 or 1.
         return np.asarray(self.scaler_.transform(components))
 
     def _embed(self, texts: list[str]) -> Array:
+        """Embeddings of texts, of shape (n_texts, n_dimensions), checked as finite."""
         encodes = hasattr(self.encoder_, "encode")
         embed = self.encoder_.encode if encodes else self.encoder_.transform
         chunks = [
@@ -172,7 +177,7 @@ class EmbeddingFeatures(TextTransformer):
         parts = run_plan(
             _embed_chunk,
             chunks,
-            # A model need not survive the way to another process.
+            # An encoder may not be picklable, so it stays in this process.
             n_jobs=None if encodes else self.n_jobs,
             verbose=self.verbose,
             description="texts",

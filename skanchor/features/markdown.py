@@ -1,4 +1,4 @@
-"""What a text holds as markdown, counted on its parse."""
+"""Counts of the elements of a markdown text, from its parse."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+# Names of the counts by the types of the parser's tokens.
 _TOKENS = {
     "heading_open": "headings",
     "list_item_open": "list_items",
@@ -23,7 +24,7 @@ MARKDOWN_COUNTS = tuple(dict.fromkeys(_TOKENS.values()))
 
 
 def markdown_counts(text: str) -> dict[str, int]:
-    """Count the elements of a text that is read as markdown.
+    """Count the markdown elements of a text.
 
     Parameters
     ----------
@@ -33,10 +34,11 @@ def markdown_counts(text: str) -> dict[str, int]:
     Returns
     -------
     dict
-        By the names of `MARKDOWN_COUNTS`. What stands inside code is code.
+        Counts by the names of `MARKDOWN_COUNTS`. Markup inside code is not counted.
     """
     found: Counter[str] = Counter()
     for token in _markdown_parser().parse(text):
+        # Elements within a line (bold, links, inline code) are children of its token.
         for part in (token, *(token.children or ())):
             found[_TOKENS.get(part.type, "")] += 1
     return {name: found[name] for name in MARKDOWN_COUNTS}

@@ -1,4 +1,4 @@
-"""Counts of what responses look like, as a transformer."""
+"""Features of the form of responses: counts, as a transformer."""
 
 from __future__ import annotations
 
@@ -23,31 +23,32 @@ from skanchor.features.transformer import TextTransformer
 
 _COUNTS = {"surface": (surface_counts, SURFACE), "arena": (arena_counts, STYLE)}
 _CONTRASTS = {"ratio": ratio_halves, "density": density_halves}
-# Texts that a worker gets at once.
+# Number of texts that a worker gets at once.
 _CHUNK = 256
 
 
 class ResponseFeatures(TextTransformer):
-    """Features of responses by what their texts look like, in any language.
+    """Features of the form of responses, such as length and markdown, in any language.
 
     Parameters
     ----------
     style : {"surface", "arena"}, default="surface"
-        What is counted. ``"surface"``: characters, words, sentences, lines, paragraphs,
-        headings, list items, bold spans, code blocks, inline code, tables, quotes,
-        links (markdown is parsed: what stands in code is code), digits, question and
-        exclamation marks, emoji, and whether the text begins as a refusal (0 or 1).
+        The set of counts. ``"surface"``: characters, words, sentences, lines,
+        paragraphs, headings, list items, bold spans, code blocks, inline code, tables,
+        quotes, links (markdown is parsed, and markup inside code is not counted),
+        digits, question and exclamation marks, emoji, and whether the text begins like
+        a refusal (0 or 1).
         ``"arena"``: length in words, headers, list items and bold spans by the regular
         expressions with which arenas control for style, code removed.
     scale : {"log1p", "unit", "none", "ratio", "density"}, default="log1p"
-        How counts become features. ``"log1p"`` takes log(1 + count), ``"none"`` the
-        count itself; ``"unit"`` brings log(1 + count) to [-1, 1] by its range in
-        ``fit``. ``"ratio"`` and ``"density"``, for ``style="arena"`` and pairs of texts
-        alone, are the contrasts of arenas, see the notes.
+        How counts become features. ``"log1p"`` is log(1 + count), ``"none"`` the count
+        itself. ``"unit"`` scales log(1 + count) to [-1, 1] by its range in ``fit``.
+        ``"ratio"`` and ``"density"`` are the contrasts of arenas (see the notes); they
+        need ``style="arena"`` and pairs of texts.
     features : list of str, optional
-        Which of the counts to take; None means all.
+        Names of the counts to use; None means all.
     columns : str, pair or list of these, default="response"
-        Where a table has texts: ``"response"`` stands for the pair of columns
+        Columns of texts in a table: ``"response"`` stands for the pair of columns
         ``response_a`` and ``response_b``, ``("left", "right")`` for a pair of other
         names, and a name that is no pair for a single column.
     keep_text : bool, default=False
@@ -68,21 +69,21 @@ class ResponseFeatures(TextTransformer):
 
     See Also
     --------
-    EmbeddingFeatures : What responses are about.
+    EmbeddingFeatures : Features of the content of responses.
 
     Notes
     -----
     Arenas regress votes on contrasts such as (a - b) / (a + b + 1) of the counts a and
-    b of the two responses. No function f of a single response has f(a) - f(b) equal to
-    that, so such a contrast is no bias psi(x_a) - psi(x_b) of a judge: how much a
-    response is favoured would depend on its opponent. Take it to compare with published
-    figures: ``scale="ratio"`` (``"density"`` for length and markdown per length) gives
-    each side half of the contrast, with opposite signs, so that their difference is the
-    contrast, up to the standardisation of arenas. For all else take ``"log1p"``, its
-    nearest kin that is a property of one response:
-    log(1 + a) - log(1 + b) = 2 artanh((a - b) / (a + b + 2)).
+    b of the two responses. No function f of a single response satisfies f(a) - f(b) =
+    (a - b) / (a + b + 1). So this contrast is not a bias psi(x_a) - psi(x_b) of a
+    judge: how much a response is favoured would depend on its opponent. Use it to
+    compare with published figures. ``scale="ratio"`` (``"density"`` for length and
+    markdown per length) gives each side half of the contrast, with opposite signs.
+    Their difference is the contrast, up to the standardisation of arenas. For all other
+    purposes use ``"log1p"``, the most similar feature of a single response: log(1 + a)
+    - log(1 + b) = 2 artanh((a - b) / (a + b + 2)).
 
-    With every scale but ``"unit"``, all that ``fit`` learns is where the texts are.
+    Except with ``scale="unit"``, ``fit`` only learns which columns hold texts.
 
     Examples
     --------
@@ -134,7 +135,7 @@ class ResponseFeatures(TextTransformer):
         return list(self.features)
 
     def _learn(self, texts: list[str]) -> None:
-        self._names()
+        self._names()  # raises for unknown features
         if self.scale in _CONTRASTS:
             pairs = self.sources_ or ()
             if not pairs or any(len(source.columns) == 1 for source in pairs):
@@ -159,13 +160,15 @@ class ResponseFeatures(TextTransformer):
     def _sides(self, blocks: list[Array]) -> list[Array]:
         if self.scale not in _CONTRASTS:
             return blocks
+        # Half of the contrast on each side, so that a - b is the contrast.
         halves = _CONTRASTS[self.scale](*blocks)
         chosen = halves[:, [STYLE.index(name) for name in self._names()]]
         return [chosen, -chosen]
 
     def _counts(self, texts: list[str]) -> Array:
+        """Counts of texts, of shape (n_texts, n_counts)."""
         count, known = _COUNTS[self.style]
-        # The density of a count needs the length, whatever is chosen.
+        # Densities need the length even if it is not among the chosen features.
         names = list(known) if self.scale in _CONTRASTS else self._names()
         jobs = [
             (count, texts[start : start + _CHUNK], names)

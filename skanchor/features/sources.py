@@ -1,4 +1,4 @@
-"""Where the texts are: one column of them, or columns of a table, single or paired."""
+"""Finds the texts: a single column, or columns or pairs of columns of a table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class TextSource:
     Attributes
     ----------
     name : str
-        What features of several sources are told apart by.
+        Prefix of the names of its features, if there are several sources.
     columns : tuple of str
-        One column or two.
+        Names of one column or two.
     sides : tuple of str
-        What is put behind the names of the features of each column.
+        Suffix of the names of the features of each column.
     """
 
     name: str
@@ -34,7 +34,7 @@ class TextSource:
 
 
 def open_table(X: Any) -> nw.DataFrame[Any] | None:
-    """Open a table; None for a column of texts."""
+    """Wrap a table of any supported type; None for a column of texts."""
     if isinstance(X, str):
         raise ValueError(
             "Iterable over raw text documents expected, string object received: give "
@@ -46,7 +46,7 @@ def open_table(X: Any) -> nw.DataFrame[Any] | None:
 def find_sources(
     frame: nw.DataFrame[Any], columns: str | Sequence[Any]
 ) -> tuple[TextSource, ...]:
-    """Find the columns of texts that a user names.
+    """Find the columns of texts that a user has named.
 
     Parameters
     ----------
@@ -59,6 +59,7 @@ def find_sources(
     Returns
     -------
     tuple of TextSource
+        One for each column or pair, in the order given.
     """
     if isinstance(columns, (str, tuple)):
         columns = [columns]
@@ -70,6 +71,7 @@ def find_sources(
 
 
 def _find(present: list[str], given: Any) -> TextSource:
+    """The source that a name, or a pair of names, stands for."""
     if isinstance(given, tuple):
         absent = [name for name in given if name not in present]
         if len(given) != 2 or absent:
@@ -77,11 +79,13 @@ def _find(present: list[str], given: Any) -> TextSource:
                 f"There is no pair of columns of texts {given}: the table has "
                 f"{present[:20]}."
             )
+        # The source of ("text_a", "text_b") is called "text", else as its first column.
         same = given[0][:-2] == given[1][:-2] and given[0][-2:] == "_a"
         return TextSource(given[0][:-2] if same else given[0], given, ("_a", "_b"))
     pair = (f"{given}_a", f"{given}_b")
     if set(pair) <= set(present):
         return TextSource(given, pair, ("_a", "_b"))
+    # A single column: the named one, or the only one that the table has.
     single = given if given in present else present[0]
     if given not in present and len(present) > 1:
         raise BattlesError(
@@ -93,20 +97,23 @@ def _find(present: list[str], given: Any) -> TextSource:
 
 
 def read_texts(values: Any, name: str) -> tuple[list[str], int]:
-    """Texts of a column, and how many are missing, which are read as empty.
+    """Read the texts of a column, missing ones as empty.
 
     Parameters
     ----------
     values : sequence
         Texts; None and NaN are missing ones.
     name : str
-        What messages call it.
+        Name of the column in messages.
 
     Returns
     -------
     texts : list of str
+        The texts.
     n_missing : int
+        Number of missing texts.
     """
+    # Filled in place, because np.array would turn nested lists into more dimensions.
     array = np.empty(len(values), dtype=object)
     array[:] = list(values)
     missing = np.array([_is_missing(value) for value in array], dtype=bool)

@@ -1,4 +1,4 @@
-"""What a text looks like, in any language: counts of its surface."""
+"""Counts of the form of a text in any language: length, punctuation, markdown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 from skanchor.features.markdown import MARKDOWN_COUNTS, markdown_counts
 
-# Scripts without blanks between words, kana and ideographs, and their punctuation.
+# Kana and ideographs, which are written without blanks between words, and their
+# punctuation. Each kana or ideograph counts as a word.
 _NO_BLANKS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _MARKS = "\u3000-\u303f\uff01-\uff0f\uff1a-\uff20"
 _WORD = re.compile(rf"[{_NO_BLANKS}]|[^\s{_NO_BLANKS}{_MARKS}]+")
@@ -15,7 +16,7 @@ _PARAGRAPH = re.compile(r"\n[^\S\n]*\n")
 _QUESTION = re.compile("[?？؟;]")  # noqa: RUF001
 _EXCLAMATION = re.compile("[!！]")  # noqa: RUF001
 _EMOJI = re.compile("[\u2600-\u27bf\U0001f1e6-\U0001f1ff\U0001f300-\U0001faff]")
-# How a refusal begins, in the languages of most responses.
+# Phrases of refusals in the languages of most responses, sought in the first letters.
 _REFUSAL = re.compile(
     r"\bi(?: am|'m) (?:so |very |really )?(?:sorry|afraid|unable|not able)\b"
     r"|\bi (?:can(?:not|'t| not)|won't|must decline)\b|\bas an ai\b|\bi apologi[sz]e\b"
@@ -44,7 +45,7 @@ SURFACE = (
 
 
 def surface_counts(text: str) -> dict[str, int]:
-    """Count what a text looks like.
+    """Count properties of the form of a text.
 
     Parameters
     ----------
@@ -54,8 +55,9 @@ def surface_counts(text: str) -> dict[str, int]:
     Returns
     -------
     dict
-        By the names of `SURFACE`.
+        Counts by the names of `SURFACE`; ``refusal`` is 0 or 1.
     """
+    # Typographic apostrophes are read as plain ones, as in "I can't".
     beginning = text[:_BEGINNING].casefold().replace("\u2019", "'")
     return {
         "characters": len(text),

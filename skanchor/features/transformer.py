@@ -1,4 +1,4 @@
-"""A transformer of texts: which texts it reads and where their features go."""
+"""Base class of transformers of texts: reads the texts and writes their features."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from skanchor.warning_log import warn
 class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
     """Base of the transformers of texts.
 
-    A subclass learns from distinct texts in ``_learn``, gives their features in
-    ``_values``, an array with a row for each text, and may look at both sides of a pair
-    in ``_sides``. Each distinct text is read once, however many rows hold it.
+    A subclass learns from distinct texts in ``_learn`` and computes their features in
+    ``_values``, an array with a row for each text. It may combine both sides of a pair
+    in ``_sides``. Each distinct text is processed once, however many rows contain it.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -50,19 +50,22 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- for subclasses
     def _learn(self, texts: list[str]) -> None:
-        """Learn from the distinct texts of all sides."""
+        """Learn from the distinct texts of all columns."""
         raise NotImplementedError
 
     def _values(self, texts: list[str]) -> Array:
-        """Features of texts."""
+        """Features of texts, of shape (n_texts, n_features)."""
         raise NotImplementedError
 
     def _names(self) -> list[str]:
-        """Names of the features."""
+        """Names of the features, without prefixes and suffixes of columns."""
         raise NotImplementedError
 
     def _sides(self, blocks: list[Array]) -> list[Array]:
-        """Features of one column of texts, or of both of a pair, as they go out."""
+        """Output features of a single column of texts, or of both columns of a pair.
+
+        Each block has shape (n_rows, n_features).
+        """
         return blocks
 
     # ----------------------------------------------------------------- the public three
@@ -82,6 +85,7 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         """
         self._validate_params()
         frame = open_table(X)
+        # Attributes of an earlier fit, on a table or on a column of texts.
         for name in ("feature_names_in_", "n_features_in_", "sources_"):
             if hasattr(self, name):
                 delattr(self, name)
@@ -91,8 +95,8 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
             self.sources_ = find_sources(frame, self.columns)
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
             self.n_features_in_ = len(frame.columns)
-        # Missing texts are told once, by transform.
-        columns = self._read(X, frame, self.sources_, tell=False)
+        # Only transform warns of missing texts, so that fit_transform warns once.
+        columns = self._read(X, frame, self.sources_, warns=False)
         self._learn(list(dict.fromkeys(text for column in columns for text in column)))
         return self
 
@@ -107,9 +111,10 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         array or table
-            Of a column of texts, an array of shape (n_texts, n_features). Of a table, a
-            table of the type given (or what ``set_output`` asks for): the text columns
-            gone unless ``keep_text``, the features behind the other columns.
+            For a column of texts, an array of shape (n_texts, n_features). For a table,
+            a table of the same type (or of the type set by ``set_output``): without the
+            text columns unless ``keep_text``, and with the features after the other
+            columns.
         """
         check_is_fitted(self, "sources_")
         frame = open_table(X)
@@ -125,16 +130,17 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         return self._as_asked(self._with_features(frame, sources, blocks))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns that :meth:`transform` gives.
+        """Names of the columns that :meth:`transform` returns.
 
         Parameters
         ----------
         input_features : None
-            Ignored; the names seen in ``fit`` count.
+            Ignored; the names seen in ``fit`` are used.
 
         Returns
         -------
         ndarray of str
+            Other columns of the table first, then the features.
         """
         check_is_fitted(self, "sources_")
         if self.sources_ is None:
@@ -163,9 +169,9 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         X: Any,
         frame: nw.DataFrame[Any] | None,
         sources: Any,
-        tell: bool = True,
+        warns: bool = True,
     ) -> list[list[str]]:
-        """Texts of every column; missing ones are told or refused."""
+        """Texts of every column; missing ones raise, or are empty with a warning."""
         if frame is None:
             columns = {"X": column_of_texts(X)}
         else:
@@ -178,19 +184,20 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         for name, values in columns.items():
             read, missing[name] = read_texts(values, name)
             texts.append(read)
-        told = ", ".join(f"{n} in {name}" for name, n in missing.items() if n)
-        if told and self.missing == "raise":
+        counts = ", ".join(f"{n} in {name}" for name, n in missing.items() if n)
+        if counts and self.missing == "raise":
             raise BattlesError(
-                f"Texts are missing: {told}. Drop the rows, or set missing='empty'."
+                f"Texts are missing: {counts}. Drop the rows, or set missing='empty'."
             )
-        if told and tell:
-            warn(DataWarning(f"Missing texts are read as empty ones: {told}."))
+        if counts and warns:
+            warn(DataWarning(f"Missing texts are read as empty ones: {counts}."))
         return texts
 
     def _blocks(self, columns: list[list[str]]) -> list[Array]:
-        """Features of every column, each distinct text read once."""
+        """Features of every column, each of shape (n_rows, n_features)."""
         lengths = [len(column) for column in columns]
         everything = np.array([t for column in columns for t in column], dtype=object)
+        # Compute the features of distinct texts, then look them up by code.
         codes, distinct = pd.factorize(everything)
         if len(distinct) == 0:
             return [np.empty((n, len(self._names()))) for n in lengths]
@@ -199,11 +206,13 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
 
     # -------------------------------------------------------------------------- writing
     def _stays(self, column: str) -> bool:
+        """Whether a column of the table remains in the output."""
         texts = [name for source in self.sources_ or () for name in source.columns]
         return self.keep_text or column not in texts
 
     def _of(self, source: TextSource) -> list[list[str]]:
-        """Names of the features of each column of a source."""
+        """Names of the output features of each column of a source."""
+        # The name of the source is needed only to distinguish several sources.
         prefix = f"{source.name}_" if len(self.sources_ or ()) > 1 else ""
         return [
             [f"{prefix}{name}{side}" for name in self._names()] for side in source.sides
@@ -215,7 +224,9 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
         sources: tuple[TextSource, ...],
         blocks: list[Array],
     ) -> nw.DataFrame[Any]:
+        """The table without text columns (unless `keep_text`), with the features."""
         kept = frame.select([name for name in frame.columns if self._stays(name)])
+        # Feature columns by name. `blocks` has an entry for each column of each source.
         made: dict[str, Array] = {}
         remaining = iter(blocks)
         for source in sources:
@@ -230,22 +241,24 @@ class TextTransformer(DocumentedMixin, TransformerMixin, BaseEstimator):
             )
         backend = frame.implementation
         if backend.is_pandas():
+            # By pandas itself, so that the index of the table is preserved.
             new = pd.DataFrame(made, index=frame.to_native().index)
             table = pd.concat([kept.to_native(), new], axis=1)
             return nw.from_native(table, eager_only=True)
         if not kept.columns:
             return nw.from_dict(made, backend=backend)
-        # narwhals cannot give pyarrow a view of every other number.
+        # Columns of a block are strided views, which narwhals cannot pass to pyarrow.
         return kept.with_columns(
             nw.new_series(name, np.ascontiguousarray(values), backend=backend)
             for name, values in made.items()
         )
 
     def _as_asked(self, frame: nw.DataFrame[Any]) -> Any:
-        """The kind of table that ``set_output`` asks for, the user's own by default."""
+        """The table in the type set by ``set_output``, by default the user's own."""
         kind = _get_output_config("transform", self)["dense"]
         if kind == "pandas" and frame.implementation.is_pyarrow():
-            # A column that pandas once had as its index is a column here.
+            # The metadata may declare a column as the index of an earlier pandas table.
+            # Without it, all columns stay columns.
             return frame.to_native().replace_schema_metadata(None).to_pandas()
         if kind == "pandas":
             return frame.to_pandas()

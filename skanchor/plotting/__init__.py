@@ -1,7 +1,7 @@
 """Displays of results and fitted estimators, in scikit-learn's manner.
 
 Each has ``from_estimator``, and ``from_result`` where a result is enough; ``plot``
-draws, on axes of one's own if they are given. matplotlib is imported when something is
+draws on the given axes or on a new figure. matplotlib is imported when something is
 drawn: ``pip install 'skanchor[plot]'``.
 """
 

@@ -1,4 +1,4 @@
-"""What judges favour: bias by feature, the others held at their median."""
+"""What judges favour: bias as one feature changes, the others at their medians."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["BiasDisplay"]
 
 MOST_FEATURES, MOST_JUDGES = 4, 4
-"""Features and judges that are shown where none are named."""
+"""Number of features and of judges shown if none are named."""
 
 SHORT_NAME = 14
-"""Letters of which four names go side by side."""
+"""Four names of at most so many letters fit side by side in a legend."""
 
+# Colour and line style of each judge, so that curves differ in greyscale, too.
 _STYLES = (
     ("#08306b", "-"), ("#d95f0e", "--"), ("#238b45", "-."), ("0.1", ":"),
     ("#807dba", (0, (5, 1))), ("#a50f15", (0, (1, 1))),
@@ -41,7 +42,7 @@ _STYLES = (
 
 
 class BiasDisplay:
-    """Bias of judges as one feature of a response changes, the others at their median.
+    """Bias of judges as one feature of a response changes, the others at their medians.
 
     Parameters
     ----------
@@ -49,15 +50,15 @@ class BiasDisplay:
         By ``judge``, ``feature`` and ``point``: ``value``, ``effect`` in judge logits
         and its ``standard_error``.
     level : float, default=0.95
-        Level of the bands, at each value on its own; they take the scores as known.
-        There is none for a learner without coefficients.
+        Level of the pointwise bands, which take the scores as known. A learner without
+        coefficients has no band.
 
     Attributes
     ----------
     axes_ : ndarray of shape (n_features,)
-        What is drawn on.
+        The axes, one for each feature.
     figure_ : matplotlib Figure
-        Its figure.
+        Their figure.
     """
 
     axes_: NDArray[Any]
@@ -82,19 +83,20 @@ class BiasDisplay:
         Parameters
         ----------
         estimator : AnchorPipeline
-            Fitted on a table with features.
+            A pipeline fitted on a table with features.
         features : sequence of str, optional
-            What to show; None takes the four features that move judges most.
+            Features to show; None takes the four with the largest effects.
         judges : sequence of labels, optional
-            Whose bias to show; None takes the four judges with most rows.
+            Judges to show; None takes the four with most rows.
         level : float, default=0.95
             Level of the bands.
         axes : sequence of matplotlib Axes, optional
-            What to draw on, one for each feature; None makes a figure.
+            Axes to draw on, one for each feature; None makes a figure.
 
         Returns
         -------
         BiasDisplay
+            The display, drawn.
         """
         pipeline = check_pipeline(estimator)
         known = pipeline.features_.tolist()
@@ -107,20 +109,23 @@ class BiasDisplay:
         }
         effects = pd.concat(tables, names=["judge"])
         if features is None:
+            # The largest effect on any judge at any value of the feature.
             by_feature = effects["effect"].abs().groupby(level="feature").max()
             largest = by_feature.sort_values(ascending=False, kind="stable")
             features = largest.index[:MOST_FEATURES].tolist()
         check_named("feature", features, known)
-        kept = [effects.xs(f, level="feature", drop_level=False) for f in features]
-        return cls(pd.concat(kept), level).plot(axes)
+        chosen_effects = [
+            effects.xs(f, level="feature", drop_level=False) for f in features
+        ]
+        return cls(pd.concat(chosen_effects), level).plot(axes)
 
     def plot(self, axes: AxesGiven = None) -> Self:
-        """Draw.
+        """Draw one curve for each judge, on the axes of each feature.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            What to draw on, one for each feature; None makes a figure.
+            Axes to draw on, one for each feature; None makes a figure.
 
         Returns
         -------
@@ -129,7 +134,7 @@ class BiasDisplay:
         names = self.effects.index.get_level_values("feature").unique()
         columns = min(len(names), 2)
         found = panels(len(names), axes, n_rows=8, n_columns=columns, sharey=True)
-        z = ndtri(0.5 + self.level / 2.0)
+        z = ndtri(0.5 + self.level / 2.0)  # two-sided normal quantile
         for ax, feature in zip(found, names, strict=True):
             ax.axhline(0.0, color=FAINT, zorder=0)
             part = self.effects.xs(feature, level="feature")
@@ -148,10 +153,12 @@ class BiasDisplay:
                 ax.plot(value, effect, color=color, linestyle=style, label=label)
             ax.set_xlabel(shorten([feature])[0])
             hide_spines(ax)
+        # The first panel of each row of panels.
         for ax in found[::columns]:
             ax.set_ylabel("bias (judge logits)", fontsize=9)
         self.axes_, self.figure_ = found, found[0].figure
         if axes is None:
+            # One legend above all panels of a figure of its own.
             handles, labels = found[0].get_legend_handles_labels()
             columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
             self.figure_.legend(

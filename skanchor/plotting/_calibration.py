@@ -1,4 +1,4 @@
-"""Is each judge as often right as the fit says?"""
+"""Calibration plot: how often a judge prefers the answer that the fit predicts."""
 
 from __future__ import annotations
 
@@ -30,46 +30,51 @@ if TYPE_CHECKING:
 __all__ = ["JudgeCalibrationDisplay", "judge_calibration"]
 
 MOST_JUDGES = 9
-"""Judges that are shown where none are named."""
+"""Number of judges shown if none are named."""
 
 _LONGEST = 26
-"""Most letters of a name above a third of a figure."""
+"""Most letters of a title that fit above a panel of a third of the figure's width."""
 
 
 def judge_calibration(sample: Sample, judge: Hashable, n_bins: int = 8) -> pd.DataFrame:
-    """Observed against predicted shares of a judge's verdicts.
+    """Observed and predicted shares of a judge's verdicts, in bins.
 
-    Each row is turned so that the answer predicted to be preferred comes first: the
-    order of the two sides then means nothing. A tie is half a win.
+    Each row is oriented so that the answer predicted to be preferred comes first. The
+    result then does not depend on the order of the two sides. A tie is half a win.
 
     Parameters
     ----------
     sample : Sample
-        Rows that carry all that was learned, ``AnchorPipeline.sample_``.
+        Rows with fitted scores, sensitivities and biases: ``AnchorPipeline.sample_``.
     judge : label
         One of its judges.
     n_bins : int, default=8
-        Number of bins of equally many rows.
+        Number of bins, with equally many rows each.
 
     Returns
     -------
     DataFrame
-        By bin: mean ``predicted`` and ``observed`` share, the ``standard_error`` of
-        the latter, and the number of ``rows``.
+        By bin: weighted mean ``predicted`` and ``observed`` share, the
+        ``standard_error`` of the latter, and the number of ``rows``.
     """
     X = sample.X
     cut = X.by_judge(X.judges.tolist().index(judge))
+    # Fitted logits of the judge's rows. They are NaN where nothing was learned.
     eta = X.logits()[cut.rows]
     used = sample.counts[cut.rows] & np.isfinite(eta)
     rows, eta = cut.rows[used], eta[used]
+    # Orient each row: sigma(|eta|) is the predicted chance of the predicted winner, and
+    # y its outcome.
     y = np.where(eta >= 0, sample.y[rows], 1.0 - sample.y[rows])
     p, weight = expit(np.abs(eta)), sample.weight[rows]
     order = np.argsort(p, kind="stable")
     found = []
+    # At least five rows in a bin; the sizes of bins differ by one row at most.
     for part in np.array_split(order, min(n_bins, max(len(order) // 5, 1))):
         if len(part):
             w = weight[part] / weight[part].sum()
             mean = w @ y[part]
+            # Sandwich error of a weighted mean: sqrt(sum w^2 (y - mean)^2), sum w = 1.
             error = np.sqrt((w**2) @ (y[part] - mean) ** 2)
             found.append((w @ p[part], mean, error, len(part)))
     columns = ["predicted", "observed", "standard_error", "rows"]
@@ -89,9 +94,9 @@ class JudgeCalibrationDisplay:
     Attributes
     ----------
     axes_ : ndarray of shape (n_judges,)
-        What is drawn on.
+        The axes, one for each judge.
     figure_ : matplotlib Figure
-        Its figure.
+        Their figure.
     """
 
     axes_: NDArray[Any]
@@ -116,19 +121,20 @@ class JudgeCalibrationDisplay:
         Parameters
         ----------
         estimator : AnchorPipeline
-            Fitted.
+            A fitted pipeline.
         judges : sequence of labels, optional
-            Which judges; None takes the nine with most rows.
+            Judges to show; None takes the nine with most rows.
         n_bins : int, default=8
-            Number of bins of equally many rows.
+            Number of bins, with equally many rows each.
         level : float, default=0.95
             Level of the intervals of the observed shares.
         axes : sequence of matplotlib Axes, optional
-            What to draw on, one for each judge; None makes a figure.
+            Axes to draw on, one for each judge; None makes a figure.
 
         Returns
         -------
         JudgeCalibrationDisplay
+            The display, drawn.
         """
         pipeline = check_pipeline(estimator)
         chosen = busiest_judges(pipeline, judges, MOST_JUDGES)
@@ -137,12 +143,12 @@ class JudgeCalibrationDisplay:
         return cls(pd.concat(tables, names=["judge"]), level).plot(axes)
 
     def plot(self, axes: AxesGiven = None) -> Self:
-        """Draw.
+        """Draw observed against predicted shares, on the axes of each judge.
 
         Parameters
         ----------
         axes : sequence of matplotlib Axes, optional
-            What to draw on, one for each judge; None makes a figure.
+            Axes to draw on, one for each judge; None makes a figure.
 
         Returns
         -------
@@ -156,6 +162,7 @@ class JudgeCalibrationDisplay:
             found, judges, shorten(judges.tolist(), _LONGEST), strict=True
         ):
             part = self.calibration.loc[judge]
+            # The diagonal of perfect calibration; oriented rows have p >= 1/2.
             ax.plot([0.5, 1.0], [0.5, 1.0], color=OLD, linewidth=1, linestyle="--")
             ax.errorbar(
                 part["predicted"], part["observed"], yerr=z * part["standard_error"],

@@ -1,4 +1,4 @@
-"""What displays share: a canvas, names that fit, and marks that greyscale keeps."""
+"""Shared parts of displays: axes, names that fit, colours that work in greyscale."""
 
 from __future__ import annotations
 
@@ -44,22 +44,25 @@ OLD, NEW, FAINT = "0.45", "#08306b", "0.85"
 """Colours of historical and of new models, and of lines of reference."""
 
 LONGEST = 34
-"""Most letters of a name that a plot shows."""
+"""Longest name that a plot shows uncut, in letters."""
 
 ROW, MARGIN = 0.21, 1.25
-"""Height of a row and of what surrounds the rows, in inches."""
+"""Height of a row, and height around the rows, in inches."""
 
 WIDTH = 6.8
 """Width of a figure in inches."""
 
 
 def canvas(ax: Axes | None, n_rows: int) -> Axes:
-    """Give axes for so many rows of names: those that are given, or of a new figure."""
+    """Return the given axes, or axes of a new figure with `n_rows` rows of names."""
     return ax if ax is not None else panels(1, n_rows=n_rows)[0]
 
 
 def arms(table: pd.DataFrame, middle: str = "score") -> NDArray[np.float64]:
-    """Give the lengths of an interval to the left and right of its middle, in rows."""
+    """Distances of an interval's ends from its middle; shape (2, n_rows).
+
+    They are the ``xerr`` of matplotlib, which allows neither NaN nor negative lengths.
+    """
     left = table[middle] - table["low"]
     right = table["high"] - table[middle]
     return np.maximum(np.nan_to_num([left, right]), 0.0)
@@ -73,24 +76,25 @@ def panels(
     n_columns: int = 1,
     sharey: bool = False,
 ) -> NDArray[Any]:
-    """Give several axes: those that are given, or of a new figure.
+    """Return the given axes, or those of a new figure.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of axes.
     given : sequence or array of matplotlib Axes, optional
-        What to draw on; None makes a figure.
+        Axes to draw on; None makes a figure.
     n_rows : float, default=10
-        Names, one below the other, that each must have room for.
+        Number of rows of names that each of the axes must hold.
     n_columns : int, default=1
-        Axes side by side.
+        Number of axes side by side.
     sharey : bool, default=False
-        Whether they share what their heights mean.
+        Whether they share the vertical scale.
 
     Returns
     -------
     ndarray of shape (n,)
+        Matplotlib Axes, row by row.
     """
     if given is not None:
         known: NDArray[Any] = np.asarray(given, dtype=object).ravel()
@@ -103,7 +107,7 @@ def panels(
         raise ImportError(
             "Plots need matplotlib; install it with pip install 'skanchor[plot]'."
         ) from error
-    lines = -(-n // n_columns)
+    lines = -(-n // n_columns)  # rounded up
     height = lines * (MARGIN + ROW * n_rows)
     figure, axes = plt.subplots(
         lines,
@@ -114,38 +118,41 @@ def panels(
         sharey=sharey,
     )
     found: NDArray[Any] = axes.ravel()
+    # The last line of panels may be incomplete.
     for unused in found[n:]:
         figure.delaxes(unused)
     return found[:n]
 
 
 def shorten(labels: Sequence[Hashable], longest: int = LONGEST) -> list[str]:
-    """Cut the middle out of long names, where they stay distinct."""
+    """Cut the middle out of long names, unless two names would become the same."""
     whole = [printable(str(label)).replace("\n", " ") for label in labels]
     short = [_cut(name, longest) for name in whole]
     names = [
         name if short.count(cut) > 1 else cut
         for name, cut in zip(whole, short, strict=True)
     ]
-    # A pair of dollars would be read as a formula.
+    # Matplotlib reads text between two dollar signs as a formula.
     return [name.replace("$", r"\$") for name in names]
 
 
 def _cut(name: str, longest: int) -> str:
     if len(name) <= longest:
         return name
+    # The ellipsis and the last 12 letters, where versions and sizes of models are.
     return f"{name[: longest - 13]}…{name[-12:]}"
 
 
 def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
-    """Write names down the left side, the first on top, those of new models bold."""
+    """Write names on the left side, the first on top, those of new models in bold."""
     size = 9 if len(labels) <= 30 else 7.5
     ax.set_yticks(np.arange(len(labels)), shorten(labels), fontsize=size)
+    # Row i is at height i. The axis is reversed, so that row 0 is on top.
     ax.set_ylim(len(labels) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     hide_spines(ax, "top", "right", "left")
     if len(labels) > 30:
-        # Nobody should have to go down to the foot of a tall figure to read a value.
+        # A tall figure has its scale on top, too, so that no reader must scroll down.
         ax.tick_params(axis="x", top=True, labeltop=True)
     if is_new is not None:
         for text, new in zip(ax.get_yticklabels(), is_new, strict=True):
@@ -154,14 +161,14 @@ def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:
 
 
 def hide_spines(ax: Axes, *sides: str) -> None:
-    """Take away the lines along these sides; of none that are named, top and right."""
+    """Hide the lines along these sides; along top and right if none is named."""
     for side in sides or ("top", "right"):
         ax.spines[side].set_visible(False)
 
 
 def above(ax: Axes, n_columns: int) -> None:
     """Put the legend above the axes, where it hides nothing."""
-    # From the right end over the names, so that long ones do not push it off the edge.
+    # Right-aligned, so that it extends over the names on the left and not off the edge.
     ax.legend(
         loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns, frameon=False,
         fontsize=8,
@@ -169,7 +176,7 @@ def above(ax: Axes, n_columns: int) -> None:
 
 
 def not_determined(ax: Axes, rows: Iterable[int]) -> None:
-    """Say in these rows of names that the data do not determine what would be there."""
+    """Write "not determined" in these rows, where an estimate would be drawn."""
     for row in rows:
         ax.annotate(
             "not determined", (0.5, row), xycoords=("axes fraction", "data"),
@@ -178,7 +185,7 @@ def not_determined(ax: Axes, rows: Iterable[int]) -> None:
 
 
 def result_of(estimator: Any) -> RankingResult:
-    """Give the result of a fitted estimator that ends in intervals."""
+    """Return the result of a fitted estimator that has intervals."""
     if not isinstance(estimator, RankingEstimator):
         raise TypeError(
             "This display needs an estimator that ranks with intervals, such as "
@@ -189,7 +196,7 @@ def result_of(estimator: Any) -> RankingResult:
 
 
 def check_result(result: Any) -> RankingResult:
-    """Refuse what is no result with errors."""
+    """Return the argument if it is a result with standard errors, else raise."""
     if not isinstance(result, RankingResult):
         raise TypeError(
             "This display needs a result with intervals, such as "
@@ -199,7 +206,7 @@ def check_result(result: Any) -> RankingResult:
 
 
 def check_pipeline(estimator: Any) -> AnchorPipeline:
-    """Refuse what is no fitted pipeline with judges."""
+    """Return the argument if it is a fitted pipeline with judges, else raise."""
     from skanchor._anchor import AnchorPipeline
 
     if not isinstance(estimator, AnchorPipeline):
@@ -214,7 +221,7 @@ def check_pipeline(estimator: Any) -> AnchorPipeline:
 
 
 def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
-    """Refuse to show what is not there, or nothing."""
+    """Raise if a name that was asked for is unknown, or if none was asked for."""
     strangers = [name for name in asked if name not in known]
     if strangers or not asked:
         raise ValueError(
@@ -225,7 +232,7 @@ def check_named(what: str, asked: Sequence[Any], known: Sequence[Any]) -> None:
 def busiest_judges(
     pipeline: AnchorPipeline, judges: Sequence[Hashable] | None, most: int
 ) -> list[Any]:
-    """The judges that are named, or so many of those with most rows."""
+    """The judges that are named, or the `most` judges with most rows."""
     rows = pipeline.summary()["rows"].sort_values(ascending=False, kind="stable")
     chosen = rows.index[:most].tolist() if judges is None else list(judges)
     check_named("judge", chosen, rows.index.tolist())

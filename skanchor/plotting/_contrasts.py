@@ -1,4 +1,4 @@
-"""One new model against every other: differences, decisions, win probabilities."""
+"""A new model against every other: differences, decisions, win probabilities."""
 
 from __future__ import annotations
 
@@ -28,32 +28,33 @@ if TYPE_CHECKING:
 
 __all__ = ["ContrastDisplay"]
 
+# Win probabilities that may be marked on the upper axis.
 _CHANCES = np.array([0.01, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95, 0.99])
 
 
 class ContrastDisplay:
-    """Difference of a new model to every other, and the chance that people prefer it.
+    """Contrasts of a new model with every other, and the chance that people prefer it.
 
-    Filled marks are differences whose sign is proven, all of them together.
+    Filled marks are differences whose sign is proven, for all of them jointly.
 
     Parameters
     ----------
     contrasts : DataFrame
         By opponent, best first: ``difference``, ``low``, ``high`` in logits,
-        ``p_adjusted``, and perhaps ``is_new``, which makes names bold.
+        ``p_adjusted``, and optionally ``is_new``, by which names are bold.
     model : label
         The new model.
     level : float, default=0.95
-        The level of intervals and decisions.
+        Level of intervals and decisions.
     scale : {"logit", "elo"}, default="logit"
-        What differences are shown in.
+        Unit in which differences are shown.
 
     Attributes
     ----------
     decided : ndarray of shape (n_opponents,)
         Whether the sign of the difference is proven.
     ax_ : matplotlib Axes
-        What is drawn on; its upper axis shows the win probability.
+        The axes; the upper axis shows the win probability.
     figure_ : matplotlib Figure
         Its figure.
     """
@@ -76,7 +77,7 @@ class ContrastDisplay:
     @property
     def decided(self) -> np.ndarray:
         """Whether the sign of the difference is proven."""
-        # Rounded, so that 1 - .95 is .05.
+        # Rounded, because 1 - 0.95 is slightly more than 0.05 in floating point.
         return self.contrasts["p_adjusted"].to_numpy() <= round(1 - self.level, 12)
 
     @classmethod
@@ -94,19 +95,20 @@ class ContrastDisplay:
         Parameters
         ----------
         estimator : RankingEstimator
-            Fitted, such as an ``AnchorPipeline``.
+            A fitted estimator with intervals, such as ``AnchorPipeline``.
         model : label, optional
-            A new model; None takes the one of highest score.
+            A new model; None takes the one with the highest score.
         level : float, default=0.95
-            Confidence level of the intervals, and of all decisions together.
+            Confidence level of each interval, and of all decisions jointly.
         scale : {"logit", "elo"}, default="logit"
-            What differences are shown in.
+            Unit in which differences are shown.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         ContrastDisplay
+            The display, drawn.
         """
         return cls.from_result(result_of(estimator), model, level, scale=scale, ax=ax)
 
@@ -125,13 +127,14 @@ class ContrastDisplay:
         Parameters
         ----------
         result : RankingResult
-            Such as ``AnchorPipeline.result_``.
+            A result such as ``AnchorPipeline.result_``.
         model, level, scale, ax
             As in :meth:`from_estimator`.
 
         Returns
         -------
         ContrastDisplay
+            The display, drawn.
         """
         scores = check_result(result).scores
         if scores.empty:
@@ -142,7 +145,7 @@ class ContrastDisplay:
             raise ValueError(
                 f"{model!r} is no new model; they are {scores.index[:10].tolist()}."
             )
-        Scale.of(scale)
+        Scale.of(scale)  # raises if the name is unknown, before any computation
         contrasts = result.contrasts(level)
         table = contrasts.xs(model, level="model")
         is_new = dict(zip(result.models, result.is_new, strict=True))
@@ -150,12 +153,12 @@ class ContrastDisplay:
         return cls(strongest_first(table), model, level, scale).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw differences with intervals, one row for each opponent.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -188,13 +191,15 @@ class ContrastDisplay:
             f"{name} minus the other\n({unit}, with {100 * self.level:.6g} % intervals)"
         )
         self._chances(ax, per)
-        # The strongest opponents are on top, at the left: the corner opposite is free.
+        # The strongest opponents are on top, where differences are small or negative,
+        # so the upper right corner is free.
         ax.legend(frameon=False, fontsize=8, loc="upper right")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _chances(self, ax: Axes, per: float) -> None:
-        """Write the win probability along the upper side."""
+        """Add an upper axis with the win probability, expit(difference in logits)."""
+        # Both directions. The inverse is clipped: 0 and 1 would be infinite logits.
         top = ax.secondary_xaxis(
             "top",
             functions=(
@@ -204,7 +209,7 @@ class ContrastDisplay:
         )
         low, high = np.array(ax.get_xlim()) / per
         shown: list[float] = []
-        # From the middle outwards, as far as they leave room for each other.
+        # Choose marks from 50 % outwards; skip those too close to one already chosen.
         for chance in sorted(_CHANCES, key=lambda p: abs(p - 0.5)):
             x = logit(chance)
             apart = np.abs(logit(shown) - x).min(initial=np.inf)

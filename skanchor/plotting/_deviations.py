@@ -1,4 +1,4 @@
-"""Item deviations, judge by model: squares whose size and filling greyscale keeps."""
+"""Item effects by judge and model, as squares that are readable in greyscale."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ __all__ = ["ItemDeviationDisplay"]
 
 
 class ItemDeviationDisplay:
-    """How far each judge overrates each model beyond score and features.
+    """By how much each judge overrates each model, beyond its score and features.
 
     A square is filled where the judge overrates the model and open where it underrates
-    it; its side grows with the deviation. Those of less than two standard errors are
-    pale.
+    it. Its area is proportional to the item effect. Effects of less than two standard
+    errors are pale.
 
     Parameters
     ----------
     deviations : DataFrame
-        By judge and model: ``deviation`` and ``standard_error`` in judge logits.
+        By judge and model: the item effect ``deviation`` and its ``standard_error``, in
+        judge logits.
     models : sequence of labels
-        The order of the models.
+        The models, from top to bottom.
     is_new : ndarray of shape (n_models,), optional
-        Which of them are new.
+        Whether each of them is new.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What is drawn on.
+        The axes.
     figure_ : matplotlib Figure
         Its figure.
     """
@@ -69,38 +70,40 @@ class ItemDeviationDisplay:
     def from_estimator(
         cls, estimator: AnchorPipeline, *, ax: Axes | None = None
     ) -> Self:
-        """Draw the deviations of a fitted pipeline.
+        """Draw the item effects of a fitted pipeline.
 
         Parameters
         ----------
         estimator : AnchorPipeline
-            Fitted, with item effects.
+            A pipeline fitted with item effects.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         ItemDeviationDisplay
+            The display, drawn.
         """
         return cls.from_result(check_pipeline(estimator).result_, ax=ax)
 
     @classmethod
     def from_result(cls, result: AnchorResult, *, ax: Axes | None = None) -> Self:
-        """Draw the deviations of a result.
+        """Draw the item effects of a result.
 
         Parameters
         ----------
         result : AnchorResult
-            With item effects, such as ``AnchorPipeline.results_["random"]``.
+            A result with item effects, such as ``AnchorPipeline.results_["random"]``.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         ItemDeviationDisplay
+            The display, drawn.
         """
         if isinstance(result, ContextResult):
-            # Judges deviate from models in contexts.
+            # With contexts, an item is a model in one context, a cell.
             result = result.cells
         diagnostics = getattr(check_result(result), "diagnostics", None)
         if diagnostics is None or diagnostics.deviations.empty:
@@ -110,23 +113,25 @@ class ItemDeviationDisplay:
             )
         board = result.leaderboard()
         found = diagnostics.deviations
-        kept = board.index.isin(found.index.get_level_values("model"))
-        models = board.index[kept].tolist()
-        return cls(found, models, board["is_new"].to_numpy()[kept]).plot(ax)
+        # Models with item effects, in the order of the leaderboard.
+        has_effects = board.index.isin(found.index.get_level_values("model"))
+        models = board.index[has_effects].tolist()
+        return cls(found, models, board["is_new"].to_numpy()[has_effects]).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw a square for each model (row) and judge (column).
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         self
         """
         judges = self.deviations.index.get_level_values("judge").unique()
+        # Matrices of shape (n_models, n_judges), NaN where a judge has no item effect.
         wide = self.deviations.unstack("judge").reindex(pd.Index(self.models))
         value = wide["deviation"][judges].to_numpy()
         error = wide["standard_error"][judges].to_numpy()
@@ -134,7 +139,7 @@ class ItemDeviationDisplay:
         largest = np.nanmax(np.abs(value))
         row, column = np.nonzero(np.isfinite(value))
         shown, sure = value[row, column], np.abs(value) > 2.0 * error
-        # The area of the largest square, in points, is that of a row.
+        # Sizes are areas in square points; the largest square is as high as a row.
         side = 12.0 if len(self.models) <= 30 else 10.0
         size = side**2 * np.abs(shown) / (largest or 1.0)
         ink = np.where(sure[row, column], NEW, "0.62")
@@ -144,7 +149,7 @@ class ItemDeviationDisplay:
         )  # fmt: skip
         name_axis(ax, self.models, self.is_new)
         names = shorten(judges.tolist())
-        # The last one must not reach over the edge.
+        # Long names are turned steeply, so that the last one stays within the figure.
         steep = 35 if max(map(len, names)) <= 20 else 75
         turned = len(names) > 3 or max(map(len, names)) > 14
         ax.set_xticks(np.arange(len(names)), names, fontsize=8)

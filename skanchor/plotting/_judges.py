@@ -1,4 +1,4 @@
-"""Judges side by side: sensitivity and position effect."""
+"""Sensitivity and position effect of each judge, with intervals."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["JudgeDisplay"]
 
+# Column, label of the axis, and neutral value of each panel.
 _PANELS = (
     ("sensitivity", "sensitivity\n(1: as sharp as people)", 1.0),
     ("position_effect", "favour for the side shown first\n(judge logits)", 0.0),
@@ -41,15 +42,15 @@ class JudgeDisplay:
         By judge: ``sensitivity``, ``sensitivity_error``, ``position_effect``,
         ``position_error``; NaN where there is none.
     level : float, default=0.95
-        Confidence level of the intervals. Those of position effects take the scores
+        Confidence level of the intervals. Intervals of position effects take the scores
         as known.
 
     Attributes
     ----------
     axes_ : ndarray of shape (2,)
-        What is drawn on.
+        The axes of sensitivities and of position effects.
     figure_ : matplotlib Figure
-        Its figure.
+        Their figure.
     """
 
     axes_: NDArray[Any]
@@ -72,21 +73,22 @@ class JudgeDisplay:
         Parameters
         ----------
         estimator : AnchorPipeline
-            Fitted.
+            A fitted pipeline.
         level : float, default=0.95
             Confidence level of the intervals.
         axes : sequence of two matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         JudgeDisplay
+            The display, drawn.
         """
         pipeline = check_pipeline(estimator)
         sample, calibrator = pipeline.sample_, pipeline.calibrator_
         table = pipeline.summary().sort_values("sensitivity", ascending=False)
         if "sensitivity_error" not in table:
-            # A plug-in knows no errors.
+            # The plug-in alone (debiaser="passthrough") has no standard errors.
             table["sensitivity_error"] = np.nan
         found = [JudgeErrors.of(sample, calibrator, judge) for judge in table.index]
         table["position_error"] = [errors.position_effect for errors in found]
@@ -95,12 +97,12 @@ class JudgeDisplay:
         return cls(table[[*columns, "position_error"]], level).plot(axes)
 
     def plot(self, axes: AxesGiven = None) -> Self:
-        """Draw.
+        """Draw both panels, one row for each judge.
 
         Parameters
         ----------
         axes : sequence of two matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -110,6 +112,7 @@ class JudgeDisplay:
         found = panels(2, axes, n_rows=max(len(table), 4), n_columns=2)
         at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
         for ax, (name, label, neutral) in zip(found, _PANELS, strict=True):
+            # Errors are in the columns sensitivity_error and position_error.
             error = table[f"{name.split('_')[0]}_error"]
             ax.axvline(neutral, color=FAINT, zorder=0)
             ax.errorbar(
@@ -118,6 +121,7 @@ class JudgeDisplay:
             )  # fmt: skip
             name_axis(ax, table.index.tolist())
             ax.set_xlabel(label, fontsize=9)
+        # Both panels have the same rows; names at the first one are enough.
         found[1].set_yticklabels([])
         if table["position_effect"].isna().all():
             found[1].annotate(

@@ -35,16 +35,16 @@ class LeaderboardDisplay:
     Parameters
     ----------
     board : DataFrame
-        What ``leaderboard`` returns.
+        A leaderboard, as returned by ``leaderboard``.
     level : float, default=0.95
-        The level that it was asked for.
+        Level of its intervals.
     scale : Scale, optional
-        What its scores are measured in; None means logits.
+        Unit and zero of its scores; None means logits.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What is drawn on.
+        The axes.
     figure_ : matplotlib Figure
         Its figure.
 
@@ -85,17 +85,18 @@ class LeaderboardDisplay:
         Parameters
         ----------
         estimator : RankingEstimator
-            Fitted, such as an ``AnchorPipeline``.
+            A fitted estimator with intervals, such as ``AnchorPipeline``.
         level : float, default=0.95
             Confidence level of the intervals.
         scale, anchor, sort
             As in :meth:`skanchor.results.RankingResult.leaderboard`.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         LeaderboardDisplay
+            The display, drawn.
         """
         return cls.from_result(
             result_of(estimator), level, scale=scale, anchor=anchor, sort=sort, ax=ax
@@ -117,28 +118,29 @@ class LeaderboardDisplay:
         Parameters
         ----------
         result : RankingResult
-            Such as ``AnchorPipeline.result_``.
+            A result such as ``AnchorPipeline.result_``.
         level : float, default=0.95
             Confidence level of the intervals.
         scale, anchor, sort
             As in :meth:`skanchor.results.RankingResult.leaderboard`.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         LeaderboardDisplay
+            The display, drawn.
         """
         board = check_result(result).leaderboard(level, scale, anchor, sort)
         return cls(board, level, Scale.of(scale, anchor)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw scores with intervals, one row for each model.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -149,6 +151,7 @@ class LeaderboardDisplay:
         known = board["determined"].to_numpy()
         is_new = board["is_new"].to_numpy()
         at = np.arange(len(board))
+        # Mean score of the historical models, or score of the anchor.
         ax.axvline(self.scale.value, color=FAINT, zorder=0)
         for who, color, marker, label in (
             (~is_new, OLD, "o", "historical"),

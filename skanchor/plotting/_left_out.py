@@ -1,4 +1,4 @@
-"""Models left out one by one: the estimate against what people say."""
+"""Models left out one by one: score from judges against score from people's votes."""
 
 from __future__ import annotations
 
@@ -32,29 +32,30 @@ __all__ = ["LeftOutDisplay"]
 _COLUMNS = ("true_score", "true_error", "score", "low", "high", "compatible")
 
 MOST_NAMES = 8
-"""Models that are named where all of them would be too many."""
+"""Largest number of models that are named."""
 
 _LETTER, _LINE, _GAP, _MARK = 0.0115, 0.04, 0.015, 0.01
-"""Width of a letter, height of a line, distance from the point and half a point, as
-shares of axes of the default size."""
+"""Width of a letter, height of a line, distance of a name from its mark, and half the
+width of a mark, as shares of axes of the default size."""
 
 
 class LeftOutDisplay:
-    """Score of each model as if it were new, against the score of its votes.
+    """Score of each model treated as new, against its score from people's votes.
 
-    Open marks are scores that the errors of both do not reconcile; they are named.
+    Open marks, which are named, are models whose two scores differ by more than the
+    errors of both explain.
 
     Parameters
     ----------
     table : DataFrame
-        What :func:`skanchor.evaluation.leave_one_model_out` returns.
+        A table returned by :func:`skanchor.evaluation.leave_one_model_out`.
     level : float, default=0.95
-        The level that it was asked for.
+        Level of its intervals.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What is drawn on.
+        The axes.
     figure_ : matplotlib Figure
         Its figure.
     """
@@ -78,24 +79,25 @@ class LeftOutDisplay:
         level: float = 0.95,
         ax: Axes | None = None,
     ) -> Self:
-        """Leave out each model in turn, and draw.
+        """Treat each historical model in turn as if it were new, and draw the scores.
 
         Parameters
         ----------
         estimator : RankingEstimator
-            Fitted; a clone of it is fitted once for each model.
+            A fitted estimator; a clone of it is fitted once for each model.
         X, y, sample_weight, groups
             As in :func:`skanchor.evaluation.leave_one_model_out`.
         level : float, default=0.95
             Confidence level of the intervals.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         LeftOutDisplay
+            The display, drawn.
         """
-        result_of(estimator)
+        result_of(estimator)  # raises if it has no intervals or is not fitted
         table = leave_one_model_out(
             estimator, X, y, sample_weight=sample_weight, groups=groups, level=level
         )
@@ -105,20 +107,21 @@ class LeftOutDisplay:
     def from_result(
         cls, table: pd.DataFrame, level: float = 0.95, *, ax: Axes | None = None
     ) -> Self:
-        """Draw what :func:`skanchor.evaluation.leave_one_model_out` has returned.
+        """Draw a table returned by :func:`skanchor.evaluation.leave_one_model_out`.
 
         Parameters
         ----------
         table : DataFrame
-            By model left out.
+            The table, one row for each model left out.
         level : float, default=0.95
-            The level that it was asked for.
+            Level of its intervals.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         LeftOutDisplay
+            The display, drawn.
         """
         known = getattr(table, "columns", ())
         missing = [name for name in _COLUMNS if name not in known]
@@ -130,20 +133,22 @@ class LeftOutDisplay:
         return cls(table, level).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw both scores of each model with their intervals.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         self
         """
+        # Models without a finite interval are not drawn.
         table = self.table[np.isfinite(self.table["high"] - self.table["low"])]
         ax = canvas(ax, 16)
         z = ndtri(0.5 + self.level / 2.0)
+        # The diagonal, where both scores are equal, over the range of all scores.
         ends = table[["true_score", "score"]].to_numpy()
         ax.plot(
             [ends.min(), ends.max()], [ends.min(), ends.max()], color=OLD,
@@ -178,13 +183,14 @@ class LeftOutDisplay:
         return self
 
     def _name(self, ax: Axes, table: pd.DataFrame) -> None:
-        """Name models, at most so many, those that are farthest off first."""
+        """Write the names of the `MOST_NAMES` models farthest from the diagonal."""
         distance = (table["score"] - table["true_score"]).abs()
         shown = table.loc[distance.nlargest(MOST_NAMES).index]
         names = shorten(shown.index.tolist())
         points = shown[["true_score", "score"]].to_numpy(dtype=float)
         left, right = ax.get_xlim()
         low, high = ax.get_ylim()
+        # Positions as shares of the width and height of the axes, shape (n_names, 2).
         shares = (points - [left, low]) / [right - left, high - low]
         for name, (x, y), (rightwards, upwards) in zip(
             names, points, corners(shares, [len(name) for name in names]), strict=True
@@ -198,24 +204,26 @@ class LeftOutDisplay:
 
 
 def corners(points: Array, lengths: Sequence[int]) -> list[tuple[bool, bool]]:
-    """Choose at which corner of its point each name stands, clear of the others.
+    """Choose the corner of its point at which each name is written without overlap.
 
     Parameters
     ----------
     points : ndarray of shape (n_names, 2)
-        Where the points are, as shares of width and height.
+        Positions of the points, as shares of width and height of the axes.
     lengths : sequence of int
-        Letters of the names.
+        Number of letters of each name.
 
     Returns
     -------
     list of (bool, bool)
-        Whether a name stands to the right of its point, and whether above it. Away
-        from the diagonal where nothing is there.
+        For each name, whether it is to the right of its point, and whether above it.
+        A corner away from the diagonal is preferred if it is free.
     """
+    # Boxes (left, right, low, high) of the marks, and then of the names placed so far.
     taken = [np.array([x - _MARK, x + _MARK, y - _MARK, y + _MARK]) for x, y in points]
     chosen = []
     for (x, y), length in zip(points, lengths, strict=True):
+        # Points above the diagonal get their names above left, others below right.
         above = y > x
         best = (not above, above)
         order = (best, (above, above), (not above, not above), (above, not above))
@@ -224,6 +232,7 @@ def corners(points: Array, lengths: Sequence[int]) -> list[tuple[bool, bool]]:
             sum(_shared_area(box, other) for other in taken) + _overhang(box)
             for box in boxes
         ]
+        # argmin takes the first of equal corners, so the order is that of preference.
         at = int(np.argmin(hidden))
         taken.append(boxes[at])
         chosen.append(order[at])
@@ -231,7 +240,7 @@ def corners(points: Array, lengths: Sequence[int]) -> list[tuple[bool, bool]]:
 
 
 def _box(x: float, y: float, width: float, rightwards: bool, upwards: bool) -> Array:
-    """Left, right, low and high end of a name."""
+    """Left, right, lower and upper end of a name written at a corner of (x, y)."""
     left = x + _GAP if rightwards else x - _GAP - width
     low = y + _GAP if upwards else y - _GAP - _LINE
     return np.array([left, left + width, low, low + _LINE])
@@ -244,6 +253,8 @@ def _shared_area(one: Array, other: Array) -> float:
 
 
 def _overhang(box: Array) -> float:
-    """How much of a name is over the edge."""
+    """Penalty for the part of a name beyond the edge of the axes."""
     over = np.maximum([-box[0], box[1] - 1.0, -box[2], box[3] - 1.0], 0.0)
+    # Excess to the left or right times the height of a line is an area; excess below or
+    # above counts more.
     return float(over @ [_LINE, _LINE, 1.0, 1.0])

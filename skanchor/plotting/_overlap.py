@@ -1,4 +1,4 @@
-"""Are the responses of new models like those that judges were calibrated on?"""
+"""Features of new models' responses beside those that judges were calibrated on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FeatureOverlapDisplay", "feature_ranges"]
 
 QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
-"""What is shown of a feature's values."""
+"""Quantiles of a feature's values that are shown."""
 
 
 def feature_ranges(sample: Sample) -> pd.DataFrame:
@@ -38,30 +38,34 @@ def feature_ranges(sample: Sample) -> pd.DataFrame:
     Parameters
     ----------
     sample : Sample
-        Rows in their roles, ``AnchorPipeline.sample_``.
+        Rows with the roles of their models: ``AnchorPipeline.sample_``.
 
     Returns
     -------
     DataFrame
         By ``feature`` and kind of ``model``, ``historical`` or ``new``: the quantiles,
-        in standard deviations from the mean of the historical responses; and the share
-        ``outside`` the range of those.
+        in historical standard deviations from the historical mean; and the share of
+        responses ``outside`` the historical range.
     """
     X = sample.X
     judged = sample.counts & ~X.is_human
+    # Whether a model is new, by code. Code -1 (no model) reads the last entry, False.
     new = np.append(X.is_new, False)
     sides = ((X.left, X.features_left), (X.right, X.features_right))
-    # Of historical models in history; of new ones wherever they are.
+    # Responses of historical models in historical rows, which calibrate the judges, and
+    # of new models in all rows, both of shape (n_responses, n_features). A row has two
+    # responses.
     old_rows = judged & ~X.involves_new
     old = np.vstack([features[old_rows] for _, features in sides])
     late = np.vstack([features[judged & new[codes]] for codes, features in sides])
-    mean, spread = old.mean(axis=0), old.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    # A constant feature has standard deviation zero, and is only centred.
+    mean, deviation = old.mean(axis=0), old.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
     found = {}
     for k, name in enumerate(X.feature_names):
         low, high = old[:, k].min(), old[:, k].max()
         for kind, values in (("historical", old[:, k]), ("new", late[:, k])):
-            scaled = (np.quantile(values, QUANTILES) - mean[k]) / spread[k]
+            scaled = (np.quantile(values, QUANTILES) - mean[k]) / deviation[k]
             outside = float(np.mean((values < low) | (values > high)))
             found[name, kind] = [*scaled, outside]
     index = pd.MultiIndex.from_tuples(found, names=["feature", "model"])
@@ -69,19 +73,19 @@ def feature_ranges(sample: Sample) -> pd.DataFrame:
 
 
 class FeatureOverlapDisplay:
-    """Ranges of the features of new models' responses beside those of history.
+    """Ranges of features among responses of new models and of historical ones.
 
     Thick lines hold the middle half of the responses, thin lines 98 % of them.
 
     Parameters
     ----------
     ranges : DataFrame
-        What :func:`feature_ranges` returns, or some of its features.
+        A table returned by :func:`feature_ranges`, or the rows of some features.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What is drawn on.
+        The axes.
     figure_ : matplotlib Figure
         Its figure.
     """
@@ -105,15 +109,16 @@ class FeatureOverlapDisplay:
         Parameters
         ----------
         estimator : AnchorPipeline
-            Fitted on a table with features and new models.
+            A pipeline fitted on a table with features and new models.
         features : sequence of str, optional
-            What to show; None takes all.
+            Features to show; None takes all.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         FeatureOverlapDisplay
+            The display, drawn.
         """
         pipeline = check_pipeline(estimator)
         known = pipeline.features_.tolist()
@@ -126,12 +131,12 @@ class FeatureOverlapDisplay:
         return cls(ranges.loc[shown]).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw the quantiles of both kinds of models, two lines for each feature.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -158,10 +163,10 @@ class FeatureOverlapDisplay:
         outside = self.ranges.xs("new", level="model").loc[names, "outside"]
         for row, share in enumerate(outside):
             if share > 0:
-                said = f"{share:.0%}" if share >= 0.005 else "under 1%"
-                # Beside the axes, as lines may reach their end.
+                percent = f"{share:.0%}" if share >= 0.005 else "under 1%"
+                # Outside the axes, because lines may reach the edge of the axes.
                 ax.annotate(
-                    f"{said}\noutside", (1.0, row), (3, 0), fontsize=7.5,
+                    f"{percent}\noutside", (1.0, row), (3, 0), fontsize=7.5,
                     xycoords=("axes fraction", "data"), textcoords="offset points",
                     ha="left", va="center", color=NEW,
                 )  # fmt: skip

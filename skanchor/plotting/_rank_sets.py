@@ -1,4 +1,4 @@
-"""Rank sets as strips."""
+"""Rank sets of all models, drawn as strips."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ __all__ = ["RankSetDisplay"]
 
 
 class RankSetDisplay:
-    """Ranks that each model may have, as a strip, and its place by score.
+    """Rank set of each model as a strip, with a dot at the rank of its score.
 
-    All strips hold together with the probability asked for.
+    With probability `level`, all strips contain the true ranks of their models.
 
     Parameters
     ----------
     board : DataFrame
-        What ``leaderboard`` returns.
+        A leaderboard, as returned by ``leaderboard``.
     level : float, default=0.95
-        The level that it was asked for.
+        Joint level of its rank sets.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What is drawn on.
+        The axes.
     figure_ : matplotlib Figure
         Its figure.
     """
@@ -62,15 +62,16 @@ class RankSetDisplay:
         Parameters
         ----------
         estimator : RankingEstimator
-            Fitted, such as an ``AnchorPipeline``.
+            A fitted estimator with intervals, such as ``AnchorPipeline``.
         level : float, default=0.95
             Probability that every set holds its model's rank.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         RankSetDisplay
+            The display, drawn.
         """
         return cls.from_result(result_of(estimator), level, ax=ax)
 
@@ -83,25 +84,26 @@ class RankSetDisplay:
         Parameters
         ----------
         result : RankingResult
-            Such as ``AnchorPipeline.result_``.
+            A result such as ``AnchorPipeline.result_``.
         level : float, default=0.95
             Probability that every set holds its model's rank.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         RankSetDisplay
+            The display, drawn.
         """
         return cls(check_result(result).leaderboard(level), level).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw a strip for each model, best on top.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -111,6 +113,7 @@ class RankSetDisplay:
         ax = canvas(ax, len(board))
         at, n = np.arange(len(board)), len(board)
         is_new = board["is_new"].to_numpy()
+        # A strip reaches 0.4 beyond both ends, so that a set of one rank is visible.
         low, high = board["rank_low"], board["rank_high"]
         ax.barh(
             at, high - low + 0.8, left=low - 0.4, height=0.62,
@@ -124,6 +127,7 @@ class RankSetDisplay:
         )  # fmt: skip
         name_axis(ax, board.index.tolist(), is_new)
         ax.set_xlim(0.4, n + 0.6)
+        # The smallest step that gives at most about twelve ticks.
         step = next(s for s in (1, 2, 5, 10, 20, 50, 100, n) if n / s <= 12)
         ax.set_xticks(sorted({1, *range(step, n + 1, step)}))
         ax.grid(axis="x", color=FAINT, linewidth=0.6)

@@ -1,4 +1,4 @@
-"""What the error of each new model is made of."""
+"""Parts of the variance of each new model's score."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VarianceDisplay"]
 
+# Column, label, colour and hatch of each part of the variance.
 _PARTS = (
     ("human", "human votes", NEW, ""),
     ("judge", "verdicts of judges", "#9ecae1", "///"),
@@ -46,7 +47,7 @@ class VarianceDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
-        What is drawn on.
+        The axes.
     figure_ : matplotlib Figure
         Its figure.
     """
@@ -66,13 +67,14 @@ class VarianceDisplay:
         Parameters
         ----------
         estimator : AnchorPipeline
-            Fitted, with new models.
+            A pipeline fitted on a table with new models.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         VarianceDisplay
+            The display, drawn.
         """
         return cls.from_result(check_pipeline(estimator).result_, ax=ax)
 
@@ -83,13 +85,14 @@ class VarianceDisplay:
         Parameters
         ----------
         result : AnchorResult
-            Such as ``AnchorPipeline.result_``.
+            A result such as ``AnchorPipeline.result_``.
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
         VarianceDisplay
+            The display, drawn.
         """
         check_result(result)
         if not isinstance(result, AnchorResult):
@@ -103,17 +106,17 @@ class VarianceDisplay:
             raise ValueError("There is no new model whose variance could be shown.")
         if table["human"].isna().all():
             raise ValueError("A plug-in, debiaser='passthrough', has no variance.")
-        # The parts of an error that is not believed are none to compare with.
+        # Where the reported error is infinite, its parts mean nothing and become NaN.
         determined = np.isfinite(result.standard_errors.loc[order])
         return cls(table.where(determined, axis=0)).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw.
+        """Draw a stacked bar for each new model.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            What to draw on; None makes a figure.
+            Axes to draw on; None makes a figure.
 
         Returns
         -------
@@ -122,7 +125,8 @@ class VarianceDisplay:
         table = self.variance
         ax = canvas(ax, max(len(table), 3) + 2)
         at = np.arange(len(table))
-        # What is negative, as the cross part may be, goes to the left of zero.
+        # Ends of the bars so far, to the right (True) and left (False) of zero.
+        # Negative parts, as the covariance may be, are stacked to the left.
         ends = {True: np.zeros(len(table)), False: np.zeros(len(table))}
         for name, label, color, hatch in _PARTS:
             part = table[name].fillna(0.0).to_numpy()

@@ -34,7 +34,10 @@ TO_DO = {
     "disagreement": "See in the table of judges who places it where, and ask people "
     "about this model.",
 }
-"""By the kinds of `skanchor._diagnostics.KINDS`; empty where the finding says it."""
+"""Advice by kind of finding (`skanchor._diagnostics.KINDS`).
+
+Empty where the text of the finding already says what to do.
+"""
 
 
 def points(
@@ -42,51 +45,56 @@ def points(
     warnings: Sequence[Warning] = (),
     words: Callable[[Warning], str] = str,
 ) -> list[tuple[str, str]]:
-    """What to look at before believing an interval, and what to do.
+    """List what to check before believing an interval, and what to do about it.
 
     Parameters
     ----------
     result : RankingResult
-        Of a fit.
+        The result of a fit.
     warnings : sequence of Warning
-        What reading and fit have warned of.
+        Warnings of reading the table and of the fit.
     words : callable, default=str
-        What puts a warning in words.
+        Turns a warning into text.
 
     Returns
     -------
     list of (str, str)
-        Findings of this table first, then what else was warned of, then whether it has
-        been checked on models whose place is known, then what no table can show.
+        Pairs of a statement and its advice, which may be empty. The order is: findings
+        of the diagnostics, other warnings, whether coverage was checked on historical
+        models, and a caveat that no table can settle.
     """
-    found = result.diagnostics if isinstance(result, AnchorResult) else None
-    said: list[tuple[str, str]] = []
+    diagnostics = result.diagnostics if isinstance(result, AnchorResult) else None
+    pairs: list[tuple[str, str]] = []
+    # A DiagnosticWarning repeats a finding, and findings are listed with their advice.
     others = [each for each in warnings if not isinstance(each, DiagnosticWarning)]
-    if found is not None:
-        said += [
-            (statement, TO_DO[kind]) for kind, statement in found.findings_in_short()
+    if diagnostics is not None:
+        pairs += [
+            (statement, TO_DO[kind])
+            for kind, statement in diagnostics.findings_in_short()
         ]
-    said += [(words(warning), "") for warning in in_short(others)]
-    if found is not None:
-        said.append(_about_check(found, int((~result.is_new).sum())))
+    pairs += [(words(warning), "") for warning in in_short(others)]
+    if diagnostics is not None:
+        pairs.append(_about_check(diagnostics, int((~result.is_new).sum())))
     else:
-        said.append(("This method has no diagnostics that check its intervals.", ""))
-    said.append(
+        pairs.append(("This method has no diagnostics that check its intervals.", ""))
+    pairs.append(
         (
             "No table shows whether a judge knows the new model and favours it, as it "
             "may its own relatives.",
             "Leave out judges of the same family, and see whether the answer changes.",
         )
     )
-    return said
+    return pairs
 
 
-def _about_check(found: Diagnostics, n_old: int) -> tuple[str, str]:
-    if found.coverage is None:
+def _about_check(diagnostics: Diagnostics, n_old: int) -> tuple[str, str]:
+    """Statement and advice about the check that leaves out historical models."""
+    if diagnostics.coverage is None:
         return (
             "Whether such intervals hold on this table has not been checked here.",
             "Let each old model play the new one: skanchor check, or check_coverage in "
             "Python.",
         )
-    verdict = coverage_verdict(round(found.coverage * n_old), n_old)
+    # The diagnostics hold the share of covered models; the verdict needs their number.
+    verdict = coverage_verdict(round(diagnostics.coverage * n_old), n_old)
     return verdict.statement, verdict.advice

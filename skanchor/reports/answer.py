@@ -1,4 +1,4 @@
-"""The answer in plain words: where a new model stands, and how sure that is."""
+"""The answer in plain words: the rank of each new model, and how sure it is."""
 
 from __future__ import annotations
 
@@ -10,50 +10,52 @@ from scipy.special import expit
 from skanchor._text import printable
 from skanchor.results import AnchorResult, RankingResult, Scale, new_by_score
 
-_TOLD_APART = 3
-"""Most new models that are each told in full; the table has the others."""
+_IN_FULL = 3
+"""Largest number of new models described one by one; the table has the others."""
 _NAMED = 6
-"""Most models that a sentence names."""
+"""Largest number of names in a sentence."""
 
 
 def answer(result: RankingResult, level: float = 0.95) -> list[str]:
-    """Say in plain words where the new models stand, and how sure that is.
+    """Say in plain words which ranks the new models have, and how sure that is.
 
     Parameters
     ----------
     result : RankingResult
-        Of a fit.
+        The result of a fit.
     level : float, default=0.95
         Level of intervals and rank sets.
 
     Returns
     -------
     list of str
-        Sentences, a paragraph each; without a new model about the best of all.
+        One text per paragraph. Without new models they are about the models that may
+        be the best.
     """
     if not result.is_new.any():
         return _about_the_best(result, level)
     sets = result.rank_sets(level)
     n_old = int((~result.is_new).sum())
     order = new_by_score(result)
-    told = [
+    paragraphs = [
         _about_one(result, model, sets.loc[model], n_old, level)
-        for model in order[:_TOLD_APART]
+        for model in order[:_IN_FULL]
     ]
-    more = len(order) - len(told)
+    more = len(order) - len(paragraphs)
     if more:
-        told.append(f"The leaderboard has {_number_of(more, 'more new model')}.")
+        paragraphs.append(f"The leaderboard has {_number_of(more, 'more new model')}.")
     ranges = "all of these ranges of places are" if len(sets) > 1 else "this range is"
-    told.append(
+    paragraphs.append(
         f"With {percent(level)} confidence {ranges} right. Places are counted among "
         f"the {_number_of(n_old, 'model')} that people have voted on, 1 being the best."
     )
-    return told
+    return paragraphs
 
 
 def _about_one(
     result: RankingResult, model: Any, ranks: Any, n_old: int, level: float
 ) -> str:
+    """Rank, rank set, and chance to win against a model of average score."""
     error, score = result.standard_errors[model], result.scores[model]
     name = label(model)
     if not math.isfinite(error) or not math.isfinite(score):
@@ -61,6 +63,7 @@ def _about_one(
             f"Where people would place {name} is not determined by these rows: its "
             "score has no finite error. Any place is possible."
         )
+    # Each new model is ranked among the historical ones alone: ranks 1 to n_old + 1.
     low, high, places = int(ranks["low"]), int(ranks["high"]), n_old + 1
     guess = f"People would place {name} {_ordinal(int(ranks['rank']))} of {places}"
     if (low, high) == (1, places):
@@ -70,6 +73,7 @@ def _about_one(
     else:
         where = f"{guess}; these rows leave room for places {low} to {high}."
     interval = result.conf_int(level).loc[model]
+    # Historical scores have mean zero, so a score is the logit of this chance.
     chances = [_chance(value) for value in (score, interval["low"], interval["high"])]
     return (
         f"{where} Against a model of average score they would prefer it in "
@@ -91,23 +95,24 @@ def _about_the_best(result: RankingResult, level: float) -> list[str]:
 
 
 def errors_explained(result: AnchorResult, scale: Scale | None = None) -> list[str]:
-    """Say what the errors of the new models come from, and what would lower them.
+    """Say how large the errors of the new models are, and what would lower them.
 
     Parameters
     ----------
     result : AnchorResult
-        Of a fit.
+        The result of a fit.
     scale : Scale, optional
-        What errors are measured in, if not in logits.
+        Unit of the errors; logits if not given.
 
     Returns
     -------
     list of str
-        A sentence for each of the best new models whose error is finite, and one for
-        all the others.
+        One text for each of the best new models whose error is finite, and one for all
+        others.
     """
     shown = Scale() if scale is None else scale
     errors = result.standard_errors * shown.per_logit
+    # The lower bound is a variance, which no number of verdicts can lower.
     bounds = result.variance["lower_bound"] * shown.per_logit**2
     known = [
         (label(model), errors[model], math.sqrt(max(bounds[model], 0.0)))
@@ -115,26 +120,27 @@ def errors_explained(result: AnchorResult, scale: Scale | None = None) -> list[s
         if math.isfinite(errors[model]) and errors[model] > 0
         if math.isfinite(bounds[model])
     ]
-    # That of the table is of the difference to the anchor.
+    # With an anchor, the table has errors of differences to the anchor. The errors here
+    # are those of the centred scores, and the text must say so.
     anchored = shown.anchor is not None
     beside = ", measured from the mean of the historical models," if anchored else ""
-    told = [
+    texts = [
         f"The standard error of {name}{beside} is {error:.{shown.digits}f}. "
         f"{_lowered_to(floor, error, shown)}"
-        for name, error, floor in known[:_TOLD_APART]
+        for name, error, floor in known[:_IN_FULL]
     ]
-    others = known[_TOLD_APART:]
+    others = known[_IN_FULL:]
     if others:
         _, most, floor = max(others, key=lambda each: each[1])
-        told.append(
+        texts.append(
             f"The largest of the other {_number_of(len(others), 'new model')} is "
             f"{most:.{shown.digits}f}. {_lowered_to(floor, most, shown)}"
         )
-    return told
+    return texts
 
 
 def _lowered_to(floor: float, error: float, scale: Scale) -> str:
-    """What verdicts can do about an error."""
+    """How far more verdicts can lower a standard error whose lower bound is `floor`."""
     if floor >= error:
         return (
             "More judges and verdicts can hardly lower it: that takes votes of people."
@@ -147,7 +153,7 @@ def _lowered_to(floor: float, error: float, scale: Scale) -> str:
 
 # ----------------------------------------------------------------------------- wording
 def label(name: Any) -> str:
-    """A name as it is shown: in one line, nothing in it hidden."""
+    """A name as it is shown: on one line, with control characters visible."""
     return printable(str(name)).replace("\n", "\\n")
 
 
@@ -157,7 +163,7 @@ def percent(share: float) -> str:
 
 
 def joined_names(names: list[str]) -> str:
-    """Names in a row, the last after "and"; of many the first few."""
+    """Names separated by commas, with "and" before the last; only a few of many."""
     if len(names) > _NAMED:
         names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1} more"]
     if len(names) < 2:
@@ -170,12 +176,13 @@ def _number_of(n: int, what: str) -> str:
 
 
 def _ordinal(n: int) -> str:
+    # 11th, 12th and 13th, but 21st, 22nd and 23rd.
     tail = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10)
     return f"{n}{tail or 'th'}"
 
 
 def _chance(score: float) -> str:
-    """Chance to be preferred to a model of score zero, never rounded to certainty."""
+    """Chance to be preferred to a model of score zero, never shown as 0 or 100 %."""
     if math.isnan(score):
         return "an unknown share"
     chance = 100.0 * expit(score)

@@ -1,4 +1,4 @@
-"""Who may be the best: the set that holds the best model, with probabilities."""
+"""Models that may be the best: a confidence set for the best one, and probabilities."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from skanchor.results import RankingResult
 
 _MANY = 100
-"""Models above which the set is read off the board: tests of its own take long."""
+"""With more models than this, the set comes from the rank sets of the leaderboard.
+
+Its own test compares all models with each other, which then takes too long.
+"""
 
 _LISTED = 5
 
@@ -24,7 +27,7 @@ def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
     Parameters
     ----------
     result : RankingResult
-        What is reported.
+        The result of a fit.
     level : float, default=0.95
         Probability that the best model is in the set.
 
@@ -34,6 +37,7 @@ def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
         Probabilities by model, best first; NaN where there are no errors.
     """
     if len(result.models) > _MANY:
+        # A rank set that includes rank 1 says that the model may be the best.
         board = result.leaderboard(level)
         found = board.index[board["rank_low"] == 1]
     else:
@@ -42,18 +46,21 @@ def may_be_best(result: RankingResult, level: float = 0.95) -> pd.Series:
 
 
 def best_lines(found: pd.Series, level: float = 0.95) -> tuple[str, str]:
-    """Say which models may be the best: what they are, and their names.
+    """Say which models may be the best, as an introduction and a list of names.
 
     Parameters
     ----------
     found : Series
-        What :func:`may_be_best` gives.
+        Probabilities by model, as returned by :func:`may_be_best`.
     level : float, default=0.95
         Probability that the best model is in the set.
 
     Returns
     -------
-    head, names : str
+    head : str
+        The introduction, which ends in a colon.
+    names : str
+        Names with probabilities; of many models only the first five.
     """
     listed = [
         label(model) + ("" if math.isnan(p) else f" ({p:.2f})")

@@ -1,4 +1,4 @@
-"""What a report says, free of how it is set: sections of texts, tables and figures."""
+"""Contents of a report in any format: sections of texts, tables and figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Text:
     text : str
         Plain text: no renderer reads markup in it.
     is_note : bool
-        Whether it only explains.
+        Whether it only explains something above it; shown in a quieter style.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Points:
     Attributes
     ----------
     items : sequence of (str, str)
-        What is so, and what to do about it, which may be empty.
+        Pairs of a statement and the advice that follows from it, which may be empty.
     """
 
     items: Sequence[tuple[str, str]]
@@ -39,7 +39,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Lines to be typed as they stand.
+    """Lines to type exactly as they are, such as a command.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class Heading:
     text : str
         The heading.
     is_number : bool
-        Whether the cells are numbers, set to the right.
+        Whether the cells are numbers, which are aligned on the right.
     first_down : bool
-        Whether a reader wants the largest value first.
+        Whether the first click sorts in descending order, largest value first.
     """
 
     text: str
@@ -76,9 +76,9 @@ class Cell:
     Attributes
     ----------
     text : str
-        What is read.
+        The text shown.
     key : float or str
-        What is sorted by.
+        The value by which a page sorts the column.
     """
 
     text: str
@@ -92,23 +92,24 @@ class Table:
     Attributes
     ----------
     name : str
-        By which it can be linked to.
+        Target of links to the table.
     caption : str
         What it shows.
     headings : sequence of Heading
-        Of its columns.
+        Headings of the columns.
     rows : sequence of sequences of Cell
-        One cell for each heading.
+        Rows, each with one cell for each heading.
     marked : sequence of bool
-        Rows of new models.
+        Whether each row is of a new model; empty if none is.
     ordered_by : int or None
-        The column that the rows are ordered by.
+        Number of the column that the rows are sorted by; None if by no column.
     searchable : bool
-        Whether a page that can search offers to.
+        Whether an HTML page has a search field for it.
     bars : sequence of (float, float, float)
-        Low end, value and high end of each row, for a page that can draw.
+        Lower end, value and upper end of an interval for each row, which HTML draws as
+        a bar; empty for no bars.
     middle : float
-        What the bars are compared with.
+        Reference value marked in every bar.
     """
 
     name: str
@@ -122,7 +123,7 @@ class Table:
     middle: float = 0.0
 
     def is_marked(self, row: int) -> bool:
-        """Whether a row is a new model's."""
+        """Whether the row with this number is of a new model."""
         return bool(self.marked) and bool(self.marked[row])
 
 
@@ -133,11 +134,11 @@ class Figure:
     Attributes
     ----------
     name : str
-        By which it can be linked to.
+        Target of links to the drawing.
     svg : str
-        An ``svg`` element, text as text.
+        An ``svg`` element whose text is stored as text, not as outlines.
     title, description : str
-        What it is, and what it shows.
+        Its title, and what it shows in words, for screen readers.
     """
 
     name: str
@@ -156,11 +157,11 @@ class Section:
     Attributes
     ----------
     name : str
-        By which it can be linked to.
+        Target of links to the section.
     title : str
         Its heading.
     blocks : list of Block
-        What it holds.
+        Its texts, tables and figures, in order.
     """
 
     name: str
@@ -177,9 +178,9 @@ class Document:
     title : str
         Its heading.
     lead : list of str
-        The answer in a few sentences, which stand before everything else.
+        The answer in a few sentences, shown before all sections.
     sections : list of Section
-        All the rest.
+        Everything else.
     """
 
     title: str
@@ -188,24 +189,25 @@ class Document:
 
 
 def number(value: float, digits: int = 2) -> Cell:
-    """A number as a cell; what is not known is a dash, and sorts below.
+    """A number as a cell; NaN is shown as a dash and sorted below all numbers.
 
     Parameters
     ----------
     value : float
         The number.
     digits : int, default=2
-        Decimals.
+        Number of decimals.
 
     Returns
     -------
     Cell
+        The rounded number with a typographic minus sign; its key is not rounded.
     """
     value = float(value)
     if math.isnan(value):
         return Cell("–", -math.inf)
     if math.isinf(value):
         return Cell("∞" if value > 0 else "−∞", value)
-    # Adding zero keeps "-0.00" away.
+    # Adding zero turns -0.0 into 0.0, so that "-0.00" is never shown.
     rounded = round(value, digits) + 0.0
     return Cell(f"{rounded:.{digits}f}".replace("-", "−"), value)

@@ -1,4 +1,4 @@
-"""Displays as drawings of a page: SVG with a title, a description and its own ids."""
+"""Displays as SVG drawings of a page, each with a title, a description and own ids."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from skanchor.results import AnchorResult, RankingResult, Scale
 
 
 def can_draw() -> bool:
-    """Whether there is matplotlib to draw with."""
+    """Whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def board_figures(
     result: RankingResult, level: float, scale: Scale
 ) -> Iterator[Figure]:
-    """Draw the leaderboard, its rank sets, and what the errors come from.
+    """Draw the leaderboard, the rank sets, and the parts of the variance.
 
     Parameters
     ----------
     result : RankingResult
-        Of a fit.
+        The result of a fit.
     level : float
         Level of intervals and rank sets.
     scale : Scale
-        What scores are measured in.
+        Unit and zero of the scores.
 
     Yields
     ------
@@ -72,20 +72,20 @@ def board_figures(
 def contrast_figure(
     result: RankingResult, model: Any, place: int, level: float, scale: Scale
 ) -> Figure:
-    """Draw a new model against every other.
+    """Draw the contrasts of a new model with every other model.
 
     Parameters
     ----------
     result : RankingResult
-        Of a fit.
+        The result of a fit.
     model : label
         The new model.
     place : int
-        Number that tells its figure from others.
+        Number that makes the name of the figure unique.
     level : float
         Level of the intervals.
     scale : Scale
-        What differences are measured in.
+        Unit of the differences.
 
     Returns
     -------
@@ -104,12 +104,12 @@ def contrast_figure(
 
 
 def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
-    """Draw what the judges are like.
+    """Draw sensitivities, calibration, biases and item effects of the judges.
 
     Parameters
     ----------
     anchor : AnchorPipeline
-        Fitted.
+        A fitted pipeline.
     level : float
         Level of intervals.
 
@@ -174,7 +174,8 @@ def _figure(name: str, title: str, description: str, draw: Callable[[], Any]) ->
     import matplotlib.pyplot as plt
 
     file = StringIO()
-    # Text stays text, and the same drawing is the same file.
+    # "none" stores text as text instead of outlines. The fixed salt and the missing
+    # date make the SVG reproducible: the same drawing gives the same bytes.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure = draw().figure_
         figure.savefig(
@@ -189,15 +190,17 @@ def _figure(name: str, title: str, description: str, draw: Callable[[], Any]) ->
 
 
 def _inline(svg: str, name: str, title: str, description: str) -> str:
-    """Turn a file into an element of a page that has others like it."""
+    """Turn an SVG file into an element that can share a page with other drawings."""
+    # An element within HTML has no XML declaration and no doctype.
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.S)
-    # A style would hold for the whole page; the page has its own.
+    # A style element would apply to the whole page, which has a style of its own.
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.S)
-    # In tags alone: what is written must stay as it is.
+    # Only tags are shortened; text between them, such as names of models, is not.
     known: dict[str, str] = {}
     svg = re.sub(r"<[^>]*>", lambda tag: _short_id(tag[0], name, known), svg)
     svg = re.sub(r">\s+<", "><", svg)
+    # Of the attributes of <svg> only viewBox is used; title and description are linked.
     head, end, body = svg.partition(">")
     size = re.search(r'viewBox="[^"]*"', head)
     assert size is not None
@@ -211,18 +214,25 @@ def _inline(svg: str, name: str, title: str, description: str) -> str:
 
 
 def _short_id(tag: str, name: str, known: dict[str, str]) -> str:
-    """Make ids of a tag those of one drawing, and leave out what a page knows."""
+    """Give a tag ids that are unique on the page, and remove what a page need not have.
+
+    `known` maps the ids of matplotlib to the new ones, and is updated.
+    """
 
     def own(found: re.Match[str]) -> str:
+        # The hash of the drawing's name keeps the ids of two drawings apart.
         short = f"f{crc32(name.encode()):08x}"[:5]
         return known.setdefault(found[0], f"{short}-{len(known)}")
 
     if tag.startswith("<g"):
-        # Nothing refers to a group.
+        # No other element refers to the id of a group.
         tag = re.sub(r' id="[^"]*"', "", tag)
+    # The page decides the font.
     tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    # Where an id is defined (id="...") or referred to (url(#...), href="#...").
     tag = re.sub(r"(?:(?<= id=\")|(?<=url\(#)|(?<=href=\"#))[^\")]+", own, tag)
-    # A hundredth of a point where it matters, in marks, else a tenth.
+    # Coordinates of two digits or more are cut to tenths of a point. Numbers of one
+    # digit, as in the shapes of marks, keep hundredths, which are visible there.
     tag = re.sub(r"(\d\d\.\d)\d+", r"\1", tag)
     tag = re.sub(r"(\d\.\d\d)\d+", r"\1", tag)
     tag = re.sub(r"\s+", " ", tag)
@@ -230,5 +240,5 @@ def _short_id(tag: str, name: str, known: dict[str, str]) -> str:
 
 
 def _width(view_box: str) -> str:
-    """Width of a drawing in points, as matplotlib means it."""
+    """Width of a drawing in points: the third number of ``viewBox="0 0 w h"``."""
     return f"{float(view_box.split()[2]):.0f}pt"

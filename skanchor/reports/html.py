@@ -1,7 +1,8 @@
 """A document as one self-contained HTML page.
 
-The page loads nothing, and its policy lets no script run but its own, whose hash it
-states. All text passes through jinja2's escaping; only drawings are put in as they are.
+The page loads nothing. Its content security policy states the hash of its own script,
+and the browser runs no other. All text is escaped by jinja2; only drawings are inserted
+as they are.
 """
 
 from __future__ import annotations
@@ -33,12 +34,12 @@ _KINDS = {
 
 
 def to_html(document: Document) -> str:
-    """Set a document as an HTML page.
+    """Render a document as an HTML page.
 
     Parameters
     ----------
     document : Document
-        What to say.
+        The report.
 
     Returns
     -------
@@ -59,6 +60,7 @@ def to_html(document: Document) -> str:
 
 @cache
 def _template() -> Any:
+    """The jinja2 template of the page, with the filters that it uses."""
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError as error:
@@ -81,17 +83,18 @@ def _template() -> Any:
 
 
 def _script_hash(name: str) -> str:
+    """Text of a file of the folder ``templates``."""
     return (files("skanchor.reports") / "templates" / name).read_text("utf-8")
 
 
 def _hash(script: str) -> str:
-    """Hash of a script, as a content security policy states it."""
+    """Hash of a script in the notation of a content security policy."""
     digest = hashlib.sha256(script.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 def _sort_key(cell: Cell) -> str:
-    """What a cell is sorted by, as JavaScript reads it."""
+    """Sort key of a cell, written so that JavaScript's ``Number`` can read it."""
     if isinstance(cell.key, str):
         return cell.key
     if math.isinf(cell.key):
@@ -100,26 +103,29 @@ def _sort_key(cell: Cell) -> str:
 
 
 def _direction(table: Table, column: int) -> str:
-    """How the rows are ordered by a column: as ``aria-sort`` has it."""
+    """Value of ``aria-sort`` for a column: the order of the rows by its keys."""
     if column != table.ordered_by:
         return "none"
     keys: list[Any] = [row[column].key for row in table.rows]
     if keys == sorted(keys):
         return "ascending"
-    # Models that are not determined come last, whatever their score.
+    # Undetermined models come last whatever their score, so the rows may be in neither
+    # order.
     return "descending" if keys == sorted(keys, reverse=True) else "none"
 
 
 def _bar(table: Table, row: int) -> dict[str, float] | None:
-    """Where an interval lies in the width of a column of 100 units."""
+    """Positions of an interval in a column 100 units wide; None if it is infinite."""
     finite = [v for bar in table.bars for v in bar if math.isfinite(v)]
     low, value, high = table.bars[row]
     if not all(map(math.isfinite, (low, value, high))):
         return None
+    # All bars of a table share one scale, which includes the reference value.
     first, last = min([*finite, table.middle]), max([*finite, table.middle])
     width = (last - first) or 1.0
 
     def place(at: float) -> float:
+        # A margin of 2 units on either side.
         return round(2 + 96 * (at - first) / width, 1)
 
     return {

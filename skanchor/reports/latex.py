@@ -32,12 +32,12 @@ _SPECIAL = {
     '"': r"\textquotedbl{}",
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
-    # Else two of them would become a dash.
+    # LaTeX would turn two hyphens into a dash.
     "--": "-{}-",
     "−": "$-$",
     "–": "--",
     "∞": r"$\infty$",
-    # An isolated run of right-to-left text is what babel is for.
+    # Marks that isolate right-to-left text; in LaTeX this is left to babel.
     "\u2068": "",
     "\u2069": "",
 }
@@ -56,18 +56,18 @@ _HEAD = r"""\documentclass{article}
 
 
 def to_latex(document: Document) -> str:
-    """Set a document as LaTeX. Drawings are left out.
+    """Render a document as LaTeX. Drawings are left out.
 
     Parameters
     ----------
     document : Document
-        What to say.
+        The report.
 
     Returns
     -------
     str
-        A file that compiles by itself. Names in other scripts than Latin need LuaLaTeX
-        or XeLaTeX and a font that has them.
+        A complete file. Names in scripts other than Latin need LuaLaTeX or XeLaTeX and
+        a font that has these characters.
     """
     parts = [_HEAD + rf"\section*{{{_escaped(document.title)}}}"]
     parts += map(_escaped, document.lead)
@@ -79,18 +79,19 @@ def to_latex(document: Document) -> str:
 
 
 def latex_table(table: Table, environment: str = "tabular") -> str:
-    """Set a table alone, without its caption.
+    """Render one table, without its caption.
 
     Parameters
     ----------
     table : Table
         The table.
     environment : {"tabular", "longtable"}, default="tabular"
-        Whether it may run over pages.
+        LaTeX environment; a ``longtable`` may be broken between pages.
 
     Returns
     -------
     str
+        The environment, with the rules of ``booktabs``.
     """
     columns = "".join("r" if heading.is_number else "l" for heading in table.headings)
     lines = [rf"\begin{{{environment}}}{{{columns}}}", r"\toprule"]
@@ -104,12 +105,13 @@ def latex_table(table: Table, environment: str = "tabular") -> str:
 
 
 def _row(cells: list[str]) -> str:
-    # An empty group keeps a bracket from being an argument of the \\ before it.
+    # The \\ of the row before takes "[...]" or "*" as its argument; {} prevents that.
     guard = "{}" if cells[0].startswith(("[", "*")) else ""
     return guard + " & ".join(cells) + r" \\"
 
 
 def _set(block: Block) -> Iterator[str]:
+    """Render a block as paragraphs of LaTeX."""
     match block:
         case Text():
             yield _escaped(block.text)
@@ -124,7 +126,7 @@ def _set(block: Block) -> Iterator[str]:
             lines = (_escaped(line) for line in block.text.splitlines())
             yield r"\noindent\texttt{" + r"\\".join(lines) + "}"
         case Table():
-            # Ten columns of numbers are wider than a line of this size.
+            # In the normal font size, ten columns of numbers are wider than a line.
             yield rf"\noindent\textbf{{{_escaped(block.caption)}}}"
             yield (
                 "{\\footnotesize\\setlength{\\tabcolsep}{3pt}\n"
@@ -136,5 +138,6 @@ def _set(block: Block) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
+    # One pass over all special characters, so that no replacement is escaped again.
     text = " ".join(text.split())
     return _ANY.sub(lambda found: _SPECIAL[found[0]], text)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from skanchor.reports.summary import RunSummary
 
-# Columns that a narrow page can do without, the first to go first. The interval stays.
+# Columns that a narrow page may omit, in the order of removal. The interval stays.
 _DISPENSABLE = ("judge\nrows", "human\nrows", "s.e.")
-_PROSE = 79
+_PROSE = 79  # widest line of prose, in characters
 
 
 def leaderboard_text(
@@ -35,20 +35,20 @@ def leaderboard_text(
     scale: Scale | None = None,
     words: Callable[[Warning], str] = str,
 ) -> LeaderboardText:
-    """Lay out a leaderboard, new models marked.
+    """Lay out a leaderboard in which new models are marked.
 
     Parameters
     ----------
     table : DataFrame
-        What `AnchorPipeline.leaderboard` returns.
+        A leaderboard, as returned by `AnchorPipeline.leaderboard`.
     level : float, default=0.95
-        The level that it was asked for.
+        Level of its intervals and rank sets.
     summary : RunSummary, optional
-        What `skanchor.reports.summarize` gives, to be told below.
+        Facts of the run to print below the table, from `skanchor.reports.summarize`.
     scale : Scale, optional
-        What scores are measured in, if not in logits.
+        Unit and zero of the scores; logits if not given.
     words : callable, default=str
-        What puts a warning in words.
+        Turns a warning into text.
 
     Returns
     -------
@@ -64,19 +64,19 @@ def leaderboard_text(
 class LeaderboardText:
     """A leaderboard that rich can print on a page of any width.
 
-    Names and numbers are never broken: a narrow page lacks columns, and lines run over
-    the edge of a page that is narrower still.
+    Names and numbers are never broken. On a narrow page some columns are left out; on a
+    page that is narrower still, lines run over the edge.
 
     Attributes
     ----------
     table : DataFrame
-        What `AnchorPipeline.leaderboard` returns.
+        A leaderboard, as returned by `AnchorPipeline.leaderboard`.
     percent : str
-        The level that it was asked for.
+        Level of its intervals and rank sets, in percent.
     scale : Scale
-        What scores are measured in.
+        Unit and zero of the scores.
     notes : tuple of str
-        What else to tell, line by line.
+        Lines printed below the table.
     """
 
     table: pd.DataFrame
@@ -92,6 +92,7 @@ class LeaderboardText:
         columns = self._columns()
         left_out = []
         grid, width = self._grid(columns, console, options)
+        # Remove one column at a time until the table fits on the page.
         for name in _DISPENSABLE:
             if width <= options.max_width:
                 break
@@ -100,15 +101,16 @@ class LeaderboardText:
             grid, width = self._grid(columns, console, options)
         yield from console.render(grid, options.update(width=width))
         yield Text("")
-        # Long lines of prose are hard to read, however wide the page.
+        # Long lines of prose are hard to read, so a wide page does not widen them.
         width = min(options.max_width, _PROSE)
         for line in self._notes(left_out):
             yield Text(_wrapped(line, width), style="dim")
 
     def _columns(self) -> dict[str, list[str]]:
-        """Cells of every column by its heading."""
+        """Cells of each column, by heading, from left to right."""
         table, number = self.table, self._number
         width = len(str(len(table)))
+        # Both ends of all intervals have one width, so that they align.
         low, high = ([number(value) for value in table[s]] for s in ("low", "high"))
         pad = max(map(len, low + high), default=0)
         known = table["determined"].to_numpy()
@@ -137,7 +139,7 @@ class LeaderboardText:
         if math.isnan(value):
             return "-"
         digits = 3 if self.scale.name == "logit" else 1
-        # Adding zero keeps "-0.000" off the board.
+        # Adding zero turns -0.0 into 0.0, so that "-0.000" is never shown.
         return f"{round(value, digits) + 0.0:.{digits}f}"
 
     def _grid(
@@ -146,7 +148,7 @@ class LeaderboardText:
         console: Console,
         options: ConsoleOptions,
     ) -> tuple[Table, int]:
-        """The table of these columns, and the width that it needs."""
+        """Table of these columns for rich, and the width in characters it needs."""
         from rich.box import SIMPLE_HEAD
         from rich.table import Table
         from rich.text import Text
@@ -158,6 +160,7 @@ class LeaderboardText:
             grid.add_column(heading, justify="left" if i < 2 else "right", no_wrap=True)
         rows = zip(*columns.values(), strict=True)
         for row, is_new in zip(rows, self.table["is_new"], strict=True):
+            # As Text, a name with square brackets is not read as markup.
             grid.add_row(*map(Text, row), style="bold green" if is_new else None)
         unbounded = options.update(width=UNBOUNDED)
         return grid, console.measure(grid, options=unbounded).maximum
@@ -181,7 +184,7 @@ class LeaderboardText:
 
 
 def _wrapped(line: str, width: int) -> str:
-    """Break a line between words; what follows is indented."""
+    """Break a line between words; the lines that follow are indented."""
     text = line.lstrip(" ")
     indent = " " * (len(line) - len(text))
     return textwrap.fill(

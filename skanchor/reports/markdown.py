@@ -15,23 +15,25 @@ from skanchor.reports.document import (
     Text,
 )
 
-# What means something inside a line, or at its beginning; a name must stay as it is.
+# Characters that are markup inside a line, or at its beginning. They are escaped, so
+# that names are shown unchanged.
 _MARKUP = re.compile(r"([\\`*_\[\]|~$&<>]|^[#+-])")
-# These mean something in a table, or begin an element of HTML, whatever stands before.
+# A backslash does not escape these everywhere (a bar in a table, elements of HTML).
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 
 
 def to_markdown(document: Document) -> str:
-    """Set a document as Markdown. Drawings are left out.
+    """Render a document as Markdown. Drawings are left out.
 
     Parameters
     ----------
     document : Document
-        What to say.
+        The report.
 
     Returns
     -------
     str
+        The whole text.
     """
     parts = [
         f"# {_escaped_markdown(document.title)}",
@@ -45,7 +47,7 @@ def to_markdown(document: Document) -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """Set a table alone, without its caption.
+    """Render one table, without its caption.
 
     Parameters
     ----------
@@ -55,6 +57,7 @@ def markdown_table(table: Table) -> str:
     Returns
     -------
     str
+        The lines of the table, numbers aligned on the right.
     """
     head = [_escaped_markdown(heading.text) for heading in table.headings]
     rule = ["---:" if heading.is_number else ":---" for heading in table.headings]
@@ -66,6 +69,7 @@ def markdown_table(table: Table) -> str:
 
 
 def _markdown_block(block: Block) -> Iterator[str]:
+    """Render a block as paragraphs of Markdown."""
     match block:
         case Text():
             yield _escaped_markdown(block.text)
@@ -76,7 +80,7 @@ def _markdown_block(block: Block) -> Iterator[str]:
                 for statement, advice in block.items
             )
         case Code():
-            # More backticks than any line of it holds.
+            # The fence must be longer than any run of backticks in the text.
             longest = max(map(len, re.findall("`+", block.text)), default=0)
             fence = "`" * max(3, longest + 1)
             yield f"{fence}text\n{block.text}\n{fence}"

@@ -1,4 +1,4 @@
-"""Turning what rich can print into text, on a page of any width."""
+"""What rich can print, as text for a page of any width."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def render(renderable: Any, *, width: int | None = None, terminal: bool = False)
         legacy_windows=False,
     )
     with console.capture() as capture:
-        # What is too wide runs over the edge; cut off, it would be lost.
+        # Lines that are too wide run over the edge; cropped, their ends would be lost.
         console.print(renderable, crop=False)
     lines = capture.get().splitlines()
     return "\n".join(line.rstrip() for line in lines) + "\n"

@@ -1,4 +1,4 @@
-"""A result as JSON, with all that is known."""
+"""A result as data for JSON: scores, ranks, contrasts, variances, and the run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from skanchor.results import AnchorResult
 
 SCHEMA_VERSION = 1
-"""Goes up whenever a program that reads the JSON must change."""
+"""Increases whenever a program that reads the JSON must change."""
 
 
 class Reported(Protocol):
-    """What reports read: of a fitted pipeline, or of a placement by a history."""
+    """What reports need of a fitted pipeline, or of new models ranked by a history."""
 
     @property
     def result_(self) -> AnchorResult:
@@ -38,18 +38,18 @@ def result_json(
     words: Callable[[Warning], str] = str,
     **layout: Any,
 ) -> dict[str, Any]:
-    """Everything a program may want of a fitted pipeline, fit for strict JSON.
+    """Everything that a program may need of a fitted pipeline, as strict JSON data.
 
     Parameters
     ----------
     pipeline : AnchorPipeline or the like
-        Fitted.
+        A fitted pipeline, or another object with the attributes of a `Reported`.
     level : float, default=0.95
         Level of intervals and rank sets.
     summary : RunSummary, optional
-        Of this pipeline and level, where it is known already.
+        Summary of this pipeline at this level; computed if not given.
     words : callable, default=str
-        What puts a warning in words.
+        Turns a warning into text.
     **layout : dict
         ``scale``, ``anchor``, ``sort`` and ``ranks`` of
         :meth:`skanchor.AnchorPipeline.leaderboard`.
@@ -57,13 +57,13 @@ def result_json(
     Returns
     -------
     dict
-        ``schema_version``; ``level``; ``scale``; ``models``, the rows of the
-        leaderboard; ``may_be_best``, the models of the set that holds the best one,
-        each with its ``probability`` of being it, which promises no level;
-        ``new_models``, with contrasts and parts of the variance; ``contexts``, the
-        leaderboard of each;
-        ``summary``, what the run was: as the page ``docs/json.md`` says. Infinite
-        numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones null.
+        The keys are described in ``docs/json.md``: ``schema_version``; ``level``;
+        ``scale``; ``models``, the rows of the leaderboard; ``may_be_best``, a
+        confidence set for the best model, with each model's ``probability`` of being
+        the best (these need not add up to the level); ``new_models``, with contrasts
+        and parts of the variance; ``contexts``, the leaderboard of each context;
+        ``summary``, the facts of the run. Infinite numbers are the strings ``"inf"``
+        and ``"-inf"``, undefined ones are None.
     """
     result = pipeline.result_
     board = result.leaderboard(level, **layout)
@@ -87,9 +87,10 @@ def result_json(
 def _new_models(
     result: AnchorResult, level: float, board: pd.DataFrame, scale: Scale
 ) -> list[Mapping[str, Any]]:
+    """Score, rank set, parts of the variance and contrasts of each new model."""
     contrasts, ranks = result.contrasts(level), result.rank_sets(level)
     for name in ("difference", "standard_error", "low", "high"):
-        # Differences have no zero to move.
+        # Differences do not depend on the zero of the scale, only on its unit.
         contrasts[name] *= scale.per_logit
     variance = result.variance
     of_board = ["score", "standard_error", "low", "high"]
@@ -118,11 +119,12 @@ def _contexts(
 
 
 def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:
+    """Rows of a table as dicts, with the index under the key `label`."""
     return table.rename_axis(label).reset_index().to_dict("records")
 
 
 def as_json_value(value: Any) -> Any:
-    """Turn numpy scalars and non-finite numbers into what JSON has.
+    """Turn numpy scalars and non-finite numbers into values that JSON allows.
 
     Parameters
     ----------
@@ -132,13 +134,15 @@ def as_json_value(value: Any) -> Any:
     Returns
     -------
     object
-        Infinite numbers are the strings ``"inf"`` and ``"-inf"``, undefined ones None.
-        Labels of types that JSON lacks are their texts, whether keys or values.
+        The value with built-in types. Infinite numbers become the strings ``"inf"`` and
+        ``"-inf"``, NaN becomes None. Labels of types that JSON lacks become text, both
+        as keys and as values.
     """
     if isinstance(value, dict):
         return {str(key): as_json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [as_json_value(item) for item in value]
+    # Scalars of numpy have ``item``, which gives the built-in number.
     if hasattr(value, "item"):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

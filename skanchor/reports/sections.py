@@ -1,4 +1,4 @@
-"""From a fitted method to the document that reports it."""
+"""Builds the report of a fitted method: a document of sections."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from skanchor.results import (
 )
 
 _DRAWN = 3
-"""Most new models whose comparisons are drawn."""
+"""Largest number of new models whose contrasts are drawn."""
 _SCORES = ("score", "standard_error", "low", "high")
 
 
@@ -65,25 +65,26 @@ def report_document(
     figures: bool = False,
     **layout: Any,
 ) -> Document:
-    """Put together what is to be said of a fit.
+    """Put together the report of a fit.
 
     Parameters
     ----------
     fitted : RankingEstimator or RankingResult
-        A fitted method that knows its errors, such as ``AnchorPipeline``; or its
-        result, which knows nothing of judges and settings.
+        A fitted method with standard errors, such as ``AnchorPipeline``; or its result,
+        which has no information on judges and settings.
     level : float, default=0.95
         Level of intervals and rank sets.
     summary : RunSummary, optional
-        What `skanchor.reports.summarize` gives; computed if None.
+        Facts of the run, from `skanchor.reports.summarize`; computed if None.
     words : callable, default=str
-        What puts a warning in words.
+        Turns a warning into text.
     title : str
         Heading of the report.
     command : str, optional
-        The command that makes it again.
+        The command that makes the same report again.
     figures : bool, default=False
-        Whether to draw, which only HTML shows; without matplotlib nothing is drawn.
+        Whether to add figures. Only HTML shows them, and without matplotlib there are
+        none.
     **layout
         Further arguments of the leaderboard: ``scale``, ``anchor``, ``sort``,
         ``ranks``.
@@ -122,7 +123,7 @@ def _add_figures(
     level: float,
     scale: Scale,
 ) -> None:
-    """Put drawings below what they show."""
+    """Add to each section the figures that belong to it."""
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     by_name = {section.name: section.blocks for section in sections}
     by_name["leaderboard"] += board_figures(result, level, scale)
@@ -141,15 +142,16 @@ def leaderboard_table(
     Parameters
     ----------
     board : DataFrame
-        What `AnchorPipeline.leaderboard` returns.
+        A leaderboard, as returned by `AnchorPipeline.leaderboard`.
     level : float, default=0.95
-        The level that it was asked for.
+        Level of its intervals and rank sets.
     scale : Scale, optional
-        What scores are measured in, if not in logits.
+        Unit and zero of the scores; logits if not given.
 
     Returns
     -------
     Table
+        One row for each model, with a bar for its interval.
     """
     digits = Scale().digits if scale is None else scale.digits
     headings = [
@@ -179,13 +181,14 @@ def leaderboard_table(
         [Heading("Model", is_number=False), *headings],
         rows,
         board["is_new"].tolist(),
-        ordered_by=3,
+        ordered_by=3,  # the column of scores: model, rank and rank set come before it
         searchable=True,
         bars=[(row["low"], row["score"], row["high"]) for _, row in board.iterrows()],
     )
 
 
 def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[Block]:
+    """Blocks of the section: the table, who may be the best, and how to read it."""
     level = facts.level
     notes = (
         f"Scores are {scale}. The {percent(level)} rank sets of all models hold "
@@ -240,8 +243,9 @@ def _context_section(
 
 
 def _in_context(model: Any, board: pd.DataFrame, scale: Scale) -> Cell:
+    """Score and interval of a model in one context, as one cell."""
     if model not in board.index:
-        # Nothing compares it with the others there.
+        # No row of this context compares the model with the others.
         return Cell("–", -math.inf)
     row = board.loc[model]
     if not row["determined"]:
@@ -253,6 +257,7 @@ def _in_context(model: Any, board: pd.DataFrame, scale: Scale) -> Cell:
 
 
 def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Section:
+    """A table for each new model: its contrasts with all others, strongest first."""
     table = result.contrasts(level)
     blocks: list[Block] = []
     headings = [
@@ -304,6 +309,8 @@ def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Sect
     return Section("wins", "The new models against every other", blocks)
 
 
+# By column of the table of judges: heading, number of decimals (None for a share in
+# percent), and whether the first click sorts in descending order.
 _JUDGE_COLUMNS = {
     "rows": ("Rows", 0, False),
     "ties": ("Ties", 0, False),
@@ -316,6 +323,7 @@ _JUDGE_COLUMNS = {
 
 
 def _judge_section(table: pd.DataFrame) -> Section:
+    """The table of judges, with the columns that are known, and how to read it."""
     names = [name for name in _JUDGE_COLUMNS if name in table]
     headings = [
         Heading(_JUDGE_COLUMNS[name][0], first_down=_JUDGE_COLUMNS[name][2])
@@ -346,14 +354,15 @@ def _judge_cell(row: Any, name: str) -> Cell:
 
 
 def _settings_section(facts: RunSummary, command: str | None) -> Section:
-    said: list[str] = []
+    """Rows, decisions, settings and versions of the run, and its command."""
+    points: list[str] = []
     for line in used_lines(facts) + again_lines(facts):
         if line.startswith(" "):
-            # A list below a line goes on in it.
-            said[-1] += f" {line.strip()}"
+            # Indented lines belong to the point above them.
+            points[-1] += f" {line.strip()}"
         else:
-            said.append(line)
-    blocks: list[Block] = [Points([(line, "") for line in said])]
+            points.append(line)
+    blocks: list[Block] = [Points([(line, "") for line in points])]
     if command is not None:
         blocks.append(Code(command))
     return Section("settings", "What was used, and how to get this again", blocks)
@@ -377,6 +386,7 @@ def _p_value(value: float) -> Cell:
 
 
 def _decided(row: pd.Series, level: float) -> Cell:
+    # "not <" rather than ">=", so that a p-value of NaN decides nothing.
     if not row["p_adjusted"] < 1 - level:
         return _word("not decided")
     return _word("better" if row["difference"] > 0 else "worse")

@@ -1,4 +1,4 @@
-"""What a run was: one object with one place for each fact."""
+"""The facts of a run in one object: data, decisions, warnings, settings, versions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from skanchor.results import RankingResult
 from skanchor.warning_log import WarningLog, in_short
 
 PACKAGES = ("skanchor", "numpy", "scipy", "scikit-learn", "pandas")
-"""Packages whose version may move a number."""
+"""Packages whose version may change a number."""
 
 
 _IDLE = ("n_jobs", "verbose")  # no number depends on them
@@ -29,19 +29,19 @@ _IDLE = ("n_jobs", "verbose")  # no number depends on them
 
 @dataclass(frozen=True, eq=False)
 class ItemEffects:
-    """What was decided about deviations of judges from single models.
+    """Which treatment of the item effects was chosen, and why.
 
     Attributes
     ----------
     reported : {"none", "random", "conservative", "given"}
-        The treatment that intervals are of.
+        The treatment of the reported intervals.
     reason : str
-        Why it is this one.
+        Why this treatment was chosen.
     p_value : float
-        Of the test for such deviations; NaN where there is none.
+        P-value of the test for item effects; NaN if there was no test.
     others : mapping from str to DataFrame
-        Intervals of the new models under the other treatments, ``low`` and ``high`` in
-        logits.
+        By other treatment, the intervals of the new models under it: ``low`` and
+        ``high`` in logits.
     """
 
     reported: str
@@ -52,9 +52,9 @@ class ItemEffects:
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """What a run was: what went in, what was decided, and what to know of it.
+    """The facts of a run: its data, its decisions, its warnings, and how to repeat it.
 
-    :func:`skanchor.reports.summary_lines` says it in words, :meth:`to_dict` gives
+    :func:`skanchor.reports.summary_lines` turns it into text, :meth:`to_dict` into
     plain data for JSON.
 
     Attributes
@@ -64,34 +64,33 @@ class RunSummary:
     level : float
         Confidence level of the intervals in ``item_effects``.
     models : mapping from str to list
-        Labels of the ``historical``, ``new`` and ``undetermined`` models; the latter
-        are among the former.
+        Labels of the ``historical``, ``new`` and ``undetermined`` models; an
+        undetermined model is also one of the other two.
     rows : mapping from str to int
-        Rows that were used: ``human`` votes, ``historical`` and ``arrival`` verdicts;
-        and the rows that were read and ``unused``.
+        Number of rows used: ``human`` votes, ``historical`` and ``arrival`` verdicts;
+        and of the ``unused`` ones. From a result alone: ``human`` and ``judge`` rows.
     inputs : Inputs
         Features used, columns ignored, names of groups and weights.
     best : Series
-        Models that may be the best, with their probabilities, at the level; see
+        Models that may be the best at this level, with their probabilities; see
         :func:`skanchor.reports.may_be_best`.
     n_groups : int or None
         Number of groups of dependent rows; None without groups, or if not known.
     judges : DataFrame
         By judge: ``rows``, ``ties``, ``agreement``, ``sensitivity``,
-        ``position_effect``, ``has_position_effect`` and what else
-        :meth:`skanchor.AnchorPipeline.summary` gives. Empty without an estimator.
+        ``position_effect``, ``has_position_effect`` and the other columns of
+        :meth:`skanchor.AnchorPipeline.summary`. Empty without an estimator.
     item_effects : ItemEffects or None
-        The decision; None for a method that knows none.
+        The treatment of the item effects; None for a method without item effects.
     warnings : tuple of Warning
-        What reading and fit have warned of, a ``DiagnosticWarning`` for each threshold
-        crossed.
+        Warnings of reading the table and of the fit, with a ``DiagnosticWarning`` for
+        each threshold that was crossed.
     settings, defaults : mapping
-        Parameters of the estimator that numbers may depend on, and what they are if
-        not given.
+        Parameters of the estimator that may change a number, and their defaults.
     seed : object
-        Its ``random_state``.
+        The ``random_state`` of the estimator.
     versions : mapping from str to str
-        Of Python and of the packages that numbers depend on.
+        Versions of Python and of the packages that may change a number.
     input_hash : str or None
         SHA-256 of the rows that were read.
     """
@@ -113,17 +112,17 @@ class RunSummary:
     input_hash: str | None = None
 
     def to_dict(self, words: Callable[[Warning], str] = str) -> dict[str, Any]:
-        """Plain data, as the page on JSON says.
+        """Return plain data, with the keys of ``docs/json.md``.
 
         Parameters
         ----------
         words : callable, default=str
-            What puts a warning in words; a face other than Python has its own.
+            Turns a warning into text; the command line has a function of its own.
 
         Returns
         -------
         dict
-            Of numbers, texts, lists and dicts, numbers perhaps those of NumPy.
+            Nested dicts and lists of numbers and texts. Numbers may be of NumPy types.
         """
         items = self.item_effects
         return {
@@ -172,15 +171,15 @@ def summarize(
     Parameters
     ----------
     fitted : AnchorPipeline, other ranking estimator, or RankingResult
-        Fitted. A result knows the models and the inputs, but not judges, settings and
-        warnings.
+        A fitted estimator, or its result, which has models and inputs but no judges,
+        settings and warnings.
     level : float, default=0.95
         Confidence level.
     other_intervals : bool, default=True
         Whether to compute the intervals under the treatments of the item effects that
         are not reported, which may take as long as the fit.
     earlier : sequence of Warning, default=()
-        What was warned of before the fit, such as in reading, to be listed first.
+        Warnings from before the fit, such as those of reading; they are listed first.
 
     Returns
     -------
@@ -222,6 +221,7 @@ def summarize(
     if isinstance(fitted, AnchorPipeline):
         known |= _facts_of(fitted, level, other_intervals)
     elif hasattr(fitted, "item_effects_"):
+        # New models ranked by a stored history, which decided the treatment.
         known["item_effects"] = ItemEffects(
             fitted.item_effects_, "as the history was fitted", np.nan
         )
@@ -232,7 +232,7 @@ def summarize(
 def _facts_of(
     pipeline: AnchorPipeline, level: float, other_intervals: bool
 ) -> dict[str, Any]:
-    """What only a pipeline knows: rows by kind, judges, item effects, the input."""
+    """Facts that only a pipeline has: rows by kind, judges, item effects, the hash."""
     sample, chosen = pipeline.sample_, pipeline.treatments_
     X, used = sample.X, sample.counts
     rows = {
@@ -243,7 +243,8 @@ def _facts_of(
     rows["unused"] = len(sample) - sum(rows.values())
     names = [n for n in chosen.names if n != chosen.reported and other_intervals]
     with WarningLog():
-        # A treatment that is not reported need not be warned of.
+        # `results_` fits a treatment when it is first asked for it. Its warnings
+        # concern intervals that are not reported.
         others = {name: pipeline.results_[name].conf_int(level) for name in names}
     return {
         "rows": rows,
@@ -266,7 +267,7 @@ def _models_of(result: RankingResult) -> dict[str, list[Any]]:
 
 
 def _rows_of(result: RankingResult) -> dict[str, int]:
-    # Both sides of a row count it.
+    # A row is counted for both of its models.
     human, judge = int(result.n_human.sum()) // 2, int(result.n_judge.sum()) // 2
     return {"human": human, "judge": judge}
 
@@ -274,15 +275,17 @@ def _rows_of(result: RankingResult) -> dict[str, int]:
 def _warnings_of(
     fitted: RankingEstimator, earlier: Sequence[Warning]
 ) -> tuple[Warning, ...]:
-    """Each warning once, and each threshold crossed on its own."""
+    """Distinct warnings, and one `DiagnosticWarning` for each threshold crossed."""
     own = getattr(fitted, "warnings_", ())
-    # Of many alike, what was issued is the first five and a word about the others.
+    # Of many similar warnings, five were issued and one about the others (`in_short`).
+    # `earlier` may hold these; `own` holds all of them.
     issued = {(type(warning), str(warning)) for warning in in_short(own)}
     before = [each for each in earlier if (type(each), str(each)) not in issued]
     log = WarningLog()
     log.found = [
         warning
         for warning in (*before, *own)
+        # The fit issues one warning for all thresholds; below they come one by one.
         if not isinstance(warning, DiagnosticWarning)
     ]
     diagnostics = getattr(fitted.result_, "diagnostics", None)
@@ -302,9 +305,10 @@ def _defaults_of(fitted: RankingEstimator) -> dict[str, Any]:
 
 
 def _plain_setting(value: Any) -> Any:
-    """Turn a parameter into a number or a text."""
+    """Turn a parameter into a number, a text, or a short list of these."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (list, tuple, np.ndarray)) and len(value) <= 20:
         return [_plain_setting(item) for item in np.asarray(value, object).tolist()]
+    # Anything else by its repr, on one line.
     return " ".join(repr(value).split())

@@ -1,4 +1,4 @@
-"""The summary of a run in words, in the lines below a leaderboard."""
+"""The summary of a run as text: the lines below a leaderboard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skanchor.reports.summary import ItemEffects, RunSummary
 from skanchor.warning_log import in_short
 
 _LISTED = 10
-"""Judges and new models that are listed one by one."""
+"""Largest number of judges, and of new models, that are listed one by one."""
 
 _TREATED = {
     "none": "left out",
@@ -26,19 +26,19 @@ _TREATED = {
 def summary_lines(
     summary: RunSummary, words: Callable[[Warning], str] = str
 ) -> list[str]:
-    """Say in lines what a run was.
+    """Describe a run in lines of text.
 
     Parameters
     ----------
     summary : RunSummary
-        What :func:`skanchor.reports.summarize` gives.
+        Facts of the run, from :func:`skanchor.reports.summarize`.
     words : callable, default=str
-        What puts a warning in words.
+        Turns a warning into text.
 
     Returns
     -------
     list of str
-        Warnings come last but for what is needed to run it again.
+        Data, judges and decisions, then warnings, then what is needed to repeat it.
     """
     lines = [
         *_best(summary),
@@ -60,16 +60,17 @@ def _best(summary: RunSummary) -> list[str]:
 
 
 def used_lines(summary: RunSummary) -> list[str]:
-    """Say what went in and what was decided, without judges and warnings.
+    """Describe data and decisions of a run, without judges and warnings.
 
     Parameters
     ----------
     summary : RunSummary
-        What :func:`skanchor.reports.summarize` gives.
+        Facts of the run, from :func:`skanchor.reports.summarize`.
 
     Returns
     -------
     list of str
+        Lines; one that starts with a blank continues a list.
     """
     lines = [_rows(summary), *str(summary.inputs).splitlines()]
     lines += [*_item_effects(summary), *_position_effects(summary)]
@@ -77,16 +78,17 @@ def used_lines(summary: RunSummary) -> list[str]:
 
 
 def again_lines(summary: RunSummary) -> list[str]:
-    """Say what is needed to get the same again.
+    """Say what is needed to repeat a run.
 
     Parameters
     ----------
     summary : RunSummary
-        What :func:`skanchor.reports.summarize` gives.
+        Facts of the run, from :func:`skanchor.reports.summarize`.
 
     Returns
     -------
     list of str
+        Lines with settings, versions, and the hash of the input.
     """
     return [printable(line) for line in _again(summary)]
 
@@ -110,6 +112,7 @@ def _rows(summary: RunSummary) -> str:
 
 def _judge_lines(summary: RunSummary) -> Iterator[str]:
     table = summary.judges
+    # The judges of a stored history are known without their rows.
     if "rows" not in table:
         return
     yield f"Judges: {len(table)}."
@@ -130,6 +133,7 @@ def _item_effects(summary: RunSummary) -> Iterator[str]:
     p = "" if np.isnan(items.p_value) else f" (p = {items.p_value:.2g})"
     reason = items.reason if items.reason.startswith("as ") else f"as {items.reason}"
     yield f"Item effects: {_TREATED[items.reported]}, {reason}{p}."
+    # What the intervals would be under the treatments that are not reported.
     for name, table in items.others.items():
         yield f"  {_other(name, items)}, the {percent(summary.level)} intervals are:"
         for model, row in table.head(_LISTED).iterrows():
@@ -173,7 +177,7 @@ def _warnings(summary: RunSummary, words: Callable[[Warning], str]) -> Iterator[
 
 
 def _again(summary: RunSummary) -> Iterator[str]:
-    """Settings, versions and data, as far as they are known."""
+    """Settings that are not defaults, versions, and the hash of the input if known."""
     if summary.settings:
         given = [
             f"{name}={value}"

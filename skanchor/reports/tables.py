@@ -1,4 +1,4 @@
-"""Any table of numbers as one that can be set, and as text for a screen."""
+"""A DataFrame as a table of a report, and a table as text for a screen."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ def table_of(
     *,
     name: str = "table",
 ) -> Table:
-    """Choose columns of a table, and how each is shown.
+    """Turn chosen columns of a DataFrame into a table of a report.
 
     Parameters
     ----------
     frame : DataFrame
-        Its index names the rows.
+        The data; its index names the rows.
     caption : str
-        What it shows.
+        What the table shows.
     columns : mapping from str to (str, int or str)
         By column, the heading, and either the number of decimals, ``"share"`` for
         shares in percent, ``"yes"`` for truth values, or ``"text"``. Columns that the
         frame lacks are left out.
     name : str, default="table"
-        By which it can be linked to.
+        Target of links to the table.
 
     Returns
     -------
     Table
+        The names of the rows in the first column, then the chosen columns.
     """
     chosen = {key: shown for key, shown in columns.items() if key in frame}
     headings = [Heading(str(frame.index.name or "").capitalize(), is_number=False)]
@@ -84,7 +85,7 @@ def table_text(table: Table) -> Grid:
 
 
 def share(value: float) -> Cell:
-    """A share in percent, never rounded to all or nothing.
+    """A share in percent, shown as 0 or 100 % only if it is exactly that.
 
     Parameters
     ----------
@@ -94,6 +95,7 @@ def share(value: float) -> Cell:
     Returns
     -------
     Cell
+        Whole percents; a dash for NaN.
     """
     value = float(value)
     if math.isnan(value):
@@ -108,9 +110,9 @@ def _cell(value: Any, form: int | str) -> Cell:
     if form == "text":
         return Cell(label(value), label(value))
     if form == "yes":
-        # NaN where it is not known.
-        told = "–" if value != value else "yes" if value else "no"
-        return Cell(told, told)
+        # NaN, the one value unequal to itself, where it is not known.
+        word = "–" if value != value else "yes" if value else "no"
+        return Cell(word, word)
     if form == "share":
         return share(value)
     assert isinstance(form, int)

@@ -1,4 +1,4 @@
-"""Whether intervals hold on a table: the verdict on models that were left out."""
+"""Whether intervals hold on a table, judged by models that were left out in turn."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from scipy.stats import binom
 
 from skanchor.reports.answer import percent
 
-_DOUBTFUL = 0.05
-_FAILED = 0.01
-_FEWEST = 5
+_DOUBTFUL = 0.05  # p-value below which coverage is in doubt
+_FAILED = 0.01  # p-value below which intervals are said not to hold
+_FEWEST = 5  # with fewer models, a good result says nothing
 
 
 class Holds(StrEnum):
@@ -25,16 +25,16 @@ class Holds(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the models left out say of the intervals.
+    """Whether intervals hold, judged by the models left out, with advice.
 
     Attributes
     ----------
     holds : {"yes", "doubtful", "no", "unknown"}
-        In one word.
+        Whether they hold.
     statement : str
-        What was found.
+        The finding in a sentence.
     advice : str
-        What to do about it.
+        What to do about it; may be empty.
     """
 
     holds: Holds
@@ -45,23 +45,26 @@ class Verdict:
 def coverage_verdict(compatible: int, n_models: int, level: float = 0.95) -> Verdict:
     """Judge intervals by the models that were left out.
 
+    A binomial test: its p-value is the chance that as few models or fewer would be
+    compatible if intervals held and models were independent.
+
     Parameters
     ----------
     compatible : int
-        Models whose score agreed with their human score, as
-        :func:`skanchor.evaluation.leave_one_model_out` says.
+        Number of models whose score is compatible with their human score; see
+        :func:`skanchor.evaluation.leave_one_model_out`.
     n_models : int
-        Models left out.
+        Number of models left out.
     level : float, default=0.95
         Level of the intervals.
 
     Returns
     -------
     Verdict
-        By the chance that as few or fewer would agree if intervals held and models
-        were independent: doubtful below 5 %, no below 1 %. Fewer than five models say
-        nothing, unless they fail.
+        Doubtful where the p-value is below 5 %, no where it is below 1 %. Otherwise
+        unknown with fewer than five models, and yes with more.
     """
+    # P(C <= compatible) for C ~ Binomial(n_models, level).
     chance = float(binom.cdf(compatible, n_models, level)) if n_models else 1.0
     share = (
         f"{compatible} of {n_models} models left out were placed where people's votes "

@@ -1,8 +1,8 @@
 """Battles with known human scores, judge sensitivities and judge biases.
 
-The design is the one of the simulation study of the ANCHOR paper (its Section 5,
-subsec:sim-setup), with the choices that its supplement would settle made here and
-documented.
+The design is that of the simulation study in the ANCHOR paper (its Section 5,
+subsec:sim-setup). Choices that the paper leaves to its supplement are made and
+documented here.
 """
 
 from skanchor.simulation._battles import simulate_battles

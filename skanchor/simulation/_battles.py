@@ -1,4 +1,4 @@
-"""One simulated set of battles: what is drawn, in which order, and its truth."""
+"""A simulated set of battles: the draws, their order, and the true parameters."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def simulate_battles(
     random_state: int | np.random.RandomState | None = None,
     n_features: int = 3,
 ) -> Bunch:
-    """Simulate human and judge comparisons of old models and of new ones.
+    """Simulate human and judge comparisons of historical and of new models.
 
     The defaults are the main design of the paper's simulation study (subsec:sim-setup).
     Every row has its own prompt ``u ~ N(0, I_2)``; the features of a response are a
@@ -95,9 +95,9 @@ def simulate_battles(
     n_historical : int, default=8000
         Comparisons among historical models, by humans and judges together.
     n_new : int, default=500
-        Judge comparisons of each new model with uniform historical models.
+        Judge comparisons of each new model with uniformly drawn historical models.
     n_models, n_judges, n_new_models : int, default=10, 3, 1
-        Historical models, LLM judges, and new models.
+        Numbers of historical models, LLM judges, and new models.
     human_fraction : float, default=0.3
         Probability that a historical row is judged by a human; the others go to
         uniformly drawn judges.
@@ -113,7 +113,7 @@ def simulate_battles(
         Scores of the new models, in human log-odds on the scale where the historical
         scores have mean zero. One number serves all new models.
     n_extra_human : int, default=150
-        Extra human rows of each new model, returned apart (for `HumanOnly`).
+        Extra human rows of each new model, returned separately (for `HumanOnly`).
     bias : {"linear", "curved"} or callable, default="linear"
         Family of the bias functions psi, with standard normal coefficients before
         scaling. "curved" is ``a1 sin(2 x1) + a2 x2^2 / 2 + a3 x1 x3``, once for every
@@ -127,13 +127,13 @@ def simulate_battles(
     bias_coef : array-like of shape (n_judges, n_features) or None, default=None
         Linear bias coefficients, used as they are.
     item_sd, item_corr : float, default=0.0
-        Standard deviation of the item deviations ``u_{m,i}`` in the judges' logits,
-        and their correlation between judges.
+        Standard deviation of the item effects ``u_{m,i}`` in the judges' logits, and
+        their correlation between judges.
     random_state : int, RandomState instance or None, default=None
-        Seed. Scores, sensitivities, features, biases and rows have streams of their
-        own: fixing one of them leaves the draws of the others as they were.
+        Seed. Scores, sensitivities, features, biases and rows have separate random
+        streams, so that fixing one of them does not change the draws of the others.
     n_features : int, default=3
-        Features of a response.
+        Number of features of a response.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def simulate_battles(
         - X : DataFrame with columns model_a, model_b, judge, x1_a to x3_a and x1_b to
           x3_b; the historical rows come first, then the arrival rows.
         - y : ndarray of int, 1 where model_a was preferred.
-        - extra_X, extra_y : the same for the extra human rows.
+        - extra_X, extra_y : X and y of the extra human rows.
         - truth : Bunch of scores and new_scores (Series by model), sensitivities
           (Series by judge), bias (dict from judge to psi), bias_coef (DataFrame, None
           unless bias is linear), item_effects (models x judges), feature_shift (new
@@ -160,6 +160,7 @@ def simulate_battles(
     )
     labels = Labels.numbered(n_models, n_new_models, n_judges)
     rng = _Streams.of(random_state)
+    # Items are the historical models, then the new ones: theta has shape (n_items,).
     theta = draw_scores(rng.scores, labels, scores, new_score)
     c = draw_sensitivities(rng.sensitivities, n_judges, sensitivities)
     responders = Responders.draw(rng.networks, n_models, n_new_models, tau, n_features)
@@ -169,11 +170,13 @@ def simulate_battles(
     new = arrival_rows(rng.arrival, n_new, labels, responders)
     extra = arrival_rows(rng.extra, n_extra_human, labels, responders, human=True)
     if bias_coef is None:
+        # Biases are scaled by the contrasts that occur in the historical rows.
         biases = draw_biases(rng.biases, bias, rho, labels.judges, theta, c, old)
     else:
         biases = given_biases(bias_coef, labels.judges, n_features)
     effects = draw_item_effects(rng.item_effects, labels, item_sd, item_corr)
     law = Law(theta, c, biases, effects)
+    # Outcomes come last, from the streams of their rows.
     logits = [law.logits(rows) for rows in (old, new, extra)]
     streams = (rng.historical, rng.arrival, rng.extra)
     old_y, new_y, extra_y = map(draw_outcomes, streams, logits)
@@ -188,7 +191,7 @@ def simulate_battles(
 
 
 class _Streams(NamedTuple):
-    """A random stream for each part: fixing one leaves the others as they were."""
+    """Independent random streams, so that fixing one part leaves the others as is."""
 
     scores: np.random.Generator
     sensitivities: np.random.Generator
@@ -201,6 +204,7 @@ class _Streams(NamedTuple):
 
     @classmethod
     def of(cls, random_state: int | np.random.RandomState | None) -> _Streams:
+        """One stream for each field, in their order, from one seed."""
         seed = check_random_state(random_state).randint(2**31 - 1)
         return cls(*np.random.default_rng(seed).spawn(len(cls._fields)))
 
@@ -213,7 +217,7 @@ def _truth(
     *,
     linear: bool,
 ) -> Bunch:
-    """Collect the parameters by name of model and judge."""
+    """The true parameters, indexed by names of models and judges."""
     historical, new, judges = labels.historical, labels.new, labels.judges
     n_models = len(historical)
     shift = responders.shift[n_models:]

@@ -1,4 +1,4 @@
-"""What the judges favour: functions of one response, scaled to a given size."""
+"""Bias functions psi of the judges, scaled to a given size."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ class LinearResponseBias:
 class CurvedResponseBias:
     """``psi(x) = coef @ (sin 2 x1, x2^2 / 2, x1 x3)``; `coef` has shape (3,).
 
-    More features come in threes, of which every one adds three such terms.
+    With more than three features, each further three add three such terms.
     """
 
     coef: np.ndarray
 
     def __call__(self, x) -> np.ndarray:
         x = np.asarray(x, dtype=float)
+        # From (n, n_features) to (n_features / 3, 3, n): the features in threes.
         terms = [
             term
             for x1, x2, x3 in x.T.reshape(x.shape[1] // 3, 3, len(x))
@@ -63,7 +64,10 @@ def draw_biases(
     sensitivities: np.ndarray,
     rows: SimulatedRows,
 ) -> dict[str, ResponseBias]:
-    """Draw one bias function per judge, of size `rho` over its rows."""
+    """Draw one bias function for each judge, of size `rho` over its rows.
+
+    It is scaled so that sd(h_m) = rho sd(c_m delta) over the judge's historical rows.
+    """
     maker = _bias_maker(bias)
     biases = {}
     for m, judge in enumerate(judges):
@@ -81,7 +85,7 @@ def draw_biases(
 def given_biases(
     coefs: Sequence[Sequence[float]], judges: Sequence[str], n_features: int
 ) -> dict[str, ResponseBias]:
-    """Linear bias functions of given coefficients, a row per judge."""
+    """Linear bias functions with given coefficients, one row for each judge."""
     shape = (len(judges), n_features)
     rows = finite_array("bias_coef", coefs, shape, "a row per judge")
     return {
@@ -91,6 +95,7 @@ def given_biases(
 
 
 def _bias_maker(bias: str | BiasMaker) -> BiasMaker:
+    """The user's function, or one that draws N(0, 1) coefficients of a family."""
     if not isinstance(bias, str):
         return bias
     family = LinearResponseBias if bias == "linear" else CurvedResponseBias

@@ -1,4 +1,4 @@
-"""What the settings of a simulation must meet beyond their types."""
+"""Checks of the settings of a simulation beyond their types."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ def check_together(
     bias_coef: object,
     n_features: int,
 ) -> None:
-    """Refuse settings that exclude one another."""
+    """Raise for settings that contradict one another."""
     if n_human is not None and n_human > n_historical:
         raise ValueError(f"n_human={n_human} exceeds n_historical={n_historical}.")
+    # An equicorrelation matrix of M judges has the eigenvalue 1 + (M - 1) r.
     if n_judges > 1 and item_corr < -1 / (n_judges - 1):
         raise ValueError(
             f"item_corr={item_corr} is below -1/(n_judges - 1), the least correlation "
@@ -34,7 +35,7 @@ def check_together(
 def finite_array(
     name: str, values: ArrayLike, shape: tuple[int, ...], why: str
 ) -> np.ndarray:
-    """Return `values` as a finite float array of `shape`, or say what is wrong."""
+    """Return `values` as a finite float array of `shape`, else raise."""
     array = np.asarray(values, dtype=float)
     if array.shape != shape:
         raise ValueError(f"{name} has shape {array.shape}, expected {shape}: {why}.")

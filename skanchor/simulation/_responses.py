@@ -1,4 +1,4 @@
-"""Features of responses: one network per model answers the prompts."""
+"""Features of responses, from a tanh network of the prompt for each model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ N_HIDDEN = 5
 FEATURE_NOISE = 0.3
 
 OFFSET_SD = 0.5
-"""Sets how far models differ in mean features, hence how badly a method without
-features does; chosen to match METHOD.md, Section 6, for those."""
+"""Standard deviation of the offsets of hidden units.
+
+It decides how much models differ in mean features, and so how large the errors of
+methods without features are. Its value reproduces their published errors.
+"""
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Responders:
     ) -> Responders:
         """Draw the networks, and one shift of length tau sqrt(5) per new model."""
         n = n_historical + n_new
+        # A uniform direction for each new model; historical models are not shifted.
         shift = np.zeros((n, n_features))
         direction = rng.normal(size=(n_new, n_features))
         direction /= np.linalg.norm(direction, axis=1, keepdims=True)
@@ -50,6 +54,7 @@ class Responders:
         self, rng: np.random.Generator, items: np.ndarray, prompts: np.ndarray
     ) -> np.ndarray:
         """Features of the items' responses to prompts, of shape (n, n_features)."""
+        # Each row: output @ tanh(hidden @ prompt + offset) + shift, plus noise.
         inner = np.einsum("nhp,np->nh", self.hidden[items], prompts)
         active = np.tanh(inner + self.offset[items])
         mean = np.einsum("nfh,nh->nf", self.output[items], active) + self.shift[items]

@@ -1,4 +1,4 @@
-"""Who is compared with whom, by whom, and on what responses."""
+"""Rows of a simulation: pairs of models, judges, and features of the responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Labels:
 
     @classmethod
     def numbered(cls, n_models: int, n_new_models: int, n_judges: int) -> Labels:
-        """Name all by kind and number; a single new model has no number."""
+        """Labels with kind and number; a single new model has no number."""
         new = [f"new-model-{g + 1}" for g in range(n_new_models)]
         return cls(
             [f"model-{i + 1:02d}" for i in range(n_models)],
@@ -58,7 +58,7 @@ class SimulatedRows:
         judge: np.ndarray,
         responders: Responders,
     ) -> SimulatedRows:
-        """Let both sides of each pair answer one prompt of their own row."""
+        """Rows in which both models of a pair respond to the same prompt."""
         left, right = pairs
         prompts = rng.normal(size=(left.size, N_PROMPT))
         x_left = responders.respond(rng, left, prompts)
@@ -95,7 +95,7 @@ class SimulatedRows:
     def table(self, labels: Labels) -> pd.DataFrame:
         """Return the rows as a battles table."""
         items = np.asarray(labels.items, dtype=object)
-        # The human code is -1, hence the last of the labels.
+        # The human code is -1, so that it reads the last label.
         judges = np.asarray([*labels.judges, HUMAN], dtype=object)
         columns = {
             "model_a": items[self.left],
@@ -141,8 +141,9 @@ def arrival_rows(
 
 
 def _historical_pairs(rng: np.random.Generator, n: int, n_models: int) -> Pairs:
-    """Uniform pairs of distinct models, uniform sides."""
+    """Uniform pairs of distinct models, with uniform sides."""
     left = rng.integers(n_models, size=n)
+    # A step of 1 to n_models - 1 around the circle of models never returns to `left`.
     return left, (left + rng.integers(1, n_models, size=n)) % n_models
 
 
@@ -164,9 +165,10 @@ def _historical_judges(
     human_fraction: float,
     n_human: int | None,
 ) -> np.ndarray:
-    """Humans at a given rate or in a given number, and uniform judges."""
+    """Judge codes: humans by probability or by number, and uniformly drawn judges."""
     if n_human is None:
         is_human = rng.random(n) < human_fraction
     else:
+        # Exactly n_human rows, at random positions.
         is_human = rng.permutation(n) < n_human
     return np.where(is_human, HUMAN_CODE, rng.integers(n_judges, size=n))
