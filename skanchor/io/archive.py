@@ -177,20 +177,24 @@ def _array(stored: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, NDArray
     name = info.filename.removesuffix(".npy")
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"array {name!r} is compressed")
-    content = io.BytesIO(stored.read(info))
-    version = np.lib.format.read_magic(content)
+    content = stored.read(info)
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
     read_header = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }.get(version)
     if read_header is None:
         raise ValueError(f"array {name!r} has the unknown format {version}")
-    shape, _, dtype = read_header(content)
-    declared, there = math.prod(shape) * dtype.itemsize, len(content.getbuffer())
-    if declared != there - content.tell():
-        raise ValueError(
-            f"array {name!r} declares {declared} bytes, and holds "
-            f"{there - content.tell()}"
-        )
-    content.seek(0)
-    return name, np.lib.format.read_array(content, allow_pickle=False)
+    shape, is_fortran, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise ValueError(f"array {name!r} holds objects")
+    start = stream.tell()
+    declared, there = math.prod(shape) * dtype.itemsize, len(content) - start
+    if declared != there:
+        raise ValueError(f"array {name!r} declares {declared} bytes, and holds {there}")
+    if not there:
+        return name, np.empty(shape, dtype)
+    # A copy, as the bytes of a file cannot be written to.
+    values = np.frombuffer(content, dtype, offset=start).copy()
+    return name, values.reshape(shape, order="F" if is_fortran else "C")
