@@ -32,7 +32,7 @@ from skanchor._treatments import Treatments
 from skanchor.exceptions import InstabilityWarning
 from skanchor.results import AnchorResult, ContextResult
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import WarningLog
 
 __all__ = [
     "Inference",
@@ -40,7 +40,6 @@ __all__ = [
     "assemble",
     "scores_of_everyone",
     "set_undetermined_apart",
-    "without_models",
 ]
 
 
@@ -92,10 +91,8 @@ class Inference:
             result = self._plug_in(full)
         else:
             result = set_undetermined_apart(
-                lambda: self._cross_fit(full),
-                lambda lost: self._without(full, lost),
-                self.admitted,
-                full,
+                lambda: (self._cross_fit(full), full),
+                lambda rest: self._refit(full, rest),
             )
         board = self.board()
         if board is not None:
@@ -133,17 +130,17 @@ class Inference:
             result.diagnostics.settle()
         return result
 
-    def _without(self, full: FullFit, lost: NDArray[np.bool_]) -> AnchorResult:
-        """Result of the same rows and folds without some of the new models."""
-        admitted = without_models(self.admitted, lost)
+    def _refit(self, full: FullFit, admitted: Sample) -> AnchorResult:
+        """Result of the same rows and folds with fewer new models than ``full`` has."""
         with WarningLog():
             # The fit of all rows has issued these warnings already.
             plugged = fit_stages(self.stages, admitted)
         items = full.items
         if items is not None:
             items = items.for_judges(judges_of_arrivals(admitted.X))
-        rest = replace(self, everyone=admitted, admitted=admitted, plugged=plugged)
-        rest = replace(rest, mix=None)
+        rest = replace(
+            self, everyone=admitted, admitted=admitted, plugged=plugged, mix=None
+        )
         return rest.result(FullFit.of(self.stages, admitted, plugged, items))
 
     def _plug_in(self, full: FullFit) -> AnchorResult:
@@ -165,34 +162,9 @@ class Inference:
         )
 
 
-def without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
-    """Make the rows of some new models unusable; no row moves.
-
-    Parameters
-    ----------
-    sample : Sample
-        Rows in their roles.
-    lost : ndarray of shape (n_models,)
-        New models to leave out.
-
-    Returns
-    -------
-    Sample
-        In the vocabulary of the others, but for new models that met only those left
-        out: they have no row any more.
-    """
-    X, kept = sample.X, ~lost
-    left = X.relabel(X.models[kept], X.judges)
-    active = left.is_usable & (sample.weight > 0)
-    kept[kept] = ~left.is_new | (left.rows.appearances(active) > 0)
-    return sample.with_battles(X.relabel(X.models[kept], X.judges))
-
-
 def set_undetermined_apart(
-    first: Callable[[], AnchorResult],
-    without: Callable[[NDArray[np.bool_]], AnchorResult],
-    admitted: Sample,
-    full: FullFit,
+    first: Callable[[], tuple[AnchorResult, FullFit]],
+    again: Callable[[Sample], AnchorResult],
 ) -> AnchorResult:
     """Leave new models that rows do not determine out of the scores of the others.
 
@@ -203,13 +175,9 @@ def set_undetermined_apart(
     Parameters
     ----------
     first : callable
-        Gives the result of all rows.
-    without : callable
-        Gives the result without the new models that a mask names.
-    admitted : Sample
-        The rows; of the history, if it is stored, the arrivals alone.
-    full : FullFit
-        The fit of all rows.
+        Gives the result of all rows, and the fit of all rows.
+    again : callable
+        Gives the result of a sample in which rows of some new models are unusable.
 
     Returns
     -------
@@ -217,32 +185,44 @@ def set_undetermined_apart(
         Of all models; those set apart keep the plug-in, with an infinite error.
     """
     with WarningLog() as log:
-        found = first()
+        found, full = first()
     lost = found.unbounded & found.is_new
-    rest = None
-    if lost.any():
-        with WarningLog() as later:
-            rest = without(lost)
-    if rest is None or rest.unbounded.all():
-        # All are determined, or nothing is.
-        for warning in log.found:
-            warn(warning)
+    if not lost.any():
+        log.hand_on()
         return found
-    for warning in log.found:
-        if isinstance(warning, InstabilityWarning):
-            if (found.unbounded & ~found.is_new).any():
-                # The second result warns of the others.
-                warning = _only_about(found.models[lost].tolist(), warning)
-        warn(warning)
-    for warning in later.found:
-        warn(warning)
-    X = admitted.X
+    with WarningLog() as later:
+        rest = again(_without(full.sample, lost))
+    if rest.unbounded.all():
+        # Nothing is determined, with these models or without them.
+        log.hand_on()
+        return found
+    if (found.unbounded & ~found.is_new).any():
+        # The second result warns of the others.
+        names = found.models[lost].tolist()
+        log.found = [_only_about(names, warning) for warning in log.found]
+    log.hand_on()
+    later.hand_on()
+    X = full.sample.X
     scores = pd.Series(full.chain.targets, X.models)
     return rest.extended(X, scores, found.n_human, found.n_judge)
 
 
-def _only_about(names: list[Any], warning: InstabilityWarning) -> InstabilityWarning:
-    """The same warning, about these new models alone."""
+def _without(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
+    """Make the rows of the ``lost`` new models unusable; no row moves.
+
+    New models that met only these leave the vocabulary, too: they have no row any more.
+    """
+    X, kept = sample.X, ~lost
+    left = X.relabel(X.models[kept], X.judges)
+    active = left.is_usable & (sample.weight > 0)
+    kept[kept] = ~left.is_new | (left.rows.appearances(active) > 0)
+    return sample.with_battles(X.relabel(X.models[kept], X.judges))
+
+
+def _only_about(names: list[Any], warning: Warning) -> Warning:
+    """A warning of scores that are not determined, about these models alone."""
+    if not isinstance(warning, InstabilityWarning):
+        return warning
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return InstabilityWarning(
         f"The scores of {names[:5]}{more} are not determined. They keep the plug-in "
@@ -401,8 +381,7 @@ class TreatmentResults(Mapping[str, AnchorResult]):
             with WarningLog() as log:
                 full = self._inference.fit(name)
                 self._known[name] = self._inference.result(full)
-            for warning in log.distinct:
-                warn(warning)
+            log.hand_on()
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:

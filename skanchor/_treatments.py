@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import ItemCheck
 from skanchor._items import MIN_HISTORICAL, ItemCovariance, estimate_item_covariance
 from skanchor._judges import JudgeCalibrator
+from skanchor._numerics.threads import limited_threads, threads_for
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
@@ -25,6 +27,7 @@ __all__ = [
     "Treatments",
     "choose_treatments",
     "leaves_items_out",
+    "limited_to_inference",
     "matrix_size",
     "warn_of_covariance",
 ]
@@ -189,6 +192,13 @@ def matrix_size(X: Comparisons, item_effects: Any) -> int:
     if leaves_items_out(item_effects) or deviations > MOST_DEVIATIONS:
         deviations = 0
     return n_models + 2 * n_judges + deviations
+
+
+def limited_to_inference(
+    X: Comparisons, item_effects: Any
+) -> AbstractContextManager[None]:
+    """Limit the threads of BLAS where the matrices of the inference are small."""
+    return limited_threads(threads_for(matrix_size(X, item_effects)))
 
 
 def _of_many(

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import decide_roles, label_list
 from skanchor._folds import SourceKFold, stream_plan
-from skanchor._row_rules import drops_ties, treat_ties
+from skanchor._row_rules import RowRules, treat_ties
 from skanchor._typing import Seed
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import (
@@ -27,7 +27,7 @@ from skanchor.exceptions import (
     located,
 )
 from skanchor.metrics import insertion_rank
-from skanchor.sample import Battles, Sample, counts_rows, warn_of_counts
+from skanchor.sample import Battles, Sample, warn_of_counts
 from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["leave_one_model_out", "predict_left_out"]
@@ -178,10 +178,11 @@ def models_left_out(
     refuse_contexts(estimator, "leave_one_model_out")
     with WarningLog() as log:
         sample = Sample.admit(X, y, sample_weight, groups)
-        counted = counts_rows(estimator) if weights is None else weights == "frequency"
+        rules = RowRules.of(estimator)
+        counted = rules.counts if weights is None else weights == "frequency"
         if not counted:
             warn_of_counts(sample)
-        sample = treat_ties(sample, drop=drops_ties(estimator))
+        sample = treat_ties(sample, drop=rules.drops_ties)
         bias = _bias_of_truth(estimator)
         sample, human = _true_scores(sample, counted, bias)
     log.issue()

@@ -64,6 +64,11 @@ class WarningLog:
             known.setdefault((type(warning), str(warning)), warning)
         return list(known.values())
 
+    def hand_on(self) -> None:
+        """Warn of each distinct warning again, through the log that is open now."""
+        for warning in self.distinct:
+            warn(warning)
+
     def issue(self, stacklevel: int = 3) -> None:
         """Hand each distinct warning once to :mod:`warnings`; many alike in short."""
         for warning in in_short(self.distinct):

@@ -143,7 +143,7 @@ def _model_table(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _JudgeSums:
-    """Sums over one judge's rows, its bias function profiled out.
+    """Sums over the rows of a source, its bias function profiled out.
 
     The columns are those of the sums before the span.
 
@@ -157,11 +157,6 @@ class _JudgeSums:
 
     gram: Array
     score: Array
-
-    @classmethod
-    def of(cls, sums: FittedSource) -> _JudgeSums:
-        """Profile out the last stage of the bias learner."""
-        return _profiled([sums])[0]
 
 
 def _profiled(sources: list[FittedSource]) -> list[_JudgeSums]:
@@ -206,14 +201,13 @@ class _FittedRows:
         """Solve for what was fitted; rows weigh so that noise is that of votes."""
         # Weighted so, a residual has the variance of a vote, ties or no ties.
         sources = {m: s.scaled(1.0 / sums.noise[m]) for m, s in sums.sources.items()}
-        judges = _profiled([sources[m] for m in range(len(X.judges))])
+        people, *judges = _profiled([sources[m] for m in range(PEOPLE, len(X.judges))])
         columns = tested_columns(len(X.models), 0)
         fitted = columns.run("items", "order")
         blocks = [
             JudgeBlock(g, g, None, None)
             for g in (own.gram[fitted, fitted] for own in judges)
         ]
-        people = _JudgeSums.of(sources[PEOPLE])
         block = JudgeBlock(people.gram, people.gram, None, None)
         system = riesz_problem(X, block).solve(blocks)
         layout = system.layout

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -17,8 +16,7 @@ from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import is_in
 from skanchor._folds import make_plans
-from skanchor._numerics.threads import limited_threads, threads_for
-from skanchor._treatments import matrix_size
+from skanchor._treatments import limited_to_inference
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.history._additions import joined, with_rows
@@ -142,7 +140,7 @@ class AnchorHistory(BaseEstimator):
             rules = HistoryRows.of(anchor)
             sample, labels = rules.admit(X, y, sample_weight, groups)
             _refuse_new_models(sample)
-            with _threads_for(sample.X, anchor.item_effects):
+            with limited_to_inference(sample.X, anchor.item_effects):
                 inference = anchor.prepare(sample)
                 state = HistoryState.of(inference, labels, fingerprints or {})
         self._set_state(state)
@@ -256,7 +254,7 @@ class AnchorHistory(BaseEstimator):
             anchor.set_params(cv=plans)
             sample = Sample.admit(table, outcomes)
             _refuse_new_models(sample)
-            with _threads_for(sample.X, anchor.item_effects):
+            with limited_to_inference(sample.X, anchor.item_effects):
                 inference = anchor.prepare(sample)
                 state = HistoryState.of(inference, None, fingerprints)
         self._set_state(state)
@@ -365,7 +363,7 @@ class AnchorHistory(BaseEstimator):
         check_is_fitted(self, "state_")
         with WarningLog() as log:
             check_fingerprints(self.fingerprints_, fingerprints)
-            with _threads_for(self.state_.history.whole.X, self.item_effects_):
+            with limited_to_inference(self.state_.history.whole.X, self.item_effects_):
                 result = self._place(X, y, sample_weight, groups, cv)
             if result.diagnostics is not None:
                 result.diagnostics.warn()
@@ -476,8 +474,3 @@ def _refuse_new_models(sample: Sample) -> None:
             f"Models {unvoted[:5]} have no human row: they are no history.",
             advice=Advice(Remedy.PLACE_ARRIVALS),
         )
-
-
-def _threads_for(X: Comparisons, item_effects: Any) -> AbstractContextManager[None]:
-    """Limit the threads of BLAS where its matrices are small."""
-    return limited_threads(threads_for(matrix_size(X, item_effects)))

@@ -14,10 +14,10 @@ from skanchor._assembly import (
     Inference,
     assemble,
     set_undetermined_apart,
-    without_models,
 )
 from skanchor._comparisons import count_rows
 from skanchor._diagnostics import FitSums, ItemCheck
+from skanchor._engine import FullFit
 from skanchor._folds import FoldPlan
 from skanchor._stored_folds import PlacedArrivals, StoredHistory
 from skanchor.exceptions import BattlesError
@@ -25,7 +25,6 @@ from skanchor.history._arrivals import with_models
 from skanchor.history._counts import RowCounts, fold_numbers
 from skanchor.results import AnchorResult
 from skanchor.sample import Sample
-from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["Board", "GroupFolds", "HistoryState"]
 
@@ -217,22 +216,13 @@ class HistoryState:
         New models that their rows do not determine are left out of the scores of the
         others, as in the pipeline.
         """
-        with WarningLog() as log:
+
+        def first() -> tuple[AnchorResult, FullFit]:
             placed = self.history.place(admitted, plans)
-        sample = placed.full.sample
+            full, sums = placed.full, self._sums(placed)
+            return assemble(full, placed.found, sums, self.check, plans), full
 
-        def first() -> AnchorResult:
-            for warning in log.found:
-                warn(warning)
-            sums = self._sums(placed)
-            return assemble(placed.full, placed.found, sums, self.check, plans)
-
-        return set_undetermined_apart(
-            first,
-            lambda lost: self._placed(without_models(sample, lost), plans),
-            sample,
-            placed.full,
-        )
+        return set_undetermined_apart(first, lambda rest: self._placed(rest, plans))
 
     def _sums(self, placed: PlacedArrivals) -> FitSums:
         """Sums for diagnostics over the rows of the history and of the arrivals."""

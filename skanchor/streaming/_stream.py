@@ -15,14 +15,12 @@ from sklearn.base import clone
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
-from skanchor._numerics.threads import limited_threads, threads_for
-from skanchor._row_rules import drops_ties
+from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
-from skanchor._treatments import matrix_size
+from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
-from skanchor.sample import counts_rows
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import open_data
@@ -273,7 +271,7 @@ def stream_history(
         )
         # All further passes.
         builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
-        with limited_threads(threads_for(matrix_size(pilot.X, item_effects))):
+        with limited_to_inference(pilot.X, item_effects):
             built = builder.build(pilot, item_effects)
         state = state_of_stream(built, surveyed, stages, fingerprints or {})
     log.issue()
@@ -330,9 +328,10 @@ class _Settings:
         _check_streamable(anchor)
         stages = anchor.stages()
         _check_served(stages)
-        if counts_rows(anchor):
+        rules = RowRules.of(anchor)
+        if rules.counts:
             options = replace(options, weights="frequency")
-        if drops_ties(anchor):
+        if rules.drops_ties:
             options = replace(options, drop_ties=True)
         names = ("cv", "n_repeats", "item_effects", "n_jobs", "random_state", "verbose")
         return cls(anchor, stages, options, *(getattr(anchor, name) for name in names))

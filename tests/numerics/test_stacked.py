@@ -6,12 +6,13 @@ from numpy.testing import assert_allclose
 
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, judge_block, profile_span
+from skanchor._numerics.joint_information import joint_information
 from skanchor._numerics.linalg import covariance_factor, zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._numerics.parameters import PEOPLE, Parameters, selectors
 from skanchor._numerics.stacked import fit_stacked
 from skanchor._numerics.sums import SourceSums
-from skanchor._numerics.system import RieszProblem, joint_information
+from skanchor._numerics.system import RieszProblem
 
 N_FOLDS, N_JUDGES, N_ITEMS, N_SPAN = 3, 2, 5, 2
 

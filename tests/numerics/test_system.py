@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.information import JudgeBlock, judge_block, profile_span
+from skanchor._numerics.joint_information import diagonal_by_model
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
 from skanchor._numerics.parameters import (
     PEOPLE,
@@ -18,7 +19,7 @@ from skanchor._numerics.parameters import (
     without_rounding,
 )
 from skanchor._numerics.sums import SourceSums
-from skanchor._numerics.system import RieszProblem, diagonal_by_model
+from skanchor._numerics.system import RieszProblem
 
 IS_NEW = np.array([False, True, False, False, False])
 N_ITEMS, N_JUDGES = 5, 2
