@@ -176,6 +176,7 @@ _LIKE_JUDGES = {
     "annotator",
     "evaluator",
     "grader",
+    "judge",
     "judge_id",
     "judge_model",
     "judge_name",
@@ -306,10 +307,7 @@ def check_judges(
     n_rows : int or None
         Its rows, where they have been counted.
     """
-    from skanchor.io.generic import column_called
-
-    names = {renamed: name for name, renamed in column_renames(options).items()}
-    if column_called([*columns, *names], "judge") is not None:
+    if "judge" in {*columns, *column_renames(options).values()}:
         if options.all_human:
             raise BadInputError(
                 "--all-human: there is a column judge; leave the flag out, or name the "

@@ -689,3 +689,8 @@ def test_a_stream_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
     assert code == 2
     assert "there is no column judge, so that all rows would count" in err[-1]
     assert f"skanchor history build PEOPLE_FILE {path} --judge human" in err[-1]
+    # A stream reads columns by their exact names.
+    data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y).to_parquet(path)
+    code, _, err = run(*flags)
+    assert code == 2
+    assert "--columns Judge=judge if Judge names the judges" in err[-1]
