@@ -387,32 +387,14 @@ class AnchorPipeline(AnchorReadouts):
         Stages
             Stages with the human bias in ``btl``, without a debiaser for the plug-in.
         """
-        passthrough = isinstance(self.debiaser, str)
         btl = self._part("btl")
-        if btl.position_effect:
-            raise ValueError(
-                "The votes of the pipeline are fitted without an order term: leave "
-                "position_effect of btl at False, and fit BTLRegressor by itself to "
-                "see how far people favour a side."
-            )
         if self.human_bias is not None:
             btl = clone(btl).set_params(bias=self.human_bias)
-        if self.target == "style_included":
-            if btl.bias is None:
-                raise ValueError(
-                    "target='style_included' includes what people make of style: give "
-                    "human_bias, such as 'linear'."
-                )
-            if passthrough:
-                raise ValueError(
-                    "target='style_included' needs the debiaser, and "
-                    "debiaser='passthrough' has none."
-                )
         return Stages(
             btl,
             self._part("calibrator"),
             self._part("arrival"),
-            None if passthrough else self._part("debiaser"),
+            None if isinstance(self.debiaser, str) else self._part("debiaser"),
             self.historical_fit,
             self.target,
         )

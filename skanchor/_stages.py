@@ -19,6 +19,7 @@ class Stages:
 
     ``historical_fit`` is ``"two-step"``, or ``"joint"`` if historical scores are fitted
     to votes and verdicts together. ``target`` says whether scores include style.
+    Combinations that the stages cannot serve raise a ValueError.
     """
 
     btl: BTLRegressor
@@ -27,6 +28,26 @@ class Stages:
     debiaser: RieszDebiaser | None
     historical_fit: str = "two-step"
     target: str = "style_controlled"
+
+    def __post_init__(self) -> None:
+        if self.btl.position_effect:
+            raise ValueError(
+                "The votes of the pipeline are fitted without an order term: leave "
+                "position_effect of btl at False, and fit BTLRegressor by itself to "
+                "see how far people favour a side."
+            )
+        if self.target != "style_included":
+            return
+        if self.btl.bias is None:
+            raise ValueError(
+                "target='style_included' includes what people make of style: give "
+                "human_bias, such as 'linear'."
+            )
+        if self.debiaser is None:
+            raise ValueError(
+                "target='style_included' needs the debiaser, and "
+                "debiaser='passthrough' has none."
+            )
 
     def fits_jointly(self, X: Comparisons) -> bool:
         """Whether votes and verdicts of X are fitted jointly: asked for, and judges."""

@@ -171,8 +171,7 @@ class Sample:
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
         found = sha256(repr(labels).encode())
-        for column in (X.left, X.right, X.judge, X.order, X.features_left,
-                       X.features_right, self.y, self.weight, self.groups):  # fmt: skip
+        for column in (*X.rows.columns, self.y, self.weight, self.groups):
             if column is not None:
                 found.update(np.ascontiguousarray(column).data)
         return found.hexdigest()

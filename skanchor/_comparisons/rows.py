@@ -23,6 +23,9 @@ from skanchor._typing import Array
 
 __all__ = ["EncodedRows"]
 
+ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_right")
+"""Attributes of `EncodedRows` with one entry for each row."""
+
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
@@ -71,8 +74,13 @@ class EncodedRows:
         vars(self).update(state)
 
     def __getitem__(self, rows: Any) -> Self:
-        columns = ("left", "right", "judge", "order", "features_left", "features_right")
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+        cut = zip(ROW_COLUMNS, self.columns, strict=True)
+        return replace(self, **{name: column[rows] for name, column in cut})
+
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """The arrays with one entry for each row, in the order of `ROW_COLUMNS`."""
+        return tuple(getattr(self, name) for name in ROW_COLUMNS)
 
     # ------------------------------------------------------------------------ derived
     @property

@@ -45,8 +45,7 @@ def run_key(
         If a setting of a method has no fingerprint.
     """
     X = sample.X
-    columns = (X.left, X.right, X.judge, X.order, X.features_left, X.features_right,
-               sample.y, sample.weight, sample.groups)  # fmt: skip
+    columns = (*X.rows.columns, sample.y, sample.weight, sample.groups)
     rows = [None if c is None else np.ascontiguousarray(c) for c in columns]
     labels = (X.models.tolist(), X.judges.tolist(), X.feature_names)
     roles = {name: _roles(method) for name, method in fitted.items()}

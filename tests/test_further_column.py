@@ -1,0 +1,82 @@
+"""A number of each row, given as a pair of features, reaches fit, history and stream.
+
+The recipe of ``docs/development.md``, "A further column of rows".
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor import AnchorHistory, AnchorPipeline
+from skanchor.simulation import simulate_battles
+from skanchor.streaming import stream_history
+
+# The verdicts that follow the column do not follow the scores.
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+EFFECT = 2.0
+
+
+def with_column(X, z):
+    """The table with a number of each row, positive where it favours ``model_a``."""
+    return X.assign(confidence_a=z / 2.0, confidence_b=-z / 2.0)
+
+
+@pytest.fixture(scope="module")
+def fits(tmp_path_factory):
+    """Table, pipeline on all rows, history and streamed history of the old rows."""
+    drawn = simulate_battles(random_state=0)
+    X, rng = drawn.X, np.random.default_rng(1)
+    z = rng.normal(size=len(X))
+    follows = (X["judge"] != "human").to_numpy() & (rng.uniform(size=len(X)) < 0.4)
+    wins = rng.uniform(size=len(X)) < 1.0 / (1.0 + np.exp(-EFFECT * z))
+    y = np.where(follows, wins, drawn.y)
+    table = with_column(X, z)
+    new = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    path = tmp_path_factory.mktemp("rows") / "history.parquet"
+    table[~new].assign(winner=y[~new]).to_parquet(path)
+    streamed = stream_history(path, anchor)
+    anchor = AnchorPipeline(cv=streamed.folds.plans(int(np.sum(~new)))[0])
+    fold = np.random.default_rng(0).integers(0, 3, int(new.sum()))
+    plan = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    # The same folds for all rows at once: old rows as in the stream, then the new.
+    old_at, new_at = np.flatnonzero(~new), np.flatnonzero(new)
+    both = [
+        tuple(
+            np.concatenate([old_at[mine], new_at[theirs]])
+            for mine, theirs in zip(old, late, strict=True)
+        )
+        for old, late in zip(anchor.cv, plan, strict=True)
+    ]
+    history = AnchorHistory(anchor).fit(table[~new], y[~new])
+    late = (table[new], y[new])
+    return SimpleNamespace(
+        pipeline=AnchorPipeline(cv=both).fit(table, y),
+        without=AnchorPipeline(cv=both).fit(X, y),
+        placed=history.place(*late, cv=plan),
+        streamed=streamed.history.place(*late, cv=plan),
+    )
+
+
+def test_the_column_matters(fits):
+    coefficients = fits.pipeline.calibrator_.coefficients_["confidence"]
+    # Two of five verdicts follow it, the others do not.
+    assert (coefficients > 0.25 * EFFECT).all()
+    moved = fits.pipeline.scores_["new-model"] - fits.without.scores_["new-model"]
+    assert abs(moved) > 1e-3
+
+
+def test_a_history_places_as_the_pipeline(fits):
+    mine, theirs = fits.placed, fits.pipeline.result_
+    assert_allclose(mine.scores, theirs.scores, atol=1e-8)
+    assert_allclose(mine.standard_errors, theirs.standard_errors, rtol=1e-6)
+
+
+def test_a_stream_places_as_a_history(fits):
+    mine, theirs = fits.streamed, fits.placed
+    error = theirs.standard_errors
+    assert np.abs(mine.scores - theirs.scores).max() < 1e-3 * error.min()
+    assert_allclose(mine.standard_errors, error, rtol=1e-3)
