@@ -18,6 +18,7 @@ from skanchor._admission import admit_to_inference
 from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._btl import BTLRegressor
+from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._diagnostics import ItemCheck, item_effects_check, judge_table
@@ -314,7 +315,7 @@ class AnchorPipeline(AnchorReadouts):
 
     def _fit(self, sample: Sample, start: Any = None, seed_offset: int = 0) -> None:
         self._inference = inference = self.prepare(sample)
-        admitted, treatments = inference.admitted, inference.treatments
+        treatments = inference.treatments
         self.fold_plan_ = inference.fold_plan
         # Only the reported treatment is computed now; `results_` computes the other.
         full = inference.fit(treatments.reported)
@@ -325,9 +326,9 @@ class AnchorPipeline(AnchorReadouts):
         self._keep(full.chain)
         if self.result_.diagnostics is not None:
             self.result_.diagnostics.warn()
-        scores = self._cells.all_scores.reindex(admitted.X.models)
+        scores = self._cells.all_scores.reindex(inference.admitted.X.models)
         self._judge_table = judge_table(
-            admitted, scores.to_numpy(np.float64), self.calibrator_
+            inference.cells.sample, scores.to_numpy(np.float64), self.calibrator_
         )
 
     def prepare(self, sample: Sample) -> Inference:
@@ -354,18 +355,20 @@ class AnchorPipeline(AnchorReadouts):
         # `everyone` has all models, `admitted` only those that can be ranked.
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
-        for plan in plans:
-            check_training_sets(admitted, plan)
-        plugged = fit_stages(stages, admitted)
-        check = self._check_items(admitted, plugged)
+        cells = Cells.of(admitted, plans)
+        sample = cells.sample
+        for plan in cells.plans:
+            check_training_sets(sample, plan)
+        plugged = fit_stages(stages, sample)
+        check = self._check_items(sample, plugged)
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
-        verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
+        verdicts = sample.counts & ~sample.X.is_human & ~sample.X.involves_new
         treatments = choose_treatments(
-            self.item_effects, admitted.X, check, int(verdicts.sum())
+            self.item_effects, sample.X, check, sample.number(verdicts)
         )
         return Inference(
-            stages, everyone, admitted, plugged, check, treatments, plans,
+            stages, everyone, admitted, cells, plugged, check, treatments, plans,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
@@ -404,7 +407,7 @@ class AnchorPipeline(AnchorReadouts):
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
         self.human_bias_ = chain.btl.bias_
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
-        self.comparisons_ = chain.X
+        self.comparisons_ = self._inference.cells.of_rows(chain.X)
         self.models_, self.judges_ = self.result_.models, chain.X.judges
         self.new_models_ = self.models_[self.result_.is_new]
         self.contexts_ = chain.X.rows.items.contexts

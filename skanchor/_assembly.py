@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Inputs, count_rows
 from skanchor._diagnostics import (
@@ -54,6 +55,8 @@ class Inference:
     everyone, admitted : Sample
         All rows in their roles, and those that are fitted: models whose scores have no
         limit are on the board, but take no part.
+    cells : Cells
+        Of the rows that are fitted, and of their folds.
     plugged : Chain
         The plug-in of the rows that are fitted.
     check : ItemCheck
@@ -71,6 +74,7 @@ class Inference:
     stages: Stages
     everyone: Sample
     admitted: Sample
+    cells: Cells
     plugged: Chain
     check: ItemCheck
     treatments: Treatments
@@ -81,9 +85,10 @@ class Inference:
 
     def fit(self, treatment: str) -> FullFit:
         """Fit all rows under a treatment."""
-        fitted = self.admitted.with_battles(self.plugged.X)
+        sample = self.cells.sample
+        fitted = sample.with_battles(self.plugged.X)
         items = self.treatments.covariance(treatment, fitted, self.plugged.calibrator)
-        return FullFit.of(self.stages, self.admitted, self.plugged, items)
+        return FullFit.of(self.stages, sample, self.plugged, items)
 
     def result(self, full: FullFit) -> AnchorResult:
         """Cross-fit, and assemble the result."""
@@ -115,10 +120,13 @@ class Inference:
         if len(everyone.X.models) == len(self.admitted.X.models):
             return None
         scores = scores_of_everyone(self.stages, everyone)
-        return scores, *count_rows(everyone.X, everyone.weight)
+        return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
-        found = cross_fit(full, self.fold_plan, self.n_jobs, self.verbose)
+        cells = self.cells
+        found = cross_fit(full, cells.plans, self.n_jobs, self.verbose)
+        rows = replace(found.influence, cell=cells.cell, plans=self.fold_plan)
+        found = replace(found, influence=rows)
         chain = full.chain
         fitted = full.sample.with_battles(chain.X)
         sums = FitSums.of(
@@ -139,7 +147,12 @@ class Inference:
         if items is not None:
             items = items.for_judges(judges_of_arrivals(admitted.X))
         rest = replace(
-            self, everyone=admitted, admitted=admitted, plugged=plugged, mix=None
+            self,
+            everyone=admitted,
+            admitted=admitted,
+            cells=replace(self.cells, sample=admitted),
+            plugged=plugged,
+            mix=None,
         )
         return rest.result(FullFit.of(self.stages, admitted, plugged, items))
 
@@ -152,8 +165,8 @@ class Inference:
             scores,
             np.full((1, n_models, n_models), np.nan),
             np.zeros(n_models, dtype=bool),
-            *count_rows(X, full.sample.weight),
-            rows=RowInfluence(full.sample, []),
+            *count_rows(X, full.sample.weight, full.sample.multiplicity),
+            rows=RowInfluence(full.sample, [], self.cells.cell),
             part_covariances=np.full((1, 4, n_models, n_models), np.nan),
             lower_bound=np.full(n_models, np.nan),
             plug_in=scores,

@@ -211,8 +211,9 @@ class BTLRegressor(ComparisonEstimator):
             )
         rows = counted_votes(sample)
         left, right, y = X.left[rows], X.right[rows], sample.y[rows]
-        share, unit = in_units_of_the_heaviest(sample.weight[rows])
-        counts = PairCounts.from_rows(left, right, y, share, len(X.models))
+        times = sample.multiplicity_of(rows)
+        share, unit = in_units_of_the_heaviest(sample.weight[rows], times)
+        counts = PairCounts.from_rows(left, right, y, share, len(X.models), times)
         games = counts.weight + counts.weight.T
         present = np.flatnonzero(games.sum(axis=1) > 0)
         if not len(present):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor._chain import Chain, complete, fit_stages
 from skanchor._comparisons import Comparisons
-from skanchor._folds import FoldPlan, stream_plan, training_weights
+from skanchor._folds import Fold, FoldPlan, stream_plan
 from skanchor._items import ItemCovariance
 from skanchor._judges import WEAK_SENSITIVITY
 from skanchor._riesz import InfluenceSums, RowEvidence
@@ -190,22 +190,38 @@ class RowInfluence:
     Attributes
     ----------
     sample : Sample
-        The rows.
-    repeats : list of lists of (test, influence)
-        By repeat and fold, the rows held out and :attr:`FoldFit.influence`.
+        The rows, or cells of equal ones.
+    repeats : list of lists of (fold, influence)
+        By repeat and fold, the fold and its :attr:`FoldFit.influence`.
+    cell : ndarray of shape (n_rows,), optional
+        Cell of each row of the table; None where each row is its own.
+    plans : sequence of FoldPlan, optional
+        Folds of the rows of the table, where these have cells.
     """
 
     sample: Sample
-    repeats: list[list[tuple[NDArray[np.intp], Array | Chain]]]
+    repeats: list[list[tuple[Fold, Array | Chain]]]
+    cell: NDArray[np.intp] | None = None
+    plans: Sequence[FoldPlan] = ()
 
     def values(self) -> Array:
         """Mean over the repeats, of shape (n_rows, n_models)."""
-        total = np.zeros((len(self.sample), len(self.sample.X.models)))
-        for folds in self.repeats:
-            for test, influence in folds:
+        cell, sample, n_repeats = self.cell, self.sample, len(self.repeats)
+        n_rows = len(sample) if cell is None else len(cell)
+        total = np.zeros((n_rows, len(sample.X.models)))
+        for repeat, folds in enumerate(self.repeats):
+            for number, (fold, influence) in enumerate(folds):
+                test = fold.test
                 if isinstance(influence, Chain):
-                    influence = influence.influence(self.sample[test])
-                total[test] += influence / len(self.repeats)
+                    influence = influence.influence(fold.held_out(sample)[test])
+                if cell is None:
+                    total[test] += influence / n_repeats
+                    continue
+                # Equal rows of a fold share the influence of their cell evenly.
+                assert fold.test_times is not None
+                each = influence / fold.test_times[:, None]
+                _, rows = self.plans[repeat][number]
+                total[rows] += each[np.searchsorted(test, cell[rows])] / n_repeats
         return total
 
 
@@ -226,7 +242,10 @@ class CrossFit:
 
 
 def cross_fit(
-    full: FullFit, plans: list[FoldPlan], n_jobs: int | None = None, verbose: int = 0
+    full: FullFit,
+    plans: Sequence[Sequence[Fold]],
+    n_jobs: int | None = None,
+    verbose: int = 0,
 ) -> CrossFit:
     """Fit every fold of every repeat, and pass on their warnings.
 
@@ -234,7 +253,7 @@ def cross_fit(
     ----------
     full : FullFit
         The fit of all rows.
-    plans : list of FoldPlan
+    plans : sequence of sequence of Fold
         Folds of each repeat.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
@@ -247,9 +266,9 @@ def cross_fit(
     """
     seed_offset = count(1)
     jobs = [
-        (full, number, next(seed_offset), train, test)
+        (full, number, next(seed_offset), fold)
         for plan in plans
-        for number, (train, test) in enumerate(plan)
+        for number, fold in enumerate(plan)
     ]
     return collect_folds(
         full, plans, stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
@@ -258,7 +277,7 @@ def cross_fit(
 
 def collect_folds(
     full: FullFit,
-    plans: Sequence[FoldPlan],
+    plans: Sequence[Sequence[Fold]],
     done: Iterable[tuple[FoldFit, list[Warning]]],
 ) -> CrossFit:
     """Add up the folds of each repeat, and pass on their warnings.
@@ -267,7 +286,7 @@ def collect_folds(
     ----------
     full : FullFit
         The fit of all rows.
-    plans : sequence of FoldPlan
+    plans : sequence of sequence of Fold
         Folds of each repeat.
     done : iterable of (fold, warnings)
         Every fold, repeat by repeat, and what it warned of; read once.
@@ -279,7 +298,7 @@ def collect_folds(
     rest = iter(done)
     by_fold: dict[int, list[Warning]] = {}
     repeats: list[Repeat] = []
-    influence: list[list[tuple[NDArray[np.intp], Array | Chain]]] = []
+    influence: list[list[tuple[Fold, Array | Chain]]] = []
     for plan in plans:
         folds: list[FoldFit] = []
         for number in range(len(plan)):
@@ -288,7 +307,7 @@ def collect_folds(
             folds.append(fold)
         repeats.append(sum_up(full, folds))
         kept = [fold.influence for fold in folds]
-        influence.append(list(zip([test for _, test in plan], kept, strict=True)))
+        influence.append(list(zip(plan, kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
         if repeat.instability is not None:
@@ -300,8 +319,7 @@ def _fit_fold(
     full: FullFit,
     number: int,
     seed_offset: int,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
+    rows: Fold,
 ) -> tuple[FoldFit, list[Warning]]:
     """Fit on the training rows and evaluate the correction on the test rows.
 
@@ -310,7 +328,7 @@ def _fit_fold(
     """
     sample = full.sample
     with located(f"Fold {number}"), WarningLog() as log:
-        training = sample.weighted(training_weights(sample, train))
+        training = rows.training(sample)
         plugged = fit_stages(
             full.stages, training, full.plugged, seed_offset, full.item_fit
         )
@@ -318,18 +336,17 @@ def _fit_fold(
             full.stages, plugged, training, full.items, full.chain, seed_offset
         )
         assert chain.debiaser is not None
+        test, held = rows.test, rows.held_out(sample).with_battles(chain.X)
         if chain.has_spans:
-            rows = RowEvidence.held(sample.with_battles(chain.X), test)
-            sums = chain.debiaser.influence_sums([rows])
+            sums = chain.debiaser.influence_sums([RowEvidence.held(held, test)])
             kept: Array | Chain = chain.without_rows()
         else:
             # Without spans the influence cannot be recomputed cheaply, and the fitted
             # learners may need more memory than its values: store the values.
-            known = sample.with_battles(chain.X)
-            kept = chain.debiaser.influence_of_rows(known, test)
+            kept = chain.debiaser.influence_of_rows(held, test)
             groups = None if sample.groups is None else sample.groups[test]
             sums = InfluenceSums.of(
-                kept, sample.X.is_human[test], groups
+                kept, sample.X.is_human[test], groups, held.multiplicity_of(test)
             ).with_closed_groups()
         fold = FoldFit.of(chain, sums, kept)
     return fold, log.found

@@ -23,7 +23,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import argsort_labels, positions, same_labels
 from skanchor._diagnostics import FitSums
 from skanchor._engine import CrossFit, FoldFit, FullFit, collect_folds
-from skanchor._folds import FoldPlan, plan_weights, training_weights
+from skanchor._folds import Fold, FoldPlan, plan_weights
 from skanchor._historical import HistoricalFit, fit_history
 from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._judges import JudgeCalibrator
@@ -65,8 +65,8 @@ class StoredFold:
         cls,
         stages: Stages,
         known: HistoricalFit,
-        sample: Sample,
-        training: Array,
+        training: Sample,
+        held: Sample,
         held_out: NDArray[np.intp],
     ) -> StoredFold:
         """Store a fit and the sums of its rows.
@@ -77,12 +77,12 @@ class StoredFold:
             Unfitted.
         known : HistoricalFit
             Fitted on the training rows, item effects included where there are any.
-        sample : Sample
-            The historical rows.
-        training : ndarray of shape (n_rows,)
-            Training weights.
+        training : Sample
+            The historical rows, with training weights.
+        held : Sample
+            The historical rows, with the weights of those held out.
         held_out : ndarray of shape (n_held_out,)
-            Row numbers.
+            Row numbers of these.
 
         Returns
         -------
@@ -93,7 +93,8 @@ class StoredFold:
         LearnerError
             If a learner has no span: it needs the rows.
         """
-        rows = RowEvidence.of(sample.with_battles(known.X), training, held_out)
+        rows = RowEvidence.of(training.with_battles(known.X), training.weight)
+        rest = RowEvidence.held(held.with_battles(known.X), held_out)
         assert stages.debiaser is not None
         learner = known.calibrator.follow(stages.debiaser.learner)
         learners = stages.debiaser.learners(known.X, rows.curvature, learner)
@@ -108,7 +109,7 @@ class StoredFold:
                 "can stand for their rows.",
                 advice=Advice(Remedy.KEEP_LINEAR),
             )
-        sums = rows.split(learners)
+        sums = SplitSums(rows.split(learners).training, rest.split(learners).held_out)
         return cls(known.btl, known.calibrator, known.X[:0], learners, sums)
 
     def place(
@@ -212,14 +213,14 @@ class StoredHistory:
     repeats: list[list[StoredFold]]
 
     @classmethod
-    def of(cls, full: FullFit, plans: Sequence[FoldPlan]) -> StoredHistory:
+    def of(cls, full: FullFit, plans: Sequence[Sequence[Fold]]) -> StoredHistory:
         """Fit every fold of every repeat, and store its sums.
 
         Parameters
         ----------
         full : FullFit
             The fit of all historical rows.
-        plans : sequence of FoldPlan
+        plans : sequence of sequence of Fold
             Folds of each repeat.
 
         Returns
@@ -234,12 +235,12 @@ class StoredHistory:
             )
         fitted = HistoricalFit(chain.btl, chain.calibrator, chain.X)
         none = np.arange(0)
-        whole = StoredFold.of(stages, fitted, sample, sample.weight, none)
+        whole = StoredFold.of(stages, fitted, sample, sample, none)
         seed_offset = count(1)
         repeats = [
             [
-                _store_fold(full, number, next(seed_offset), train, test)
-                for number, (train, test) in enumerate(plan)
+                _store_fold(full, number, next(seed_offset), fold)
+                for number, fold in enumerate(plan)
             ]
             for plan in plans
         ]
@@ -285,7 +286,8 @@ class StoredHistory:
             done = [(fold, []) for fold in placed.folds]
         plugged = replace(chain, debiaser=None)
         full = FullFit(self.stages, arrivals, plugged, items, chain)
-        return PlacedArrivals(full, collect_folds(full, plans, done), sums)
+        folds = [[Fold(*split) for split in plan] for plan in plans]
+        return PlacedArrivals(full, collect_folds(full, folds, done), sums)
 
     @cached_property
     def _stack(self) -> FoldStack | None:
@@ -337,14 +339,13 @@ def _store_fold(
     full: FullFit,
     number: int,
     seed_offset: int,
-    train: NDArray[np.intp],
-    test: NDArray[np.intp],
+    fold: Fold,
 ) -> StoredFold:
     """Fit the training rows of a fold; store sums of these and of the held-out rows."""
     with located(f"Fold {number}"):
-        training = full.sample.weighted(training_weights(full.sample, train))
+        training, held = fold.training(full.sample), fold.held_out(full.sample)
         known = fit_history(
             full.stages, training, full.plugged, seed_offset, full.item_fit
         )
         known = add_item_effects(full.stages, known, training, full.items, full.chain)
-        return StoredFold.of(full.stages, known, full.sample, training.weight, test)
+        return StoredFold.of(full.stages, known, training, held, fold.test)

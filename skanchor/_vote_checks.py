@@ -180,13 +180,17 @@ def counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
     return np.flatnonzero(votes & X.is_usable)
 
 
-def in_units_of_the_heaviest(weight: Array) -> tuple[Array, float]:
+def in_units_of_the_heaviest(
+    weight: Array, multiplicity: Array | None = None
+) -> tuple[Array, float]:
     """Weights of votes over the largest, one number if all are equal; the largest.
 
     Parameters
     ----------
     weight : ndarray of shape (n_votes,)
         Positive.
+    multiplicity : ndarray of shape (n_votes,), optional
+        How many votes each stands for, whose weights are summed.
 
     Returns
     -------
@@ -200,10 +204,11 @@ def in_units_of_the_heaviest(weight: Array) -> tuple[Array, float]:
     """
     if is_constant(weight):
         weight = weight[:1]
+    each = weight if multiplicity is None else weight / multiplicity
     # Squares of tiny or huge weights leave the range of floats.
-    unit = weight.max() if weight.size else 1.0
+    unit = each.max() if each.size else 1.0
     share = weight / unit
-    lost = int((share < LEAST_WEIGHT).sum())
+    lost = int((each < LEAST_WEIGHT * unit).sum())
     if lost:
         raise ValueError(
             f"sample_weight spans too much: {lost} rows weigh less than "

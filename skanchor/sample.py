@@ -70,6 +70,9 @@ class Sample:
         What of the user's table this is.
     left_out : ndarray of shape (n_rows,) or None
         Ties that count for nothing as they are left out; None if none are.
+    multiplicity : ndarray of shape (n_rows,) or None
+        How many equal rows of the table each row stands for, whose weights ``weight``
+        sums up; None where each row is one.
     """
 
     X: Comparisons
@@ -78,6 +81,7 @@ class Sample:
     groups: NDArray[np.intp] | None = None
     inputs: Inputs = field(default_factory=Inputs)
     left_out: NDArray[np.bool_] | None = None
+    multiplicity: Array | None = None
 
     @classmethod
     def admit(
@@ -149,7 +153,24 @@ class Sample:
             None if self.groups is None else self.groups[rows],
             self.inputs,
             None if self.left_out is None else self.left_out[rows],
+            None if self.multiplicity is None else self.multiplicity[rows],
         )
+
+    def number(self, rows: NDArray[Any]) -> int:
+        """Number of rows of the table that some rows, or those of a mask, stand for."""
+        if self.multiplicity is not None:
+            return int(self.multiplicity[rows].sum())
+        return int(np.count_nonzero(rows)) if rows.dtype == bool else len(rows)
+
+    def mean(self, values: NDArray[Any], rows: NDArray[np.intp]) -> float:
+        """Mean of the values of some rows over rows of the table; NaN without any."""
+        if not len(rows):
+            return float("nan")
+        return float(np.average(values, weights=self.multiplicity_of(rows)))
+
+    def multiplicity_of(self, rows: Any) -> Array | None:
+        """How many rows of the table some rows stand for; None for one each."""
+        return None if self.multiplicity is None else self.multiplicity[rows]
 
     @property
     def y(self) -> Array:

@@ -98,13 +98,13 @@ def _labels(names: Sequence[Any]) -> NDArray[Any]:
 
 
 def count_rows(
-    X: Comparisons, weight: Array
+    X: Comparisons, weight: Array, multiplicity: Array | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Count the human and the judge rows of each model."""
     used = X.is_usable & (weight > 0)
     return (
-        X.rows.appearances(used & X.is_human),
-        X.rows.appearances(used & ~X.is_human),
+        X.rows.appearances(used & X.is_human, multiplicity),
+        X.rows.appearances(used & ~X.is_human, multiplicity),
     )
 
 

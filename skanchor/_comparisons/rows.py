@@ -245,12 +245,19 @@ class EncodedRows:
         _, first, kind = np.unique(key, return_index=True, return_inverse=True)
         return first, kind
 
-    def appearances(self, rows: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """How often each model is a side of the chosen rows."""
+    def appearances(
+        self, rows: NDArray[np.bool_], multiplicity: Array | None = None
+    ) -> NDArray[np.intp]:
+        """How often each model is a side of the chosen rows.
+
+        ``multiplicity``, of shape (n_rows,), says how many rows each stands for.
+        """
         size = len(self.models)
-        return np.bincount(self.left[rows], minlength=size) + np.bincount(
-            self.right[rows], minlength=size
+        times = None if multiplicity is None else multiplicity[rows]
+        found = np.bincount(self.left[rows], times, size) + np.bincount(
+            self.right[rows], times, size
         )
+        return found.astype(np.intp)
 
     # ----------------------------------------------------------------- other columns
     def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Self:

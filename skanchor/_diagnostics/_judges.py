@@ -41,14 +41,13 @@ def judge_table(
         ordered = X.order[rows] != 0
         decided = rows[(y[rows] != 0.5) & ~X.involves_new[rows]]
         decided = decided[delta[decided] != 0]
+        agrees = (delta[decided] > 0) == (y[decided] > 0.5)
         table[judge] = {
-            "rows": len(rows),
-            "ties": int(np.sum(tied[cut.rows])),
-            "both_bad": int(np.sum(both_bad[cut.rows])),
-            "first_side_rate": shown[ordered].mean() if ordered.any() else np.nan,
-            "agreement": np.mean((delta[decided] > 0) == (y[decided] > 0.5))
-            if len(decided)
-            else np.nan,
+            "rows": sample.number(rows),
+            "ties": sample.number(cut.rows[tied[cut.rows]]),
+            "both_bad": sample.number(cut.rows[both_bad[cut.rows]]),
+            "first_side_rate": sample.mean(shown[ordered], rows[ordered]),
+            "agreement": sample.mean(agrees, decided),
             "sensitivity": calibrator.sensitivities_[judge],
             "position_effect": calibrator.position_effects_[judge],
             "has_position_effect": bool(calibrator.has_position_effect_[judge]),

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Comparisons, count_rows
+from skanchor._comparisons import count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._items import LEAST_DISPERSION, dispersions
 from skanchor._judges import JudgeCalibrator
@@ -197,7 +197,7 @@ class FitSums:
         for side in (X.left, X.right):
             verdicts += np.bincount(side[old], weight, minlength=len(X.models))
         apart = float(weight @ X.score_differences[old] ** 2)
-        counts = count_rows(X, sample.weight)
+        counts = count_rows(X, sample.weight, sample.multiplicity)
         return cls(sources, *counts, verdicts, apart, noise)
 
     def __add__(self, other: FitSums) -> FitSums:
@@ -267,7 +267,7 @@ def _people(sample: Sample, eta: Array, bias: Any) -> FittedSource:
     extra = Columns(columns)
     gram = local_gram(cut, extra, curvature)
     score = local_score(cut, extra, residual)
-    rows = _rows_of_models(sample.X, PEOPLE, used)
+    rows = _rows_of_models(sample, PEOPLE, used)
     return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 
 
@@ -303,7 +303,7 @@ def _judge(
     extra = Columns(*blocks)
     gram = local_gram(cut, extra, curvature)
     score = local_score(cut, extra, residual)
-    rows = _rows_of_models(X, m, used)
+    rows = _rows_of_models(sample, m, used)
     return FittedSource.of_arrays(gram, score, ridge, pull, rows)
 
 
@@ -319,8 +319,10 @@ def _of_rows(
     return used, weight * (sample.y.take(rows) - p), weight * p * (1.0 - p)
 
 
-def _rows_of_models(X: Comparisons, m: int, used: NDArray[np.bool_]) -> Array:
-    cut, size = X.by_judge(m), len(X.models)
+def _rows_of_models(sample: Sample, m: int, used: NDArray[np.bool_]) -> Array:
+    cut, size = sample.X.by_judge(m), len(sample.X.models)
+    times = sample.multiplicity_of(cut.rows)
+    number = used if times is None else used * times
     return np.asarray(
-        np.bincount(cut.left, used, size) + np.bincount(cut.right, used, size)
+        np.bincount(cut.left, number, size) + np.bincount(cut.right, number, size)
     )

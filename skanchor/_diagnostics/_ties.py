@@ -56,9 +56,9 @@ def tie_table(sample: Sample) -> pd.DataFrame:
         cut = X.by_judge(m)
         at = cut.rows[fitted[cut.rows]]
         table[source] = {
-            "rows": int(rows[cut.rows].sum()),
-            "ties": int(tied[cut.rows].sum()),
-            "both_bad": int(both_bad[cut.rows].sum()),
+            "rows": sample.number(cut.rows[rows[cut.rows]]),
+            "ties": sample.number(cut.rows[tied[cut.rows]]),
+            "both_bad": sample.number(cut.rows[both_bad[cut.rows]]),
             **_level(sample, at, eta[at], tied[at]),
         }
     return pd.DataFrame.from_dict(table, orient="index").rename_axis("source")
@@ -94,10 +94,10 @@ def _level(
     under Davidson's model of ties.
     """
     unknown = {"level": np.nan, "level_error": np.nan}
-    n_ties = int(tied.sum())
+    n_ties = sample.number(at[tied])
     if not n_ties and sample.left_out is None:
         return {"level": 0.0, "level_error": 0.0}
-    if min(n_ties, len(at) - n_ties) < FEWEST:
+    if min(n_ties, sample.number(at) - n_ties) < FEWEST:
         return unknown
     X, weight = sample.X, sample.weight[at]
     assert X.scores is not None
@@ -114,7 +114,10 @@ def _level(
     if sample.groups is not None:
         score = pd.DataFrame(score).groupby(sample.groups[at]).sum().to_numpy()
     answer = np.linalg.solve(fit.hessian * weight.sum(), [0.0, 0.0, 1.0])
+    squares, times = (score @ answer) ** 2, sample.multiplicity_of(at)
+    if times is not None and sample.groups is None:
+        squares /= times
     return {
         "level": float(fit.coef[2]),
-        "level_error": float(np.sqrt(np.sum((score @ answer) ** 2))),
+        "level_error": float(np.sqrt(np.sum(squares))),
     }

@@ -2,6 +2,8 @@
 
 from skanchor._folds._draw import make_plans
 from skanchor._folds._plan import (
+    DrawnPlan,
+    Fold,
     FoldPlan,
     check_training_sets,
     plan_weights,
@@ -11,6 +13,8 @@ from skanchor._folds._run import run_plan, stream_plan
 from skanchor._folds._source_kfold import SourceKFold
 
 __all__ = [
+    "DrawnPlan",
+    "Fold",
     "FoldPlan",
     "SourceKFold",
     "check_training_sets",

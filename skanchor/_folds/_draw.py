@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from skanchor._folds._plan import FoldPlan, check_plan, is_split
+from skanchor._folds._plan import DrawnPlan, FoldPlan, check_plan, is_split
 from skanchor._folds._source_kfold import SourceKFold
 from skanchor._numerics.graph import count_components
 from skanchor.sample import Sample
@@ -45,6 +45,8 @@ def make_plans(
         # True is an integer to Python, but no size to numpy.
         seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
         return [_draw_plan(sample, int(cv), seed) for seed in seeds.tolist()]
+    if isinstance(cv, DrawnPlan):
+        cv = list(cv)
     if isinstance(cv, (list, tuple)):
         nested = len(cv) > 0 and not is_split(cv[0])
         plans = [list(plan) for plan in cv] if nested else [list(cv)]
@@ -68,16 +70,16 @@ def _draw_plan(sample: Sample, n_folds: int, seed: int) -> FoldPlan:
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
     groups = None if sample.groups is None else sample.groups[counted]
-    part = sample.X.without_features()[counted]
+    # What is derived of the rows is shared where none is left out.
+    part = sample.X
+    if len(counted) < len(sample):
+        part = part.without_features()[counted]
     fold = np.full(len(sample), -1)
     for _ in range(MOST_DRAWS):
         fold[counted] = splitter.assign_folds(part, groups)
         if _keeps_scale(sample, fold, n_folds):
             break
-    return [
-        (np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k))
-        for k in range(n_folds)
-    ]
+    return DrawnPlan(fold, n_folds)
 
 
 def _keeps_scale(sample: Sample, fold: NDArray[np.intp], n_folds: int) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from skanchor.exceptions import located
 from skanchor.sample import Sample
 
 __all__ = [
+    "DrawnPlan",
+    "Fold",
     "FoldPlan",
     "Split",
     "check_plan",
@@ -24,7 +27,97 @@ __all__ = [
 ]
 
 Split = tuple[NDArray[np.intp], NDArray[np.intp]]
-FoldPlan = list[Split]
+FoldPlan = Sequence[Split]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class DrawnPlan(Sequence[Split]):
+    """Folds that hold each row out once; each trains on all other rows.
+
+    A sequence of pairs (train, test) of row numbers, which are listed when asked for.
+
+    Attributes
+    ----------
+    fold : ndarray of shape (n_rows,)
+        Fold that holds each row out, -1 for rows that count for nothing.
+    n_folds : int
+        Number of folds.
+    """
+
+    fold: NDArray[np.intp]
+    n_folds: int
+
+    def __len__(self) -> int:
+        return self.n_folds
+
+    def __getitem__(self, number: Any) -> Any:
+        if isinstance(number, slice):
+            return [self[k] for k in range(self.n_folds)[number]]
+        k, fold = range(self.n_folds)[number], self.fold
+        return np.flatnonzero((fold != k) & (fold >= 0)), np.flatnonzero(fold == k)
+
+    def __iter__(self) -> Iterator[Split]:
+        return (self[k] for k in range(self.n_folds))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fold:
+    """Rows that a fold trains on, and rows that it holds out.
+
+    Attributes
+    ----------
+    train, test : ndarray
+        Row numbers of a sample.
+    train_times, test_times : ndarray or None
+        How many of the rows that each of these stands for are in training, and held
+        out: where a sample has a multiplicity, a fold divides it. None stands for all.
+    """
+
+    train: NDArray[np.intp]
+    test: NDArray[np.intp]
+    train_times: Array | None = None
+    test_times: Array | None = None
+
+    def training(self, sample: Sample) -> Sample:
+        """The sample with the weights of :func:`training_weights`."""
+        weights, whole, kept = _shared_weights(sample, self._weights(sample, 0)[None])
+        _check_sources(sample, whole, kept[0])
+        return self._divided(sample, weights[0], self.train, self.train_times)
+
+    def held_out(self, sample: Sample) -> Sample:
+        """The sample, its weights those of the rows held out."""
+        if self.test_times is None:
+            return sample
+        weight = self._weights(sample, 1)
+        return self._divided(sample, weight, self.test, self.test_times)
+
+    def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
+        """Weight of the training rows in each of ``size`` bins."""
+        own = self._weights(sample, 0)
+        return np.asarray(np.bincount(bins, own, size))
+
+    def _weights(self, sample: Sample, part: int) -> Array:
+        """Weight of each row in training (part 0), or held out (1); zero elsewhere."""
+        rows = (self.train, self.test)[part]
+        times = (self.train_times, self.test_times)[part]
+        own = sample.weight.take(rows)
+        if times is not None:
+            assert sample.multiplicity is not None
+            own *= times / sample.multiplicity.take(rows)
+        weight = np.zeros(len(sample))
+        weight[rows] = own
+        return weight
+
+    @staticmethod
+    def _divided(
+        sample: Sample, weight: Array, rows: NDArray[np.intp], times: Array | None
+    ) -> Sample:
+        """The sample with other weights, and ``times`` as its multiplicity."""
+        if times is None:
+            return sample.weighted(weight)
+        multiplicity = np.ones(len(sample))
+        multiplicity[rows] = times
+        return replace(sample, weight=weight, multiplicity=multiplicity)
 
 
 def check_plan(plan: Any, sample: Sample) -> FoldPlan:
@@ -125,19 +218,17 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     ValueError
         If the training set keeps no row of a source that it needs.
     """
-    weights, whole, kept = _shared_weights(sample, [train])
-    _check_sources(sample, whole, kept[0])
-    return np.asarray(weights[0])
+    return Fold(train, np.arange(0)).training(sample).weight
 
 
-def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
+def check_training_sets(sample: Sample, plan: Sequence[Fold]) -> None:
     """Refuse folds that keep no row of a source, before anything is fitted.
 
     Parameters
     ----------
     sample : Sample
         Rows whose roles are decided.
-    plan : list of (train, test)
+    plan : sequence of Fold
         The folds.
 
     Raises
@@ -145,13 +236,9 @@ def check_training_sets(sample: Sample, plan: FoldPlan) -> None:
     ValueError
         As :func:`training_weights`, with the number of the fold.
     """
-    weight, sources = sample.weight, sample.X.rows.sources
-    size, bins = len(sample.X.rows.source_keys) + 1, sources + 1
-    whole = np.bincount(bins, weight, size)[1:]
-    kept = (
-        np.bincount(bins.take(train), weight.take(train), size)[1:] for train, _ in plan
-    )
-    _check_folds(sample, whole, kept)
+    size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
+    whole = np.bincount(bins, sample.weight, size)[1:]
+    _check_folds(sample, whole, (fold.kept(sample, bins, size)[1:] for fold in plan))
 
 
 def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
@@ -174,29 +261,31 @@ def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:
     ValueError
         As there, with the number of the fold.
     """
-    weights, whole, kept = _shared_weights(sample, [train for train, _ in plan])
+    inside = np.array(
+        [Fold(train, test)._weights(sample, 0) for train, test in plan]
+    ).reshape(len(plan), len(sample))
+    weights, whole, kept = _shared_weights(sample, inside)
     _check_folds(sample, whole, kept)
     return list(weights)
 
 
 def _shared_weights(
-    sample: Sample, trains: Sequence[NDArray[np.intp]]
+    sample: Sample, inside: Array
 ) -> tuple[Array, NDArray[Any], NDArray[Any]]:
-    """Weights of training sets, and those of all sources: whole, and kept by each."""
-    weight, n_sets = sample.weight, len(trains)
+    """Weights of training sets, and those of all sources: whole, and kept by each.
+
+    ``inside``, of shape (n_sets, n_rows), has the weights of the rows in training.
+    """
+    weight, n_sets = sample.weight, len(inside)
     # Rows that no stage can use fall into the first bin.
     size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
-    inside = np.zeros((n_sets, len(weight)))
-    for own, train in zip(inside, trains, strict=True):
-        own[train] = weight.take(train)
     at = bins + size * np.arange(n_sets)[:, None]
     kept = np.bincount(at.ravel(), inside.ravel(), n_sets * size)
     kept = kept.reshape(n_sets, size)[:, 1:]
     whole = np.bincount(bins, weight, size)[1:]
     omega = np.zeros((n_sets, size))
     np.divide(whole, kept, out=omega[:, 1:], where=kept > 0)
-    inside *= omega.take(bins, axis=1)
-    return inside, whole, kept
+    return inside * omega.take(bins, axis=1), whole, kept
 
 
 def _check_folds(

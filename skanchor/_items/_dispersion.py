@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skanchor._comparisons import JudgeRows
 from skanchor._numerics.btl import laplacian
@@ -56,8 +55,9 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
         if has_deviations:
             solver = SymmetricSolver.factorise(laplacian(cut.pair_sums(w * v)))
             r -= w * v * cut.differences(solver.solve(cut.net(r)))
-            taken = _taken(cut, w * v, solver.inverse(), groups)
-        squares = float(r @ r)
+            taken = _taken(cut, w * v, solver.inverse(), sample)
+        times = sample.multiplicity_of(cut.rows)
+        squares = float(r @ r if times is None else r @ (r / times))
         if groups is not None:
             squares = 0.5 * float(np.sum(cut.group_sums(r, groups) ** 2))
         found[m] = squares / max(total - taken, 0.5 * total)
@@ -68,7 +68,7 @@ def _taken(
     cut: JudgeRows,
     information: Array,
     inverse: Array,
-    groups: NDArray[np.intp] | None,
+    sample: Sample,
 ) -> float:
     """What taking out the deviations takes of the expected squares of the residuals.
 
@@ -76,8 +76,12 @@ def _taken(
     """
     used = np.flatnonzero(information > 0)
     left, right = cut.left[used], cut.right[used]
+    groups, times = sample.groups, sample.multiplicity_of(cut.rows[used])
     if groups is None:
         known = information[used]
+        if times is not None:
+            # The squares of equal rows are summed, not the square of their sum.
+            known = known / np.sqrt(times)
         per_group = 1.0
     else:
         group = groups[cut.rows[used]]

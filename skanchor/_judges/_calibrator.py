@@ -173,8 +173,9 @@ class JudgeCalibrator(ComparisonEstimator):
         for judge, learner in self.biases_.items():
             # In a training set of all rows there is nothing new to test.
             tested = start is None and displays[judge].is_varied
-            order = X.by_judge(codes[judge]).order
-            found = JudgeWarnings(judge, learner, tasks[judge], order)
+            cut = X.by_judge(codes[judge])
+            times = sample.multiplicity_of(cut.rows)
+            found = JudgeWarnings(judge, learner, tasks[judge], cut.order, times)
             found.issue(FAVOUR / len(tasks) if tested else 0.0)
 
     def _task(

@@ -110,7 +110,9 @@ class Display:
             )
 
 
-def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, float]:
+def favour_of_a_side(
+    learner: Any, task: FitTask, order: Array, times: Array | None = None
+) -> tuple[float, float]:
     """Score test of a position effect that a fit has left out.
 
     Parameters
@@ -121,6 +123,8 @@ def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, 
         Without the display order among its parametric columns.
     order : ndarray of shape (n_rows,)
         Display order.
+    times : ndarray of shape (n_rows,), optional
+        How many rows of the table each stands for, whose weights are summed.
 
     Returns
     -------
@@ -143,7 +147,10 @@ def favour_of_a_side(learner: Any, task: FitTask, order: Array) -> tuple[float, 
     weighted = design * curvature[:, None]
     solver = SymmetricSolver.factorise(design.T @ weighted + np.diag(ridge))
     rest = order - design @ solver.solve(weighted.T @ order)
-    information, variance = curvature @ rest**2, np.sum((rest * residual) ** 2)
+    squares = (rest * residual) ** 2
+    if times is not None:
+        squares /= times
+    information, variance = curvature @ rest**2, squares.sum()
     # Of verdicts that the fit is sure of, rounding is all that is left.
     if not variance > 0 or not information > 1e-9 * weight.sum():
         return 0.0, 1.0

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from skanchor._judges._display import favour_of_a_side
 from skanchor._numerics.separation import Separation, separation_of
@@ -33,12 +34,16 @@ WEAK_SENSITIVITY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JudgeWarnings:
-    """What there is to warn of in the fit of one judge."""
+    """What there is to warn of in the fit of one judge.
+
+    ``times`` says how many rows of the table each row of the task stands for.
+    """
 
     judge: Any
     learner: Any
     task: FitTask
     order: Array
+    times: Array | None = None
 
     def issue(self, level: float = 0.0) -> None:
         """Warn of a judge that follows the display, is separated, weak or unsettled.
@@ -75,20 +80,21 @@ class JudgeWarnings:
     def _of_one_side(self) -> bool:
         known = (self.task.sample_weight > 0) & (self.order != 0)
         shown = np.where(self.order > 0, self.task.y, 1.0 - self.task.y)[known]
-        same = len(shown) >= ONE_SIDED and len(np.unique(shown)) == 1
+        number = self._number(known)
+        same = number >= ONE_SIDED and len(np.unique(shown)) == 1
         if same and shown[0] != 0.5:
             side = "first" if shown[0] > 0.5 else "second"
             warn(
                 WeakJudgeWarning(
                     f"Judge {self.judge!r} prefers the side shown {side} in all of its "
-                    f"historical rows ({len(shown)}), whatever the models.",
+                    f"historical rows ({number}), whatever the models.",
                     advice=Advice(Remedy.SHOW_ORDER),
                 )
             )
         return same
 
     def _of_favour(self, level: float) -> None:
-        effect, p = favour_of_a_side(self.learner, self.task, self.order)
+        effect, p = favour_of_a_side(self.learner, self.task, self.order, self.times)
         if p < level:
             side = "first" if effect > 0 else "second"
             warn(
@@ -106,7 +112,7 @@ class JudgeWarnings:
         what = ", ".join(listed)
         if not found.alone:
             what = f"a combination of {len(found.columns)} columns, among them {what}"
-        n_rows = int((self.task.sample_weight > 0).sum())
+        n_rows = self._number(self.task.sample_weight > 0)
         if 2 * found.n_rows < n_rows:
             outcome = (
                 f" in the {found.n_rows} of its {n_rows} historical rows that differ "
@@ -151,6 +157,10 @@ class JudgeWarnings:
                 )
             )
 
+    def _number(self, rows: NDArray[np.bool_]) -> int:
+        """Number of rows of the table in a mask."""
+        return int(rows.sum() if self.times is None else self.times[rows].sum())
+
     def separation(self) -> Separation | None:
         """What separates the judge's verdicts, if anything does."""
         task = self.task
@@ -158,7 +168,8 @@ class JudgeWarnings:
         if self._has_span:
             design = np.hstack([design, self.learner.span(task.X)])
         used = task.sample_weight > 0
-        found = separation_of(design[used], task.y[used])
+        times = None if self.times is None else self.times[used]
+        found = separation_of(design[used], task.y[used], times)
         return found if len(found.columns) else None
 
     @property

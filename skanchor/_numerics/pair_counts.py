@@ -54,16 +54,19 @@ class PairCounts:
         y: Array,
         weight: Array,
         size: int,
+        multiplicity: Array | None = None,
     ) -> PairCounts:
         """Aggregate rows; those of a model against itself count for nothing.
 
-        A weight of size one holds for every row.
+        A weight of size one holds for every row. With ``multiplicity`` each row stands
+        for so many equal ones, whose weights ``weight`` sums up.
         """
         equal = weight.size == 1
+        times = np.ones(1) if multiplicity is None else multiplicity
         if equal:
             totals, exact = _count(left, right, y, size, float(weight[0]))
         else:
-            totals, exact = _weigh(left, right, y, weight, size)
+            totals, exact = _weigh(left, right, y, weight, size, times)
         if not exact:
             totals[4] = 0.0
             won, lost = totals[2:4]
@@ -76,7 +79,8 @@ class PairCounts:
                 pair, outcome = left[rows] * size + right[rows], y[rows]
                 gap = outcome * rest.take(pair) - (1.0 - outcome) * share.take(pair)
                 gap *= weight if equal else weight[rows]
-                totals[4] += np.bincount(pair, gap * gap, size * size)
+                squares = gap * gap / (times if times.size == 1 else times[rows])
+                totals[4] += np.bincount(pair, squares, size * size)
         tables = totals.reshape(5, size, size)
         diagonal = np.arange(size)
         tables[:, diagonal, diagonal] = 0.0
@@ -222,8 +226,9 @@ def _weigh(
     y: Array,
     weight: Array,
     size: int,
+    times: Array,
 ) -> tuple[Array, bool]:
-    """The same tables of rows of any weight."""
+    """The same tables of rows of any weight, each the sum of ``times`` equal ones."""
     exact = all(
         bool((2.0 * y[rows] % 1.0 == 0.0).all()) for rows in _steps(len(left), size)
     )
@@ -232,14 +237,15 @@ def _weigh(
     sums, squares = np.zeros((2, 3 * cells))
     for rows in _steps(len(left), size):
         pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
+        square = w * w / (times if times.size == 1 else times[rows])
         if exact:
             # Losses, ties and wins.
             pair += (2.0 * won).astype(np.intp) * cells
             sums += np.bincount(pair, w, 3 * cells)
-            squares += np.bincount(pair, w * w, 3 * cells)
+            squares += np.bincount(pair, square, 3 * cells)
         else:
-            first, second = w * won, w * (1.0 - won)
-            terms = (first, second, w * first, w * second)
+            lost = 1.0 - won
+            terms = (w * won, w * lost, square * won, square * lost)
             for total, term in zip(totals, terms, strict=False):
                 total += np.bincount(pair, term, cells)
     if exact:

@@ -37,7 +37,9 @@ class Separation:
     n_rows: int
 
 
-def separation_of(design: Array, y: Array) -> Separation:
+def separation_of(
+    design: Array, y: Array, multiplicity: Array | None = None
+) -> Separation:
     """Find columns along which the likelihood rises without end.
 
     A direction b separates where ``x'b`` is never negative for rows won, never positive
@@ -50,6 +52,8 @@ def separation_of(design: Array, y: Array) -> Separation:
         Columns of the model, without an intercept.
     y : ndarray of shape (n_rows,)
         Outcomes in [0, 1]; those inside count as ties.
+    multiplicity : ndarray of shape (n_rows,), optional
+        How many equal rows each stands for.
 
     Returns
     -------
@@ -59,6 +63,7 @@ def separation_of(design: Array, y: Array) -> Separation:
     design = design / np.where(unit > 0, unit, 1.0)
     decided = (y == 0.0) | (y == 1.0)
     signed = design[decided] * (2.0 * y[decided] - 1.0)[:, None]
+    times = np.ones(len(signed)) if multiplicity is None else multiplicity[decided]
     tied = design[~decided]
 
     def separates(direction: Array) -> NDArray[np.bool_]:
@@ -73,7 +78,7 @@ def separation_of(design: Array, y: Array) -> Separation:
     alone = np.flatnonzero(separates(eye) | separates(-eye))
     if len(alone) or not len(signed):
         settled = (np.abs(signed[:, alone]) > _TOLERANCE).any(axis=1)
-        return Separation(alone, True, int(settled.sum()))
+        return Separation(alone, True, int(times[settled].sum()))
     # What separates all rows separates some of them: the rest is for checking.
     some, ties = (part[:: max(1, -(-len(part) // _LP_ROWS))] for part in (signed, tied))
     found = linprog(
@@ -88,4 +93,4 @@ def separation_of(design: Array, y: Array) -> Separation:
         return Separation(np.empty(0, dtype=np.intp), False, 0)
     settled = np.abs(signed @ found.x) > _TOLERANCE
     columns = np.flatnonzero(np.abs(found.x) > 1e-6)
-    return Separation(columns, False, int(settled.sum()))
+    return Separation(columns, False, int(times[settled].sum()))

@@ -211,7 +211,12 @@ class SourceSums:
 
     @classmethod
     def of_information(
-        cls, blocks: Blocks, cut: ItemRows, extra: Columns, curvature: Array
+        cls,
+        blocks: Blocks,
+        cut: ItemRows,
+        extra: Columns,
+        curvature: Array,
+        multiplicity: Array | None = None,
     ) -> Self:
         """Sum the information of rows.
 
@@ -225,16 +230,21 @@ class SourceSums:
             Columns beside those of the items.
         curvature : ndarray of shape (n,)
             ``w V`` of each row.
+        multiplicity : ndarray of shape (n,), optional
+            How many equal rows each stands for.
 
         Returns
         -------
         SourceSums
         """
+        n_rows = np.count_nonzero(curvature)
+        if multiplicity is not None:
+            n_rows = int(multiplicity[curvature > 0].sum())
         return cls(
             blocks,
             information=local_gram(cut, extra, curvature),
             curvature=np.asarray(curvature.sum()),
-            n_rows=np.asarray(np.count_nonzero(curvature)),
+            n_rows=np.asarray(n_rows),
         )
 
     @classmethod
@@ -245,6 +255,7 @@ class SourceSums:
         extra: Columns,
         residual: Array,
         groups: NDArray[np.intp] | None = None,
+        multiplicity: Array | None = None,
     ) -> Self:
         """Sum the residuals of rows.
 
@@ -256,6 +267,8 @@ class SourceSums:
             Weight times outcome minus probability.
         groups : ndarray of shape (n,), optional
             Codes of groups.
+        multiplicity : ndarray of shape (n,), optional
+            How many equal rows each stands for, whose residuals are summed.
 
         Returns
         -------
@@ -263,7 +276,10 @@ class SourceSums:
         """
         score = local_score(cut, extra, residual)
         if groups is None:
-            outer = local_gram(cut, extra, residual**2)
+            square = residual**2
+            if multiplicity is not None:
+                square /= multiplicity
+            outer = local_gram(cut, extra, square)
             return cls(blocks, score=score, outer=outer)
         names, code = np.unique(groups, return_inverse=True)
         n = len(code)

@@ -120,13 +120,16 @@ class RowEvidence:
         if m != PEOPLE and not curvature.any():
             return None
         blocks, columns = self._columns(m, cut, learner)
-        return SourceSums.of_information(blocks, cut, columns, curvature)
+        times = self.sample.multiplicity_of(cut.rows)
+        return SourceSums.of_information(blocks, cut, columns, curvature, times)
 
     def mean_square(self, system: RieszSystem) -> tuple[Array, int]:
         """Mean square of the weights of training rows by target, and their number."""
         rows = np.flatnonzero(self.training)
         weights = row_weights(system, self.sample.X, rows)
-        return np.asarray(np.mean(weights**2, axis=0)), len(rows)
+        times = self.sample.multiplicity_of(rows)
+        mean = np.asarray(np.average(weights**2, axis=0, weights=times))
+        return mean, self.sample.number(self.training)
 
     def influence(
         self,
@@ -151,19 +154,30 @@ class RowEvidence:
         """Sums over the influence of the rows held out of one source."""
         X, human = self.sample.X, m == PEOPLE
         chosen = np.flatnonzero(residual.take(X.by_judge(m).rows))
+        times = self.sample.multiplicity_of(X.by_judge(m).rows[chosen])
         parts = (
-            self._of_places(m, system, limit, residual, part)
-            for part in self._steps(chosen)
+            (
+                self._of_places(m, system, limit, residual, chosen[part]),
+                None if times is None else times[part],
+            )
+            for part in self._steps(np.arange(len(chosen)))
         )
         learner, n_models = _weight_learner(system, m), len(X.models)
         many = n_models >= _MODELS and len(chosen) > _ROWS_PER_MODEL * n_models
         if not many or limit is not None or learner is None:
             return reduce(
-                add, (InfluenceSums.of_rows(values, human=human) for values in parts)
+                add,
+                (
+                    InfluenceSums.of_rows(values, human=human, multiplicity=each)
+                    for values, each in parts
+                ),
             )
         largest = np.zeros(n_models)
-        for values in parts:
-            np.maximum(largest, np.abs(values, out=values).max(axis=0), out=largest)
+        for values, each in parts:
+            np.abs(values, out=values)
+            if each is not None:
+                values /= each[:, None]
+            np.maximum(largest, values.max(axis=0), out=largest)
         sums = self._residual_sums(m, learner, residual)
         return InfluenceSums.of_source(
             sums, system.all_columns(m), largest, human=human
@@ -213,6 +227,7 @@ class RowEvidence:
             values,
             self.sample.X.is_human[rows],
             None if groups is None else groups[rows],
+            self.sample.multiplicity_of(rows),
         )
 
     def influence_values(
@@ -278,8 +293,9 @@ class RowEvidence:
         blocks, columns = self._columns(m, cut, learner)
         # Rows that were not held out have none, and belong to no group here.
         code = None if groups is None else groups[cut.rows]
+        times = self.sample.multiplicity_of(cut.rows)
         return SourceSums.of_residuals(
-            blocks, cut, columns, residual.take(cut.rows), code
+            blocks, cut, columns, residual.take(cut.rows), code, times
         )
 
     def _columns(

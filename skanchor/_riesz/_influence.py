@@ -55,6 +55,7 @@ class InfluenceSums:
         influence: Array,
         is_human: NDArray[np.bool_],
         groups: NDArray[np.intp] | None,
+        multiplicity: Array | None = None,
     ) -> InfluenceSums:
         """Sum rows.
 
@@ -66,16 +67,23 @@ class InfluenceSums:
             Which rows are human.
         groups : ndarray of shape (n_rows,) or None
             Codes of groups of dependent rows.
+        multiplicity : ndarray of shape (n_rows,), optional
+            As in :meth:`of_rows`; without groups.
 
         Returns
         -------
         InfluenceSums
         """
         if groups is None and not is_human.any():
-            return cls.of_rows(influence, human=False)
+            return cls.of_rows(influence, human=False, multiplicity=multiplicity)
         human, judge = influence[is_human], influence[~is_human]
         if groups is None:
-            return cls.of_rows(human, human=True) + cls.of_rows(judge, human=False)
+            times = (None, None)
+            if multiplicity is not None:
+                times = multiplicity[is_human], multiplicity[~is_human]
+            return cls.of_rows(human, human=True, multiplicity=times[0]) + cls.of_rows(
+                judge, human=False, multiplicity=times[1]
+            )
         size = influence.shape[1]
         by_group = (
             _group_totals(human, groups[is_human]),
@@ -85,7 +93,9 @@ class InfluenceSums:
         return cls(total, np.zeros((3, size, size)), largest, by_group)
 
     @classmethod
-    def of_rows(cls, influence: Array, *, human: bool) -> InfluenceSums:
+    def of_rows(
+        cls, influence: Array, *, human: bool, multiplicity: Array | None = None
+    ) -> InfluenceSums:
         """Sum rows that no group ties together, all of people or all of judges.
 
         Parameters
@@ -94,14 +104,19 @@ class InfluenceSums:
             Influence of each row on each score.
         human : bool
             Whether they are of people.
+        multiplicity : ndarray of shape (n_rows,), optional
+            How many equal rows each stands for, whose influence is summed.
 
         Returns
         -------
         InfluenceSums
         """
+        each = influence
+        if multiplicity is not None:
+            each = influence / multiplicity[:, None]
         outer = np.zeros((3, influence.shape[1], influence.shape[1]))
-        outer[0 if human else 1] = influence.T @ influence
-        return cls(influence.sum(axis=0), outer, _largest(influence))
+        outer[0 if human else 1] = influence.T @ each
+        return cls(influence.sum(axis=0), outer, _largest(each))
 
     @classmethod
     def of_source(

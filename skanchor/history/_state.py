@@ -145,7 +145,7 @@ class HistoryState:
         reported = inference.treatments.reported
         full = inference.fit(reported)
         chain, sample = full.chain, full.sample
-        history = StoredHistory.of(full, inference.fold_plan)
+        history = StoredHistory.of(full, inference.cells.plans)
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         fitted = sample.with_battles(chain.X)
         sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
@@ -153,8 +153,8 @@ class HistoryState:
         if group_labels is not None and sample.groups is not None:
             groups = GroupFolds.of(group_labels, sample.groups, inference.fold_plan)
         facts = {
-            "rows": int(sample.counts.sum()),
-            "votes": int((sample.counts & sample.X.is_human).sum()),
+            "rows": sample.number(sample.counts),
+            "votes": sample.number(sample.counts & sample.X.is_human),
         }
         return cls(
             history,

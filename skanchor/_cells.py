@@ -1,0 +1,184 @@
+"""Cells: rows that say the same, as one row that stands for all of them.
+
+A table without features has few different rows. Once the folds are drawn, its rows are
+put together by models, judge, display order, outcome and weight, and every fit walks the
+cells. A cell's weight is the sum of its rows' weights, so that sums linear in the weights
+need nothing else; sums of squares and numbers of rows read
+:attr:`skanchor.sample.Sample.multiplicity`. A fold divides the rows of a cell: some of
+them are in training, the others held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skanchor._comparisons import Comparisons, is_constant
+from skanchor._folds import DrawnPlan, Fold, FoldPlan
+from skanchor.sample import Sample
+
+__all__ = ["Cells"]
+
+MOST_SHARE = 0.5
+"""Number of cells, in that of rows, above which rows are left as they are."""
+
+LOOK = 1024
+"""Rows looked at to see whether outcomes and weights repeat."""
+
+FEW_VALUES = 64
+"""Different outcomes, or weights, among these rows up to which they may."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cells:
+    """Rows of a table and their folds, put together where they are equal.
+
+    Attributes
+    ----------
+    sample : Sample
+        One row for each cell; the rows themselves where too few are equal.
+    plans : list of lists of Fold
+        Folds of the cells in each repeat.
+    cell : ndarray of shape (n_rows,) or None
+        Cell of each row of the table; None where each row is its own.
+    """
+
+    sample: Sample
+    plans: list[list[Fold]]
+    cell: NDArray[np.intp] | None = None
+
+    @classmethod
+    def of(cls, sample: Sample, plans: Sequence[FoldPlan]) -> Self:
+        """Put equal rows together, if that leaves far fewer rows.
+
+        Parameters
+        ----------
+        sample : Sample
+            Rows in their roles. Rows with features, or in groups, stay as they are.
+        plans : sequence of FoldPlan
+            Folds of each repeat.
+
+        Returns
+        -------
+        Cells
+        """
+        found = _numbered_cells(sample)
+        if found is None:
+            return cls(sample, [[Fold(*split) for split in plan] for plan in plans])
+        cell, first, number = found
+        grouped = replace(
+            sample[first],
+            weight=np.bincount(cell, sample.weight, minlength=len(first)),
+            multiplicity=number.astype(np.float64),
+        )
+        counted = sample.counts.take(first)
+        divided = [_divide(plan, cell, np.where(counted, number, 0)) for plan in plans]
+        return cls(grouped, divided, cell)
+
+    def of_rows(self, X: Comparisons) -> Comparisons:
+        """The rows of the table, with what was learned of the cells ``X``."""
+        return X if self.cell is None else X[self.cell]
+
+
+def _divide(
+    plan: FoldPlan, cell: NDArray[np.intp], number: NDArray[np.intp]
+) -> list[Fold]:
+    """Folds of cells: how many rows of each are in training, and held out.
+
+    ``number`` has the rows of each cell that count.
+    """
+    size, found = len(number), []
+    if isinstance(plan, DrawnPlan):
+        # All folds at once: rows that count for nothing fall before the first.
+        at = cell * (plan.n_folds + 1)
+        at += plan.fold
+        at += 1
+        table = np.bincount(at, minlength=size * (plan.n_folds + 1))
+        tests = table.reshape(size, -1).T[1:]
+        pairs = [(number - test, test) for test in tests]
+    else:
+        pairs = [
+            (
+                np.bincount(cell.take(train), minlength=size),
+                np.bincount(cell.take(test), minlength=size),
+            )
+            for train, test in plan
+        ]
+    for own in pairs:
+        rows = [np.flatnonzero(times) for times in own]
+        times = [
+            part[at].astype(np.float64) for part, at in zip(own, rows, strict=True)
+        ]
+        found.append(Fold(*rows, *times))
+    return found
+
+
+def _numbered_cells(
+    sample: Sample,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]] | None:
+    """Cell of each row, the first row of each cell, and its number of rows.
+
+    None where rows stay as they are.
+    """
+    X = sample.X
+    if X.features_left.shape[1] or X.biases is not None or sample.groups is not None:
+        return None
+    if not all(map(_repeats, (sample.y, sample.weight))):
+        return None
+    key, size = np.zeros(len(sample), dtype=np.int64), 1
+    for codes, n_codes in _codes(sample):
+        size *= n_codes
+        if size > np.iinfo(np.int64).max:
+            return None
+        key *= n_codes
+        key += codes
+    cell, number = _numbered(key, size)
+    if len(number) > MOST_SHARE * len(sample):
+        return None
+    first = np.zeros(len(number), dtype=np.intp)
+    # Of values written in turn the last remains: backwards, the first row of each.
+    first[cell[::-1]] = np.arange(len(cell))[::-1]
+    return cell, first, number
+
+
+def _repeats(values: NDArray[np.float64]) -> bool:
+    """Whether rows spread over the table hold few different values."""
+    some = values[:: max(1, len(values) // LOOK)]
+    return len(np.unique(some)) <= FEW_VALUES
+
+
+def _codes(sample: Sample) -> Iterator[tuple[NDArray[np.intp], int]]:
+    """Columns in which equal rows agree, as codes from zero, and how many codes."""
+    X = sample.X
+    for side in (X.left, X.right):
+        yield side + 1, len(X.models) + 1
+    yield X.judge + 2, len(X.judges) + 2
+    if X.order.any():
+        yield X.order.astype(np.intp) + 1, 3
+    for values in (sample.y, sample.weight):
+        if not is_constant(values):
+            codes, distinct = pd.factorize(values)
+            yield codes, max(len(distinct), 1)
+    for flags in (sample.outcomes.both_bad, sample.left_out):
+        if flags is not None:
+            yield flags.astype(np.intp), 2
+
+
+def _numbered(
+    key: NDArray[np.int64], size: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Number of each key among those in use, and how often each is in use."""
+    if size > 4 * len(key):
+        place, used = pd.factorize(key)
+        return place, np.bincount(place, minlength=len(used))
+    # Counting numbers the keys in use much faster than hashing.
+    number = np.bincount(key, minlength=size)
+    used = np.flatnonzero(number)
+    place = np.zeros(size, dtype=np.intp)
+    place[used] = np.arange(len(used))
+    return place.take(key), number[used]
