@@ -109,7 +109,7 @@ def admit_to_inference(
     """
     battles = decide_roles(sample.X, sample.weight, new_models)
     check_ranking(battles, new_models)
-    warn_of_contradicting_judges(battles, sample.y, sample.weight)
+    warn_of_contradicting_judges(battles, sample.y, sample.weight, sample.multiplicity)
     everyone = sample.with_battles(battles)
     if btl.bias is not None:
         # Before anything is fitted: those of new models are no votes of the BTL.
@@ -384,8 +384,8 @@ def _warn_of_lost_rows(
     seen = sample.X.is_usable & ~kept.is_usable & (sample.weight > 0)
     warn(
         DataWarning(
-            f"The {int(seen.sum())} rows of models {lost[:5]}, whose scores {why}, are "
-            "left out.",
+            f"The {sample.number(seen)} rows of models {lost[:5]}, whose scores {why}, "
+            "are left out.",
             advice=advice,
         )
     )
@@ -404,7 +404,9 @@ class _JudgeHistory:
         X = sample.X
         rows = sample.counts & (X.judge >= 0)
         historical, every = (
-            np.bincount(X.judge[which], minlength=len(X.judges)).tolist()
+            np.bincount(X.judge[which], sample.multiplicity_of(which), len(X.judges))
+            .astype(int)
+            .tolist()
             for which in (rows & ~X.involves_new, rows)
         )
         return cls(X.judges.tolist(), historical, every)

@@ -22,7 +22,7 @@ from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._diagnostics import ItemCheck, item_effects_check, judge_table
-from skanchor._folds import check_training_sets, make_plans
+from skanchor._folds import DrawnPlan, check_training_sets, make_plans
 from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
@@ -236,6 +236,7 @@ class AnchorPipeline(AnchorReadouts):
         "cv": [
             Interval(Integral, 2, None, closed="left"),
             HasMethods(["split", "get_n_splits"]),
+            DrawnPlan,
             list,
             tuple,
         ],
@@ -328,7 +329,7 @@ class AnchorPipeline(AnchorReadouts):
             self.result_.diagnostics.warn()
         scores = self._cells.all_scores.reindex(inference.admitted.X.models)
         self._judge_table = judge_table(
-            inference.cells.sample, scores.to_numpy(np.float64), self.calibrator_
+            inference.admitted, scores.to_numpy(np.float64), self.calibrator_
         )
 
     def prepare(self, sample: Sample) -> Inference:
@@ -348,27 +349,31 @@ class AnchorPipeline(AnchorReadouts):
         sample = check_weights_and_groups(
             sample, as_counts=not leaves_items_out(self.item_effects)
         )
+        cells = Cells.of(sample)
         everyone, admitted = admit_to_inference(
-            sample, stages.btl, stages.calibrator.bias, self.new_models,
+            cells.sample, stages.btl, stages.calibrator.bias, self.new_models,
             jointly=self.historical_fit == "joint",
         )  # fmt: skip
         # `everyone` has all models, `admitted` only those that can be ranked.
         mix = context_mix(everyone, self.context, self.context_mix, stages)
-        plans = make_plans(self.cv, self.n_repeats, admitted, self.random_state)
-        cells = Cells.of(admitted, plans)
-        sample = cells.sample
-        for plan in cells.plans:
-            check_training_sets(sample, plan)
-        plugged = fit_stages(stages, sample)
-        check = self._check_items(sample, plugged)
+        drawn, cell = admitted, cells.cell
+        if cell is not None and not isinstance(self.cv, Integral):
+            # Others than ours see the rows of the table.
+            drawn, cell = cells.rows_of(admitted), None
+        plans = make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
+        folds = cells.folds(admitted, plans)
+        for plan in folds:
+            check_training_sets(admitted, plan)
+        plugged = fit_stages(stages, admitted)
+        check = self._check_items(admitted, plugged)
         # Only the test needs the two-step fit, which is large.
         plugged = replace(plugged, two_step=None)
-        verdicts = sample.counts & ~sample.X.is_human & ~sample.X.involves_new
+        verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
         treatments = choose_treatments(
-            self.item_effects, sample.X, check, sample.number(verdicts)
+            self.item_effects, admitted.X, check, admitted.number(verdicts)
         )
         return Inference(
-            stages, everyone, admitted, cells, plugged, check, treatments, plans,
+            stages, cells, everyone, admitted, plugged, check, treatments, plans, folds,
             self.n_jobs, self.verbose, mix,
         )  # fmt: skip
 
@@ -407,7 +412,7 @@ class AnchorPipeline(AnchorReadouts):
         self.btl_, self.calibrator_ = chain.btl, chain.calibrator
         self.human_bias_ = chain.btl.bias_
         self.arrival_, self.debiaser_ = chain.arrival, chain.debiaser
-        self.comparisons_ = self._inference.cells.of_rows(chain.X)
+        self._learned = chain.X
         self.models_, self.judges_ = self.result_.models, chain.X.judges
         self.new_models_ = self.models_[self.result_.is_new]
         self.contexts_ = chain.X.rows.items.contexts
@@ -480,14 +485,13 @@ class AnchorPipeline(AnchorReadouts):
         # With a ridge, judges were calibrated to shrunken scores.
         if self.btl_.alpha and slopes is not None:
             slopes = slopes * self._shrinkage()
-        new = self.comparisons_.new_models
+        learned = self._learned
+        new = learned.new_models
         X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
-        if self.comparisons_.deviations is None:
+        if learned.deviations is None:
             return X
         # Item effects by judge and model; zero for judges or models without them.
-        u = pd.DataFrame(
-            self.comparisons_.deviations, self.judges_, self.comparisons_.models
-        )
+        u = pd.DataFrame(learned.deviations, self.judges_, learned.models)
         u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
         return X.with_columns(deviations=u.to_numpy())
 

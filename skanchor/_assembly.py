@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from skanchor._diagnostics import (
     with_noise,
 )
 from skanchor._engine import FARTHEST, CrossFit, FullFit, RowInfluence, cross_fit
-from skanchor._folds import FoldPlan
+from skanchor._folds import Fold, FoldPlan
 from skanchor._inference import relative_spread
 from skanchor._items import judges_of_arrivals
 from skanchor._stages import Stages
@@ -52,11 +52,11 @@ class Inference:
     ----------
     stages : Stages
         Unfitted.
-    everyone, admitted : Sample
-        All rows in their roles, and those that are fitted: models whose scores have no
-        limit are on the board, but take no part.
     cells : Cells
-        Of the rows that are fitted, and of their folds.
+        Rows of the table, put together where they are equal.
+    everyone, admitted : Sample
+        All cells in their roles, and those that are fitted: models whose scores have
+        no limit are on the board, but take no part.
     plugged : Chain
         The plug-in of the rows that are fitted.
     check : ItemCheck
@@ -64,7 +64,9 @@ class Inference:
     treatments : Treatments
         Treatments of the item effects.
     fold_plan : list of FoldPlan
-        Folds of each repeat.
+        Folds of the rows of the table in each repeat.
+    folds : list of sequence of Fold
+        Folds of the cells in each repeat.
     n_jobs, verbose
         As in :class:`skanchor.AnchorPipeline`.
     mix : mapping of label to float or None
@@ -72,20 +74,21 @@ class Inference:
     """
 
     stages: Stages
+    cells: Cells
     everyone: Sample
     admitted: Sample
-    cells: Cells
     plugged: Chain
     check: ItemCheck
     treatments: Treatments
     fold_plan: list[FoldPlan]
+    folds: list[Sequence[Fold]]
     n_jobs: int | None
     verbose: int
     mix: Mapping[Any, float] | None = None
 
     def fit(self, treatment: str) -> FullFit:
         """Fit all rows under a treatment."""
-        sample = self.cells.sample
+        sample = self.admitted
         fitted = sample.with_battles(self.plugged.X)
         items = self.treatments.covariance(treatment, fitted, self.plugged.calibrator)
         return FullFit.of(self.stages, sample, self.plugged, items)
@@ -123,9 +126,8 @@ class Inference:
         return scores, *count_rows(everyone.X, everyone.weight, everyone.multiplicity)
 
     def _cross_fit(self, full: FullFit) -> AnchorResult:
-        cells = self.cells
-        found = cross_fit(full, cells.plans, self.n_jobs, self.verbose)
-        rows = replace(found.influence, cell=cells.cell, plans=self.fold_plan)
+        found = cross_fit(full, self.folds, self.n_jobs, self.verbose)
+        rows = replace(found.influence, cell=self.cells.cell, plans=self.fold_plan)
         found = replace(found, influence=rows)
         chain = full.chain
         fitted = full.sample.with_battles(chain.X)
@@ -150,7 +152,6 @@ class Inference:
             self,
             everyone=admitted,
             admitted=admitted,
-            cells=replace(self.cells, sample=admitted),
             plugged=plugged,
             mix=None,
         )

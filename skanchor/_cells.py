@@ -1,25 +1,26 @@
 """Cells: rows that say the same, as one row that stands for all of them.
 
-A table without features has few different rows. Once the folds are drawn, its rows are
-put together by models, judge, display order, outcome and weight, and every fit walks the
-cells. A cell's weight is the sum of its rows' weights, so that sums linear in the weights
-need nothing else; sums of squares and numbers of rows read
-:attr:`skanchor.sample.Sample.multiplicity`. A fold divides the rows of a cell: some of
-them are in training, the others held out.
+A table without features has few different rows. They are put together by models, judge,
+display order, outcome and weight, and all that follows walks the cells. A cell's weight
+is the sum of its rows' weights, so that sums linear in the weights need nothing else;
+sums of squares and numbers of rows read
+:attr:`skanchor.sample.Sample.multiplicity`. Only folds are drawn row by row. A fold
+divides the rows of a cell: some of them are in training, the others held out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, is_constant
-from skanchor._folds import DrawnPlan, Fold, FoldPlan
+from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
+from skanchor._typing import Array
 from skanchor.sample import Sample
 
 __all__ = ["Cells"]
@@ -36,63 +37,85 @@ FEW_VALUES = 64
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cells:
-    """Rows of a table and their folds, put together where they are equal.
+    """Rows of a table, put together where they are equal.
 
     Attributes
     ----------
+    rows : Sample
+        The rows of the table.
     sample : Sample
         One row for each cell; the rows themselves where too few are equal.
-    plans : list of lists of Fold
-        Folds of the cells in each repeat.
     cell : ndarray of shape (n_rows,) or None
         Cell of each row of the table; None where each row is its own.
     """
 
+    rows: Sample
     sample: Sample
-    plans: list[list[Fold]]
     cell: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, sample: Sample, plans: Sequence[FoldPlan]) -> Self:
+    def of(cls, rows: Sample) -> Self:
         """Put equal rows together, if that leaves far fewer rows.
 
         Parameters
         ----------
-        sample : Sample
-            Rows in their roles. Rows with features, or in groups, stay as they are.
-        plans : sequence of FoldPlan
-            Folds of each repeat.
+        rows : Sample
+            Those with features, or in groups, stay as they are.
 
         Returns
         -------
         Cells
         """
-        found = _numbered_cells(sample)
+        found = _numbered_cells(rows)
         if found is None:
-            return cls(sample, [[Fold(*split) for split in plan] for plan in plans])
+            return cls(rows, rows)
         cell, first, number = found
-        grouped = replace(
-            sample[first],
-            weight=np.bincount(cell, sample.weight, minlength=len(first)),
+        weight = np.bincount(cell, rows.weight, minlength=len(first))
+        sample = replace(
+            rows[first],
+            weight=weight.astype(np.float64),
             multiplicity=number.astype(np.float64),
         )
-        counted = sample.counts.take(first)
-        divided = [_divide(plan, cell, np.where(counted, number, 0)) for plan in plans]
-        return cls(grouped, divided, cell)
+        return cls(rows, sample, cell)
 
-    def of_rows(self, X: Comparisons) -> Comparisons:
-        """The rows of the table, with what was learned of the cells ``X``."""
+    def to_rows(self, X: Comparisons) -> Comparisons:
+        """The rows of the table, with what is known of the cells ``X``."""
         return X if self.cell is None else X[self.cell]
 
+    def rows_of(self, sample: Sample) -> Sample:
+        """The rows of the table, in the roles of the cells of a sample."""
+        if self.cell is None:
+            return sample
+        return self.rows.with_battles(self.to_rows(sample.X))
 
-def _divide(
-    plan: FoldPlan, cell: NDArray[np.intp], number: NDArray[np.intp]
-) -> list[Fold]:
+    def folds(self, sample: Sample, plans: Sequence[FoldPlan]) -> list[Sequence[Fold]]:
+        """Folds of the cells, from those of the rows of the table.
+
+        Parameters
+        ----------
+        sample : Sample
+            The cells, in their roles.
+        plans : sequence of FoldPlan
+            Folds of the rows in each repeat.
+
+        Returns
+        -------
+        list of sequence of Fold
+        """
+        if self.cell is None:
+            return [as_folds(plan) for plan in plans]
+        assert sample.multiplicity is not None
+        number = np.where(sample.counts, sample.multiplicity, 0.0)
+        return [_divide(plan, self.cell, number) for plan in plans]
+
+
+def _divide(plan: FoldPlan, cell: NDArray[np.intp], number: Array) -> list[Fold]:
     """Folds of cells: how many rows of each are in training, and held out.
 
     ``number`` has the rows of each cell that count.
     """
     size, found = len(number), []
+    pairs: list[tuple[NDArray[Any], NDArray[Any]]]
     if isinstance(plan, DrawnPlan):
         # All folds at once: rows that count for nothing fall before the first.
         at = cell * (plan.n_folds + 1)
@@ -110,11 +133,9 @@ def _divide(
             for train, test in plan
         ]
     for own in pairs:
-        rows = [np.flatnonzero(times) for times in own]
-        times = [
-            part[at].astype(np.float64) for part, at in zip(own, rows, strict=True)
-        ]
-        found.append(Fold(*rows, *times))
+        train, test = map(np.flatnonzero, own)
+        times = own[0][train].astype(np.float64), own[1][test].astype(np.float64)
+        found.append(Fold(train, test, *times))
     return found
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skanchor._chain import Chain, complete, fit_stages
 from skanchor._comparisons import Comparisons
-from skanchor._folds import Fold, FoldPlan, stream_plan
+from skanchor._folds import Fold, FoldPlan, as_folds, stream_plan
 from skanchor._items import ItemCovariance
 from skanchor._judges import WEAK_SENSITIVITY
 from skanchor._riesz import InfluenceSums, RowEvidence
@@ -243,7 +243,7 @@ class CrossFit:
 
 def cross_fit(
     full: FullFit,
-    plans: Sequence[Sequence[Fold]],
+    plans: Sequence[Sequence[Fold] | FoldPlan],
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> CrossFit:
@@ -253,7 +253,7 @@ def cross_fit(
     ----------
     full : FullFit
         The fit of all rows.
-    plans : sequence of sequence of Fold
+    plans : sequence of sequence of Fold, or of (train, test)
         Folds of each repeat.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
@@ -268,7 +268,7 @@ def cross_fit(
     jobs = [
         (full, number, next(seed_offset), fold)
         for plan in plans
-        for number, fold in enumerate(plan)
+        for number, fold in enumerate(as_folds(plan))
     ]
     return collect_folds(
         full, plans, stream_plan(_fit_fold, jobs, n_jobs=n_jobs, verbose=verbose)
@@ -277,7 +277,7 @@ def cross_fit(
 
 def collect_folds(
     full: FullFit,
-    plans: Sequence[Sequence[Fold]],
+    plans: Sequence[Sequence[Fold] | FoldPlan],
     done: Iterable[tuple[FoldFit, list[Warning]]],
 ) -> CrossFit:
     """Add up the folds of each repeat, and pass on their warnings.
@@ -286,7 +286,7 @@ def collect_folds(
     ----------
     full : FullFit
         The fit of all rows.
-    plans : sequence of sequence of Fold
+    plans : sequence of sequence of Fold, or of (train, test)
         Folds of each repeat.
     done : iterable of (fold, warnings)
         Every fold, repeat by repeat, and what it warned of; read once.
@@ -307,7 +307,7 @@ def collect_folds(
             folds.append(fold)
         repeats.append(sum_up(full, folds))
         kept = [fold.influence for fold in folds]
-        influence.append(list(zip(plan, kept, strict=True)))
+        influence.append(list(zip(as_folds(plan), kept, strict=True)))
     warn_of_folds(by_fold)
     for repeat in repeats:
         if repeat.instability is not None:

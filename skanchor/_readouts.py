@@ -23,7 +23,7 @@ class AnchorReadouts(RankingEstimator):
 
     result_: AnchorResult
     item_effects_: str
-    comparisons_: Comparisons
+    _learned: Comparisons
     _inference: Inference
     _known_results: dict[str, AnchorResult]
     _judge_table: pd.DataFrame
@@ -42,16 +42,21 @@ class AnchorReadouts(RankingEstimator):
         return self._inference.treatments
 
     @property
+    def comparisons_(self) -> Comparisons:
+        """Rows that were admitted, with all that was learned."""
+        return self._inference.cells.to_rows(self._learned)
+
+    @property
     def sample_(self) -> Sample:
         """Rows that were admitted, with all that was learned, outcomes and weights."""
         self._result()
-        return self._inference.admitted.with_battles(self.comparisons_)
+        return self._inference.cells.rows.with_battles(self.comparisons_)
 
     @property
     def input_hash_(self) -> str:
         """SHA-256 of all rows as they were read."""
         self._result()
-        return self._inference.everyone.digest
+        return self._inference.cells.rows_of(self._inference.everyone).digest
 
     @property
     def variance_(self) -> pd.DataFrame:

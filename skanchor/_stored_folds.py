@@ -23,7 +23,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import argsort_labels, positions, same_labels
 from skanchor._diagnostics import FitSums
 from skanchor._engine import CrossFit, FoldFit, FullFit, collect_folds
-from skanchor._folds import Fold, FoldPlan, plan_weights
+from skanchor._folds import Fold, FoldPlan, as_folds, plan_weights
 from skanchor._historical import HistoricalFit, fit_history
 from skanchor._items import ItemCovariance, judges_of_arrivals
 from skanchor._judges import JudgeCalibrator
@@ -213,14 +213,16 @@ class StoredHistory:
     repeats: list[list[StoredFold]]
 
     @classmethod
-    def of(cls, full: FullFit, plans: Sequence[Sequence[Fold]]) -> StoredHistory:
+    def of(
+        cls, full: FullFit, plans: Sequence[Sequence[Fold] | FoldPlan]
+    ) -> StoredHistory:
         """Fit every fold of every repeat, and store its sums.
 
         Parameters
         ----------
         full : FullFit
             The fit of all historical rows.
-        plans : sequence of sequence of Fold
+        plans : sequence of sequence of Fold, or of (train, test)
             Folds of each repeat.
 
         Returns
@@ -240,7 +242,7 @@ class StoredHistory:
         repeats = [
             [
                 _store_fold(full, number, next(seed_offset), fold)
-                for number, fold in enumerate(plan)
+                for number, fold in enumerate(as_folds(plan))
             ]
             for plan in plans
         ]
@@ -286,8 +288,7 @@ class StoredHistory:
             done = [(fold, []) for fold in placed.folds]
         plugged = replace(chain, debiaser=None)
         full = FullFit(self.stages, arrivals, plugged, items, chain)
-        folds = [[Fold(*split) for split in plan] for plan in plans]
-        return PlacedArrivals(full, collect_folds(full, folds, done), sums)
+        return PlacedArrivals(full, collect_folds(full, plans, done), sums)
 
     @cached_property
     def _stack(self) -> FoldStack | None:

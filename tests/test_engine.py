@@ -21,7 +21,7 @@ from skanchor import (
 from skanchor._admission import admit_to_ranking
 from skanchor._chain import Chain, complete, fit_stages
 from skanchor._engine import FullFit, _instability, _unstable, cross_fit, sum_up
-from skanchor._folds import training_weights
+from skanchor._folds import Fold, training_weights
 from skanchor._items import ItemCovariance
 from skanchor._judges import WEAK_SENSITIVITY
 from skanchor._riesz import InfluenceSums, _evidence
@@ -58,7 +58,9 @@ def plan_of(sample, n_folds=3, seed=0):
 def folds_of(full):
     """What two folds hand back."""
     plan = plan_of(full.sample, n_folds=2)
-    return [_engine._fit_fold(full, k, k, *part)[0] for k, part in enumerate(plan)]
+    return [
+        _engine._fit_fold(full, k, k, Fold(*part))[0] for k, part in enumerate(plan)
+    ]
 
 
 def by_hand(full, plan):
@@ -184,8 +186,8 @@ def test_influence_is_kept_where_a_learner_has_no_span(where):
     with WarningLog():
         full = FullFit.of(stages, sample, fit_stages(stages, sample), None)
         found = cross_fit(full, [plan_of(sample)])
-    ((test, kept), *_), *_ = found.influence.repeats
-    assert isinstance(kept, np.ndarray) and kept.shape == (len(test), 6)
+    ((fold, kept), *_), *_ = found.influence.repeats
+    assert isinstance(kept, np.ndarray) and kept.shape == (len(fold.test), 6)
 
 
 # -------------------------------------------------------------------------- instability

@@ -17,7 +17,10 @@ _BEYOND_CHANCE = 3.0
 
 
 def warn_of_contradicting_judges(
-    X: Comparisons, y: NDArray[np.float64], weight: NDArray[np.float64]
+    X: Comparisons,
+    y: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    multiplicity: NDArray[np.float64] | None = None,
 ) -> None:
     """Warn of judges whose outcomes may be coded the other way round.
 
@@ -30,6 +33,8 @@ def warn_of_contradicting_judges(
         The battles.
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
+    multiplicity : ndarray of shape (n_rows,), optional
+        How many equal rows each stands for.
     """
     low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
     pair, _ = pd.factorize(low * len(X.models) + high)
@@ -37,9 +42,14 @@ def warn_of_contradicting_judges(
     preference = np.where(X.is_usable & (low != high) & (weight > 0), preference, 0.0)
     votes = np.bincount(pair, np.where(X.is_human, weight * preference, 0.0))
     agreement = np.where(X.is_human, 0.0, preference * np.sign(votes)[pair])
-    n_judges = len(X.judges)
-    decided = np.bincount(X.judge[agreement != 0], minlength=n_judges)
-    agreed = np.bincount(X.judge[agreement > 0], minlength=n_judges)
+    decided, agreed = (
+        np.bincount(
+            X.judge[some],
+            None if multiplicity is None else multiplicity[some],
+            len(X.judges),
+        ).astype(np.intp)
+        for some in (agreement != 0, agreement > 0)
+    )
     against = decided - 2 * agreed > _BEYOND_CHANCE * np.sqrt(decided)
     for judge, n, good in zip(
         X.judges[against], decided[against], agreed[against], strict=True

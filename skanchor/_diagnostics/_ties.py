@@ -113,7 +113,9 @@ def _level(
     score = design * (weight * (y - p))[:, None]
     if sample.groups is not None:
         score = pd.DataFrame(score).groupby(sample.groups[at]).sum().to_numpy()
-    answer = np.linalg.solve(fit.hessian * weight.sum(), [0.0, 0.0, 1.0])
+    # That of the fit may belong to a step before the last.
+    hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
+    answer = np.linalg.solve(hessian, [0.0, 0.0, 1.0])
     squares, times = (score @ answer) ** 2, sample.multiplicity_of(at)
     if times is not None and sample.groups is None:
         squares /= times

@@ -21,7 +21,11 @@ MOST_DRAWS = 20
 
 
 def make_plans(
-    cv: Any, n_repeats: int, sample: Sample, random_state: Any
+    cv: Any,
+    n_repeats: int,
+    sample: Sample,
+    random_state: Any,
+    cell: NDArray[np.intp] | None = None,
 ) -> list[FoldPlan]:
     """Folds of each repeat.
 
@@ -35,6 +39,9 @@ def make_plans(
         Rows whose roles are decided.
     random_state : int, RandomState or None
         Seed of the folds.
+    cell : ndarray of shape (n_rows,), optional
+        Row of the sample that each row of the table has been put into, where ``cv`` is
+        a number: folds are of the rows of the table.
 
     Returns
     -------
@@ -44,7 +51,7 @@ def make_plans(
         random = check_random_state(random_state)
         # True is an integer to Python, but no size to numpy.
         seeds = random.randint(np.iinfo(np.int32).max, size=int(n_repeats))
-        return [_draw_plan(sample, int(cv), seed) for seed in seeds.tolist()]
+        return [_draw_plan(sample, int(cv), seed, cell) for seed in seeds.tolist()]
     if isinstance(cv, DrawnPlan):
         cv = list(cv)
     if isinstance(cv, (list, tuple)):
@@ -63,30 +70,42 @@ def make_plans(
     return [check_plan(plan, sample) for plan in plans]
 
 
-def _draw_plan(sample: Sample, n_folds: int, seed: int) -> FoldPlan:
+def _draw_plan(
+    sample: Sample, n_folds: int, seed: int, cell: NDArray[np.intp] | None
+) -> FoldPlan:
     """Assign folds, again where a training set would lose what joins its models."""
     # Rows that count for nothing take no place in a fold.
-    counted = np.flatnonzero(sample.counts)
+    is_counted = sample.counts if cell is None else sample.counts.take(cell)
+    n_rows, counted = len(is_counted), np.flatnonzero(is_counted)
     # A generator, unlike its seed, gives other folds each time.
     splitter = SourceKFold(n_folds, random_state=np.random.RandomState(seed))
     groups = None if sample.groups is None else sample.groups[counted]
     # What is derived of the rows is shared where none is left out.
-    part = sample.X
-    if len(counted) < len(sample):
+    part, part_cell = sample.X, cell
+    if len(counted) < n_rows and cell is None:
         part = part.without_features()[counted]
-    fold = np.full(len(sample), -1)
+    elif len(counted) < n_rows and cell is not None:
+        part_cell = cell[counted]
+    fold = np.full(n_rows, -1)
     for _ in range(MOST_DRAWS):
-        fold[counted] = splitter.assign_folds(part, groups)
-        if _keeps_scale(sample, fold, n_folds):
+        fold[counted] = splitter.assign_folds(part, groups, part_cell)
+        if _keeps_scale(sample, fold, n_folds, cell):
             break
     return DrawnPlan(fold, n_folds)
 
 
-def _keeps_scale(sample: Sample, fold: NDArray[np.intp], n_folds: int) -> bool:
+def _keeps_scale(
+    sample: Sample,
+    fold: NDArray[np.intp],
+    n_folds: int,
+    cell: NDArray[np.intp] | None,
+) -> bool:
     """Whether every training set's human votes join the models as all votes do."""
     X = sample.X
-    rows = (fold >= 0) & X.is_human & ~X.involves_new
-    left, right, at, y = X.left[rows], X.right[rows], fold[rows], sample.y[rows]
+    votes = X.is_human & ~X.involves_new
+    rows = (fold >= 0) & (votes if cell is None else votes.take(cell))
+    own = rows if cell is None else cell[rows]
+    left, right, at, y = X.left[own], X.right[own], fold[rows], sample.y[own]
     size = len(X.models)
     places = (at * size + left) * size + right, (at * size + right) * size + left
     counts = [

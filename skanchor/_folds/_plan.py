@@ -19,6 +19,7 @@ __all__ = [
     "Fold",
     "FoldPlan",
     "Split",
+    "as_folds",
     "check_plan",
     "check_training_sets",
     "is_split",
@@ -120,6 +121,11 @@ class Fold:
         return replace(sample, weight=weight, multiplicity=multiplicity)
 
 
+def as_folds(plan: Sequence[Split] | Sequence[Fold]) -> Sequence[Fold]:
+    """Folds of a plan, which may be pairs (train, test)."""
+    return [split if isinstance(split, Fold) else Fold(*split) for split in plan]
+
+
 def check_plan(plan: Any, sample: Sample) -> FoldPlan:
     """Refuse a plan that does not hold out every row that counts exactly once.
 
@@ -136,7 +142,7 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
         With row numbers.
     """
     rows, n_rows = np.flatnonzero(sample.counts), len(sample)
-    splits: FoldPlan = []
+    splits: list[Split] = []
     times = np.zeros(n_rows, dtype=int)
     fold = np.full(n_rows, -1)
     for number, split in enumerate(plan):
@@ -221,14 +227,14 @@ def training_weights(sample: Sample, train: NDArray[np.intp]) -> Array:
     return Fold(train, np.arange(0)).training(sample).weight
 
 
-def check_training_sets(sample: Sample, plan: Sequence[Fold]) -> None:
+def check_training_sets(sample: Sample, plan: Sequence[Fold] | Sequence[Split]) -> None:
     """Refuse folds that keep no row of a source, before anything is fitted.
 
     Parameters
     ----------
     sample : Sample
         Rows whose roles are decided.
-    plan : sequence of Fold
+    plan : sequence of Fold, or of (train, test)
         The folds.
 
     Raises
@@ -238,7 +244,8 @@ def check_training_sets(sample: Sample, plan: Sequence[Fold]) -> None:
     """
     size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
     whole = np.bincount(bins, sample.weight, size)[1:]
-    _check_folds(sample, whole, (fold.kept(sample, bins, size)[1:] for fold in plan))
+    kept = (fold.kept(sample, bins, size)[1:] for fold in as_folds(plan))
+    _check_folds(sample, whole, kept)
 
 
 def plan_weights(sample: Sample, plan: FoldPlan) -> list[Array]:

@@ -106,7 +106,10 @@ class SourceKFold(BaseCrossValidator):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
     def assign_folds(
-        self, X: Battles, groups: ArrayLike | str | None = None
+        self,
+        X: Battles,
+        groups: ArrayLike | str | None = None,
+        cell: NDArray[np.intp] | None = None,
     ) -> NDArray[np.intp]:
         """Fold that holds each row out.
 
@@ -116,6 +119,8 @@ class SourceKFold(BaseCrossValidator):
             One row per comparison.
         groups : array-like of shape (n_rows,) or str, optional
             Overrides the constructor's ``groups``.
+        cell : ndarray of shape (n_rows,), optional
+            For a table of different rows alone: the row of X that each row equals.
 
         Returns
         -------
@@ -129,11 +134,12 @@ class SourceKFold(BaseCrossValidator):
         if self.n_splits < 2:
             raise ValueError(f"n_splits must be at least 2, got {self.n_splits}.")
         encoded = Comparisons.from_battles(X)
-        if len(encoded) < self.n_splits:
+        n_rows = len(encoded) if cell is None else len(cell)
+        if n_rows < self.n_splits:
             raise BattlesError(
                 "Cannot have ",
                 Term.N_FOLDS,
-                f"={self.n_splits} greater than the number of rows, {len(encoded)}. "
+                f"={self.n_splits} greater than the number of rows, {n_rows}. "
                 "Use fewer folds.",
             )
         codes = resolve_groups(
@@ -149,7 +155,7 @@ class SourceKFold(BaseCrossValidator):
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)
         return _assign_folds(
-            encoded, codes, self.n_splits, check_random_state(self.random_state)
+            encoded, codes, self.n_splits, check_random_state(self.random_state), cell
         )
 
 
@@ -158,6 +164,7 @@ def _assign_folds(
     groups: NDArray[np.intp] | None,
     n_splits: int,
     random: np.random.RandomState,
+    cell: NDArray[np.intp] | None,
 ) -> NDArray[np.intp]:
     """Fold number of each row.
 
@@ -169,9 +176,11 @@ def _assign_folds(
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
         kind = ((source + 1) * n_models + low + 1) * n_models + high + 1
-        order = _sorted_within(kind, random)
-        fold = np.empty(len(X), dtype=np.intp)
-        fold[order] = np.arange(len(X)) % n_splits
+        # numpy sorts integers of 16 bits in linear time.
+        kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
+        order = _sorted_within(kind if cell is None else kind.take(cell), random)
+        fold = np.empty(len(order), dtype=np.intp)
+        fold[order] = np.arange(len(order)) % n_splits
         return fold
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
@@ -194,6 +203,4 @@ def _sorted_within(
     """Order that sorts by kind, at random within a kind."""
     shuffled = np.empty(len(kind), dtype=np.intp)
     shuffled[random.permutation(len(kind))] = np.arange(len(kind))
-    # numpy sorts integers of 16 bits in linear time.
-    small = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
-    return shuffled[np.argsort(small[shuffled], kind="stable")]
+    return shuffled[np.argsort(kind[shuffled], kind="stable")]

@@ -237,7 +237,7 @@ class SourceSums:
         -------
         SourceSums
         """
-        n_rows = np.count_nonzero(curvature)
+        n_rows = int(np.count_nonzero(curvature))
         if multiplicity is not None:
             n_rows = int(multiplicity[curvature > 0].sum())
         return cls(

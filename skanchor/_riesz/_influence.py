@@ -78,11 +78,12 @@ class InfluenceSums:
             return cls.of_rows(influence, human=False, multiplicity=multiplicity)
         human, judge = influence[is_human], influence[~is_human]
         if groups is None:
-            times = (None, None)
-            if multiplicity is not None:
-                times = multiplicity[is_human], multiplicity[~is_human]
-            return cls.of_rows(human, human=True, multiplicity=times[0]) + cls.of_rows(
-                judge, human=False, multiplicity=times[1]
+            of_human, of_judge = (
+                None if multiplicity is None else multiplicity[some]
+                for some in (is_human, ~is_human)
+            )
+            return cls.of_rows(human, human=True, multiplicity=of_human) + cls.of_rows(
+                judge, human=False, multiplicity=of_judge
             )
         size = influence.shape[1]
         by_group = (

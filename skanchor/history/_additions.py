@@ -61,7 +61,7 @@ def with_rows(
     dealt = deal(late, sizes, random_state, np.empty((len(sizes), 0), dtype=np.intp))
     # Old rows that were left out may count now: they get a random fold.
     random = np.random.default_rng(0)
-    plans = []
+    plans: list[FoldPlan] = []
     for own, new, n_folds in zip(folds, dealt, sizes, strict=True):
         # Fold of each row of the table in this repeat.
         fold = np.concatenate([own, new])

@@ -145,7 +145,7 @@ class HistoryState:
         reported = inference.treatments.reported
         full = inference.fit(reported)
         chain, sample = full.chain, full.sample
-        history = StoredHistory.of(full, inference.cells.plans)
+        history = StoredHistory.of(full, inference.folds)
         # ``stored`` adds the ranges, and some contrasts, of the features of each judge.
         fitted = sample.with_battles(chain.X)
         sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
@@ -165,7 +165,9 @@ class HistoryState:
             groups,
             dict(fingerprints),
             facts,
-            RowCounts.of(inference.everyone, inference.fold_plan),
+            RowCounts.of(
+                inference.cells.rows_of(inference.everyone), inference.fold_plan
+            ),
         )
 
     @property

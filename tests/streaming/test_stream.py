@@ -103,8 +103,8 @@ def test_sums_are_those_of_the_rows_at_the_same_nuisances():
         X = kept.calibrator.transform(kept.btl.transform(sample.X))
         X = X.with_columns(scores=kept.X.scores)
         known = HistoricalFit(kept.btl, kept.calibrator, X)
-        weight = training_weights(sample, train)
-        rows = StoredFold.of(stages, known, sample.with_battles(X), weight, test)
+        training = sample.weighted(training_weights(sample, train))
+        rows = StoredFold.of(stages, known, training, sample, test)
         for m, one in rows.sums.training.items():
             other = kept.sums.training[m]
             assert_allclose(other.information, one.information, rtol=1e-9, atol=1e-9)
