@@ -18,7 +18,12 @@ from skanchor._items import LEAST_DISPERSION, dispersions
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
-from skanchor._numerics.sums import SourceSums, local_gram, local_score
+from skanchor._numerics.sums import (
+    SourceSums,
+    information_weights,
+    local_gram,
+    local_score,
+)
 from skanchor._plain_state import PlainState
 from skanchor._typing import Array
 from skanchor.bias.protocol import last_stage
@@ -127,14 +132,17 @@ class ItemTestSums:
     dispersion: float
     by_pair: tuple[Array, Array, Array]
 
-    def after_fit(self, *, positions: bool) -> tuple[Array, float]:
+    def after_fit(self, *, positions: bool) -> tuple[Array, Array, float]:
         """Take out what was fitted, as :func:`after_fit`: order if ``positions``."""
-        assert self.sums.information is not None
+        assert self.sums.information is not None and self.sums.score is not None
         parametric = ["delta", "order"] if positions else ["delta"]
         used = self.sums.blocks.at("items", *parametric, "span")
         # Neither delta nor the display order has a penalty.
         ridge = np.concatenate([np.zeros(len(parametric)), self.ridge])
-        return after_fit(self.sums.information[np.ix_(used, used)], ridge)
+        score = self.sums.score[used]
+        # At its minimum the ridge of the span balances its score.
+        score[len(score) - len(self.ridge) :] = 0.0
+        return after_fit(self.sums.information[np.ix_(used, used)], score, ridge)
 
 
 def tested_items(
@@ -164,12 +172,10 @@ def tested_items(
         rows[judge] = {}
         if own is None:
             continue
-        seen, n_fitted = own.after_fit(positions=X.position_effects is not None)
+        sums, seen, n_fitted = own.after_fit(positions=X.position_effects is not None)
         # Turned round, a judge that dislikes what people like deviates alike.
         sign = -1.0 if slope < 0 else 1.0
-        assert own.sums.score is not None
-        sums = sign * own.sums.score[own.sums.blocks["items"]]
-        by_model = ModelSums(sums, seen, own.dispersion, abs(slope))
+        by_model = ModelSums(sign * sums, seen, own.dispersion, abs(slope))
         found.append(by_model)
         rows[judge] = pearson(*own.by_pair, own.dispersion, slope**2 * error, n_fitted)
         rows[judge] |= by_model.chi_square(error)
@@ -224,8 +230,10 @@ class _HistoricalResiduals:
         used = (weight > 0) & ~cut.involves(X.is_new) & np.isfinite(eta)
         weight = np.where(used, weight, 0.0)
         p = expit(np.where(used, eta, 0.0))
-        residual = weight * (sample.y.take(cut.rows) - p)
-        return cls(cut, judge, used, weight, residual, weight * p * (1.0 - p))
+        curvature = information_weights(p, weight)
+        # Beside no information at all, a residual is rounding.
+        residual = np.where(curvature > 0, weight * (sample.y.take(cut.rows) - p), 0.0)
+        return cls(cut, judge, used, weight, residual, curvature)
 
     def tested(self, X: Comparisons, learner: Any, dispersion: float) -> ItemTestSums:
         """Sum the rows, by the columns that were fitted."""
@@ -250,18 +258,26 @@ class _HistoricalResiduals:
         return residual, information, n_rows
 
 
-def after_fit(gram: Array, ridge: Array) -> tuple[Array, float]:
+def after_fit(
+    gram: Array, score: Array, ridge: Array
+) -> tuple[Array, Array, float]:
     """Information on deviations by model after a fit, and what the fit took.
 
     Parameters
     ----------
     gram : ndarray of shape (n_models + n_fitted, n_models + n_fitted)
         Information of the models, and of the columns that were fitted.
+    score : ndarray of shape (n_models + n_fitted,)
+        Residuals, summed by these columns. Those of what was fitted are zero, unless
+        the fit ended on a bound.
     ridge : ndarray of shape (n_fitted,)
-        Penalty of the latter.
+        Penalty of what was fitted.
 
     Returns
     -------
+    sums : ndarray of shape (n_models,)
+        Sums by model, without what the fitted columns still explain: a fit on a bound
+        leaves them a part, which says nothing of single models.
     seen : ndarray of shape (n_models, n_models)
         Covariance of sums by model, after a fit that may be shrunk.
     taken : float
@@ -273,7 +289,8 @@ def after_fit(gram: Array, ridge: Array) -> tuple[Array, float]:
     taken = solver.solve(gram[tail, head])
     cross = gram[head, tail] @ taken
     seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
-    return seen, float(np.trace(solver.solve(gram[tail, tail])))
+    sums = score[head] - taken.T @ score[tail]
+    return sums, seen, float(np.trace(solver.solve(gram[tail, tail])))
 
 
 def pearson(

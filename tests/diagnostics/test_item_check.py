@@ -10,11 +10,12 @@ from scipy.stats import chi2, kstest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor._diagnostics import item_effects_check
 from skanchor._diagnostics._item_check import ModelSums, pearson, score_test
 from skanchor.bias import LinearBias
 from skanchor.sample import Sample
+from skanchor.simulation import simulate_battles
 
 
 def test_a_ridge_leaves_the_size_of_the_check():
@@ -193,3 +194,24 @@ def test_pearson_over_unordered_pairs(rng):
     assert_allclose(found["pearson"], expected)
     assert found["pearson_df"] == n_pairs - 1 == 3
     assert_allclose(found["pearson_p"], chi2(3).sf(expected))
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_judge_on_its_bound_shows_no_item_effects(seed):
+    """Verdicts that always follow the scores leave residuals that say nothing."""
+    data = simulate_battles(
+        n_historical=200, n_new=60, n_models=3, n_judges=4, n_features=1,
+        random_state=seed,
+    )  # fmt: skip
+    X, y = data.X[["model_a", "model_b", "judge"]], np.asarray(data.y, dtype=float)
+    human = BTLRegressor().fit(X[X["judge"] == "human"], y[X["judge"] == "human"])
+    score = human.scores_.reindex(sorted({*X["model_a"], *X["model_b"]})).fillna(0.0)
+    follows = score[X["model_a"]].to_numpy() > score[X["model_b"]].to_numpy()
+    y = np.where(X["judge"] == "judge-2", follows, y)
+    anchor = AnchorPipeline(random_state=0, cv=3, historical_fit="joint").fit(X, y)
+    table = anchor.summary()
+    assert table["sensitivity"]["judge-2"] > 15.0
+    # Rounding was divided by rounding: the p-value was zero.
+    assert not table["item_p"]["judge-2"] < 0.01
+    assert anchor.item_effects_ == "none" and anchor._inference.check.p_value > 0.2
