@@ -177,6 +177,9 @@ class AnchorPipeline(AnchorReadouts):
         the tables of ``diagnostics``.
     sample_ : Sample
         The same rows with outcomes, weights and groups.
+    distinct_sample_ : Sample
+        What was fitted: the same rows, equal ones put together where most are equal.
+        Then its ``multiplicity`` says how many rows each stands for.
     treatments_ : Treatments
         The treatments of the item effects, which one is reported and why, and the
         p-value of the test for item effects.

@@ -53,6 +53,12 @@ class AnchorReadouts(RankingEstimator):
         return self._inference.cells.rows.with_battles(self.comparisons_)
 
     @property
+    def distinct_sample_(self) -> Sample:
+        """The rows of `sample_`, equal ones as one with their number."""
+        self._result()
+        return self._inference.admitted.with_battles(self._learned)
+
+    @property
     def input_hash_(self) -> str:
         """SHA-256 of all rows as they were read."""
         self._result()

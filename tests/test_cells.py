@@ -1,4 +1,4 @@
-"""Rows put into cells give what the rows give: results, diagnostics, warnings, errors."""
+"""Rows put into cells give what the rows give: numbers, warnings and errors."""
 
 import warnings
 
@@ -186,8 +186,10 @@ def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
         first = found.place(X[late], y[late])
         more = rng.permutation(np.flatnonzero(~late))[:200]
         votes = more[X["judge"].to_numpy()[more] == "human"]
-        return found, first, found.update(X.iloc[votes], y[votes]).place(
-            X[late], y[late]
+        return (
+            found,
+            first,
+            found.update(X.iloc[votes], y[votes]).place(X[late], y[late]),
         )
 
     rng = np.random.default_rng(0)

@@ -258,9 +258,7 @@ class _HistoricalResiduals:
         return residual, information, n_rows
 
 
-def after_fit(
-    gram: Array, score: Array, ridge: Array
-) -> tuple[Array, Array, float]:
+def after_fit(gram: Array, score: Array, ridge: Array) -> tuple[Array, Array, float]:
     """Information on deviations by model after a fit, and what the fit took.
 
     Parameters

@@ -233,14 +233,14 @@ def _facts_of(
     pipeline: AnchorPipeline, level: float, other_intervals: bool
 ) -> dict[str, Any]:
     """Facts that only a pipeline has: rows by kind, judges, item effects, the hash."""
-    sample, chosen = pipeline.sample_, pipeline.treatments_
+    sample, chosen = pipeline.distinct_sample_, pipeline.treatments_
     X, used = sample.X, sample.counts
     rows = {
-        "human": int((used & X.is_human).sum()),
-        "historical": int((used & X.is_historical_judge_row).sum()),
-        "arrival": int((used & ~X.is_human & X.involves_new).sum()),
+        "human": sample.number(used & X.is_human),
+        "historical": sample.number(used & X.is_historical_judge_row),
+        "arrival": sample.number(used & ~X.is_human & X.involves_new),
     }
-    rows["unused"] = len(sample) - sum(rows.values())
+    rows["unused"] = sample.number(np.arange(len(sample))) - sum(rows.values())
     names = [n for n in chosen.names if n != chosen.reported and other_intervals]
     with WarningLog():
         # `results_` fits a treatment when it is first asked for it. Its warnings

@@ -1,0 +1,143 @@
+"""Rows that say the same are fitted as one: time and memory beside fits of the rows.
+
+``python benchmarks/cells.py fit [--rows 2e6]`` fits a drawn table without features by
+cells and row by row. ``python benchmarks/cells.py file [--rows 1e7]`` writes the table
+as Parquet, and has processes of their own read it (``read_battles``) and rank it
+(``skanchor rank``). ``python benchmarks/cells.py arena`` leaves each model of the arena
+out in turn, by cells and row by row. ``python benchmarks/cells.py distinct`` fits the
+default simulation, whose rows all differ, with and without the look for equal rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from skanchor import AnchorPipeline, _cells
+from skanchor.datasets import fetch_arena
+from skanchor.evaluation import leave_one_model_out
+from skanchor.simulation import simulate_battles
+
+READ = "import sys; from skanchor.io import read_battles; read_battles(sys.argv[1])"
+RANK = (
+    "import sys; from skanchor._cli.program import main; sys.exit(main(sys.argv[1:]))"
+)
+MEASURED = """
+import resource
+used = resource.getrusage(resource.RUSAGE_SELF)
+sys.stderr.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss / 1e6}")
+"""
+
+
+def draw(n_rows: int, n_models: int = 50, n_judges: int = 5) -> pd.DataFrame:
+    """Battles with their winners; the last model is new."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(0.0, 0.7, n_models)
+    slopes = np.append(rng.uniform(0.6, 1.4, n_judges), 1.0)
+    judge = rng.integers(0, n_judges + 1, n_rows)
+    # People compare old models alone.
+    size = np.where(judge == n_judges, n_models - 1, n_models)
+    left = rng.integers(0, size)
+    right = (left + rng.integers(1, size)) % size
+    eta = slopes[judge] * (scores[left] - scores[right])
+    won = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-eta))
+    tied = rng.random(n_rows) < 0.15
+    names = np.array([f"model-{i:02d}" for i in range(n_models)], dtype=object)
+    judges = np.array([*(f"judge-{m}" for m in range(n_judges)), "human"], object)
+    winner = np.where(tied, "tie", np.where(won, "model_a", "model_b"))
+    return pd.DataFrame(
+        {
+            "model_a": names[left],
+            "model_b": names[right],
+            "judge": judges[judge],
+            "winner": winner.astype(object),
+        }
+    )
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+
+def compare(name: str, work: Callable[[], object], rounds: int) -> None:
+    """Print the time by cells and row by row, in turn."""
+    share, found = _cells.MOST_SHARE, []
+    work()
+    for _ in range(rounds):
+        pair = []
+        for most in (share, -1.0):
+            _cells.MOST_SHARE = most
+            pair.append(seconds(work))
+        found.append(pair)
+    _cells.MOST_SHARE = share
+    cells, rows = np.median(found, axis=0)
+    print(f"{name}: {cells:.3f} s by cells, {rows:.3f} s by rows: {rows / cells:.2f}")
+
+
+def run(code: str, *arguments: str) -> tuple[float, float]:
+    """Processor seconds and largest memory in GB of a process of its own."""
+    code = f"import sys\ntry:\n    {code}\nexcept SystemExit:\n    pass\n{MEASURED}"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    taken, memory = done.stderr.split()[-2:]
+    return float(taken), float(memory)
+
+
+def of_file(n_rows: int, rounds: int) -> None:
+    """Read and rank a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "battles.parquet")
+        draw(n_rows).to_parquet(path)
+        found = [(run(READ, path), run(RANK, "rank", path)) for _ in range(rounds)]
+    (read, read_memory), (ranked, memory) = np.median(found, axis=0)
+    print(
+        f"{n_rows:,} rows of a file: read_battles {read:.2f} s, {read_memory:.2f} GB; "
+        f"skanchor rank {ranked:.2f} s, {memory:.2f} GB: {ranked / read:.2f}, "
+        f"{memory / read_memory:.2f}"
+    )
+
+
+def main() -> None:
+    """Run one of the comparisons."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["fit", "file", "arena", "distinct"])
+    parser.add_argument("--rows", type=float)
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    anchor = AnchorPipeline(random_state=0)
+    if options.what == "file":
+        of_file(int(options.rows or 1e7), options.rounds)
+        return
+    if options.what == "arena":
+        X, y = fetch_arena(return_X_y=True)
+        name, work = "arena", lambda: leave_one_model_out(anchor, X, y)
+    elif options.what == "fit":
+        table = draw(int(options.rows or 2e6))
+        X, y = table.drop(columns="winner"), table["winner"]
+        name, work = f"{len(X):,} rows", lambda: anchor.fit(X, y)
+    else:
+        data = simulate_battles(n_historical=200_000, n_new=2_000, random_state=0)
+        name, work = "rows that differ", lambda: anchor.fit(data.X, data.y)
+    compare(name, work, options.rounds)
+
+
+if __name__ == "__main__":
+    main()
