@@ -188,6 +188,10 @@ table(
     warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
 )
 see(
+    "A judge whose verdicts follow the scores without fail, in the test of item effects",
+    "diagnostics.test_item_check::test_a_judge_on_its_bound_shows_no_item_effects",
+)
+see(
     "Item effects of thousands of models, not asked for by name",
     "test_treatments::test_auto_asks_the_check_where_deviations_are_many",
 )
