@@ -360,8 +360,10 @@ class AnchorPipeline(AnchorReadouts):
         # `everyone` has all models, `admitted` only those that can be ranked.
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         drawn, cell = admitted, cells.cell
-        if cell is not None and not isinstance(self.cv, Integral):
-            # Others than ours see the rows of the table.
+        if cell is not None and (
+            admitted.is_grouped or not isinstance(self.cv, Integral)
+        ):
+            # Groups are of the rows of the table, which other splitters see, too.
             drawn, cell = cells.rows_of(admitted), None
         plans = make_plans(self.cv, self.n_repeats, drawn, self.random_state, cell)
         folds = cells.folds(admitted, plans)

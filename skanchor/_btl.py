@@ -201,8 +201,8 @@ class BTLRegressor(ComparisonEstimator):
         start: BTLRegressor | None = None,
         seed_offset: int = 0,
     ) -> None:
-        X, groups = sample.X, sample.groups
-        if self.covariance == "clustered" and groups is None:
+        X = sample.X
+        if self.covariance == "clustered" and not sample.is_grouped:
             raise ValueError("covariance='clustered' needs groups in fit.")
         if self.bias is not None and self.position_effect:
             raise ValueError(
@@ -249,16 +249,14 @@ class BTLRegressor(ComparisonEstimator):
             )
         if self.covariance == "fisher":
             covariance = errors.fisher() / unit
-        elif groups is None:
+        elif not sample.is_grouped:
             covariance = errors.sandwich()
         else:
             place = np.full(len(X.models), -1)
             place[present] = np.arange(len(present))
-            covariance = errors.clustered(
-                GroupedVotes(
-                    place[left], place[right], y, share, groups[rows], X.order[rows]
-                )
-            )
+            shown = place[left], place[right], X.order[rows]
+            votes = GroupedVotes.of(*shown, y, share, times, sample.membership(rows))
+            covariance = errors.clustered(votes)
         if self.position_effect:
             self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
             covariance = covariance[:-1, :-1]

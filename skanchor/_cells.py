@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, is_constant
 from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
+from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -60,7 +61,7 @@ class Cells:
         Parameters
         ----------
         rows : Sample
-            Those with features, or in groups, stay as they are.
+            Those with features stay as they are.
 
         Returns
         -------
@@ -76,6 +77,9 @@ class Cells:
             weight=weight.astype(np.float64),
             multiplicity=number.astype(np.float64),
         )
+        if rows.groups is not None:
+            members = Membership.of(rows.groups, cell)
+            sample = replace(sample, groups=None, members=members)
         return cls(rows, sample, cell)
 
     def to_rows(self, X: Comparisons) -> Comparisons:
@@ -106,7 +110,14 @@ class Cells:
             return [as_folds(plan) for plan in plans]
         assert sample.multiplicity is not None
         number = np.where(sample.counts, sample.multiplicity, 0.0)
-        return [_divide(plan, self.cell, number) for plan in plans]
+        folds = [_divide(plan, self.cell, number) for plan in plans]
+        groups = self.rows.groups
+        if groups is not None:
+            folds = [
+                _with_groups(own, plan, groups)
+                for own, plan in zip(folds, plans, strict=True)
+            ]
+        return list(folds)
 
 
 def _divide(plan: FoldPlan, cell: NDArray[np.intp], number: Array) -> list[Fold]:
@@ -139,6 +150,18 @@ def _divide(plan: FoldPlan, cell: NDArray[np.intp], number: Array) -> list[Fold]
     return found
 
 
+def _with_groups(
+    folds: list[Fold], plan: FoldPlan, groups: NDArray[np.intp]
+) -> list[Fold]:
+    """The folds with the groups that each holds out, all of them whole."""
+    size, found = int(groups.max()) + 1, []
+    for fold, (_, test) in zip(folds, plan, strict=True):
+        held = np.zeros(size, dtype=bool)
+        held[groups[test]] = True
+        found.append(replace(fold, test_groups=held))
+    return found
+
+
 def _numbered_cells(
     sample: Sample,
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]] | None:
@@ -147,7 +170,7 @@ def _numbered_cells(
     None where rows stay as they are.
     """
     X = sample.X
-    if X.features_left.shape[1] or X.biases is not None or sample.groups is not None:
+    if X.features_left.shape[1] or X.biases is not None:
         return None
     if not all(map(_repeats, (sample.y, sample.weight))):
         return None

@@ -344,9 +344,11 @@ def _fit_fold(
             # Without spans the influence cannot be recomputed cheaply, and the fitted
             # learners may need more memory than its values: store the values.
             kept = chain.debiaser.influence_of_rows(held, test)
-            groups = None if sample.groups is None else sample.groups[test]
             sums = InfluenceSums.of(
-                kept, sample.X.is_human[test], groups, held.multiplicity_of(test)
+                kept,
+                sample.X.is_human[test],
+                held.membership(test),
+                held.multiplicity_of(test),
             ).with_closed_groups()
         fold = FoldFit.of(chain, sums, kept)
     return fold, log.found

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.order_counts import OrderedBTL, bordered
 from skanchor._numerics.pair_counts import PairCounts, silent_pairs
@@ -47,6 +48,26 @@ class GroupedVotes:
     weight: Array
     groups: NDArray[np.intp]
     order: Array
+
+    @classmethod
+    def of(
+        cls,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        order: Array,
+        y: Array,
+        weight: Array,
+        multiplicity: Array | None,
+        members: Membership | None,
+    ) -> GroupedVotes:
+        """Votes of a sample, those of different groups apart."""
+        assert members is not None
+        group, at, number = members.entries()
+        if weight.size > 1:
+            # What a row stands for weighs alike.
+            each = weight if multiplicity is None else weight / multiplicity
+            weight = each[at] * number
+        return cls(left[at], right[at], y[at], weight, group, order[at])
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ def counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
     """
     X, weight = sample.X, sample.weight
     if (
-        sample.groups is None
+        not sample.is_grouped
         and all(map(is_constant, (weight, X.judge, X.involves_new)))
         and len(X)
         and X.judge[0] == -1

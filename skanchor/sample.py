@@ -15,6 +15,7 @@ from skanchor._checks import check_unmasked
 from skanchor._comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
 from skanchor._comparisons.labels import exact_values, factorize
 from skanchor._comparisons.oddities import warn_of_odd_rows
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.memory import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
@@ -73,6 +74,9 @@ class Sample:
     multiplicity : ndarray of shape (n_rows,) or None
         How many equal rows of the table each row stands for, whose weights ``weight``
         sums up; None where each row is one.
+    members : Membership or None
+        Groups of such rows, which may stand for rows of several groups; in place of
+        ``groups``.
     """
 
     X: Comparisons
@@ -82,6 +86,7 @@ class Sample:
     inputs: Inputs = field(default_factory=Inputs)
     left_out: NDArray[np.bool_] | None = None
     multiplicity: Array | None = None
+    members: Membership | None = None
 
     @classmethod
     def admit(
@@ -154,6 +159,7 @@ class Sample:
             self.inputs,
             None if self.left_out is None else self.left_out[rows],
             None if self.multiplicity is None else self.multiplicity[rows],
+            None if self.members is None else self.members[rows],
         )
 
     def number(self, rows: NDArray[Any]) -> int:
@@ -178,9 +184,22 @@ class Sample:
         return self.outcomes.values
 
     @property
+    def is_grouped(self) -> bool:
+        """Whether rows may depend on each other within groups."""
+        return self.groups is not None or self.members is not None
+
+    @property
     def n_groups(self) -> int | None:
         """Number of groups of dependent rows; None without groups."""
+        if self.members is not None:
+            return len(self.members.groups)
         return None if self.groups is None else len(np.unique(self.groups))
+
+    def membership(self, rows: Any) -> Membership | None:
+        """Groups of some rows; None without groups."""
+        if self.members is not None:
+            return self.members[rows]
+        return None if self.groups is None else Membership.of(self.groups[rows])
 
     @property
     def digest(self) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from fuzz import tables
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import GroupKFold
 
 from skanchor import AnchorHistory, AnchorPipeline, RieszDebiaser, _cells
 from skanchor.simulation import simulate_battles
@@ -24,12 +25,12 @@ def rows_alone(monkeypatch):
     return lambda: monkeypatch.setattr(_cells, "MOST_SHARE", -1.0)
 
 
-def outcome(X, y, weight=None, **settings):
+def outcome(X, y, weight=None, groups=None, **settings):
     """All that a fit says; the text of the error where there is none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            anchor = AnchorPipeline(**settings).fit(X, y, sample_weight=weight)
+            anchor = AnchorPipeline(**settings).fit(X, y, weight, groups)
         except (ValueError, TypeError) as error:
             return None, [str(error)], {}
         numbers = said_by(anchor)
@@ -101,7 +102,7 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
         pytest.skip("not a table of pandas")
     names = [name for name in case.X if not str(name).startswith("x")]
     settings = settings_of(rng)
-    given = case.X[names], case.y, case.weight
+    given = case.X[names], case.y, case.weight, case.groups
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
     monkeypatch.setattr(_cells, "FEW_VALUES", 1e9)
     mine = outcome(*given, **settings)
@@ -112,14 +113,21 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
 @pytest.mark.parametrize(
     "case",
     ["plain", "weights", "counts", "orders", "bad", "context", "folds", "repeats",
-     "curved", "bounded", "several new", "few rows of a judge"],
+     "curved", "bounded", "several new", "few rows of a judge", "groups",
+     "groups, weights", "groups, folds", "groups, two steps"],
 )  # fmt: skip
 def test_tables_whose_rows_repeat(case, rows_alone):
     n_new = 2 if case == "several new" else 1
     X, y, rng = bare(n_new_models=n_new)
-    weight, settings = None, {"random_state": 0, "cv": 4}
-    if case == "weights":
+    weight, groups, settings = None, None, {"random_state": 0, "cv": 4}
+    if case.startswith("groups"):
+        groups = rng.integers(0, len(y) // 5, len(y))
+    if case.endswith("weights"):
         weight = rng.choice([0.0, 0.5, 1.0, 3.0], len(y))
+    elif case == "groups, folds":
+        settings |= {"cv": GroupKFold(3), "n_repeats": 1}
+    elif case == "groups, two steps":
+        settings |= {"historical_fit": "two-step", "n_repeats": 2}
     elif case == "counts":
         weight = rng.integers(0, 4, len(y))
         settings["weights"] = "frequency"
@@ -147,13 +155,13 @@ def test_tables_whose_rows_repeat(case, rows_alone):
     elif case == "few rows of a judge":
         few = (X["judge"] == "judge-2") & (rng.random(len(y)) < 0.985)
         X, y = X[~few].reset_index(drop=True), y[~few]
-    mine = outcome(X, y, weight, **settings)
+    mine = outcome(X, y, weight, groups, **settings)
     anchor = mine[0]
     cells = anchor._inference.cells
     assert len(cells.sample) < 0.5 * len(cells.rows)
     assert len(anchor.comparisons_) == len(anchor.influence_) == len(cells.rows)
     rows_alone()
-    theirs = outcome(X, y, weight, **settings)
+    theirs = outcome(X, y, weight, groups, **settings)
     assert theirs[0]._inference.cells.cell is None
     assert_same(mine, theirs)
     assert anchor.input_hash_ == theirs[0].input_hash_
@@ -175,15 +183,20 @@ def test_influence_of_equal_rows_adds_up_to_the_correction():
     assert_allclose(squares, covariance, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("item_effects", ["none", "random"])
-def test_a_history_of_cells_is_that_of_the_rows(item_effects, rows_alone):
+def test_a_history_of_cells_is_that_of_the_rows(item_effects, grouped, rows_alone):
     X, y, rng = bare()
+    groups = rng.integers(0, len(y) // 4, len(y)) if grouped else None
     late = X.eq("new-model").any(axis=1).to_numpy()
     anchor = AnchorPipeline(random_state=0, cv=4, item_effects=item_effects)
 
     def history():
-        found = AnchorHistory(anchor).fit(X[~late], y[~late])
-        first = found.place(X[late], y[late])
+        own = [None, None] if groups is None else [groups[~late], groups[late]]
+        found = AnchorHistory(anchor).fit(X[~late], y[~late], groups=own[0])
+        first = found.place(X[late], y[late], groups=own[1])
+        if grouped:
+            return found, first
         more = rng.permutation(np.flatnonzero(~late))[:200]
         votes = more[X["judge"].to_numpy()[more] == "human"]
         return (

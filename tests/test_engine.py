@@ -24,6 +24,7 @@ from skanchor._engine import FullFit, _instability, _unstable, cross_fit, sum_up
 from skanchor._folds import Fold, training_weights
 from skanchor._items import ItemCovariance
 from skanchor._judges import WEAK_SENSITIVITY
+from skanchor._numerics.groups import Membership
 from skanchor._riesz import InfluenceSums, _evidence
 from skanchor._stages import Stages
 from skanchor.bias import BoostedBias
@@ -136,9 +137,8 @@ def test_groups_are_squared_as_totals(rng):
     # Two groups by hand: votes 1 and 2 with a verdict -1; verdicts 3 and -3.
     influence = np.array([[1.0], [2.0], [-1.0], [3.0], [-3.0]])
     human = np.array([True, True, False, False, False])
-    sums = InfluenceSums.of(
-        influence, human, np.array([0, 0, 0, 1, 1])
-    ).with_closed_groups()
+    groups = Membership.of(np.array([0, 0, 0, 1, 1]))
+    sums = InfluenceSums.of(influence, human, groups).with_closed_groups()
     assert sums.total.item() == 2.0
     assert sums.sampling.item() == (1 + 2 - 1) ** 2 + 0
     # Human 3 squared, judges 1 and 0 squared, cross twice 3 times -1.
@@ -146,7 +146,9 @@ def test_groups_are_squared_as_totals(rng):
     # The votes and the verdict on them make two, the other group nothing.
     assert sums.largest.item() == 2.0
     # A group of one row is that row.
-    alone = InfluenceSums.of(influence, human, rng.permutation(5)).with_closed_groups()
+    alone = InfluenceSums.of(
+        influence, human, Membership.of(rng.permutation(5))
+    ).with_closed_groups()
     plain = InfluenceSums.of(influence, human, None)
     assert_allclose(alone.sampling, plain.sampling)
     assert_allclose(alone.parts, plain.parts)

@@ -12,6 +12,7 @@ from scipy.sparse import csc_array, csr_array
 
 from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._numerics.btl import pair_sums
+from skanchor._numerics.groups import Membership
 from skanchor._typing import Array
 
 __all__ = ["JudgeRows"]
@@ -160,16 +161,12 @@ class JudgeRows:
         """
         return np.asarray(self._by_pair(np.subtract, values))
 
-    def group_sums(self, values: Array, groups: NDArray[np.intp]) -> Array:
+    def group_sums(self, values: Array, groups: Membership) -> Array:
         """Sums over each group of the values of a model's rows, those not zero.
 
-        ``groups`` holds the codes of all rows of the comparisons.
+        ``groups`` are those of the rows of this judge.
         """
-        code = groups[self.rows]
-        size = int(code.max(initial=-1)) + 1
-        at = np.arange(len(code))
-        member = csr_array((np.ones(len(code)), (code, at)), (size, len(code)))
-        return np.asarray((member @ self._entries(values)).data)
+        return np.asarray((groups.matrix @ self._entries(values)).data)
 
     def item_sums(self, values: Array, factor: Array) -> Array:
         """Sum of factor times values of the rows of each model, minus where second.

@@ -124,7 +124,7 @@ def diagnose(
         check.p_value,
         arrivals,
         scale_z=scale_z(X, system),
-        grouped=sample.groups is not None,
+        grouped=sample.is_grouped,
         with_items=X.deviations is not None and X.item_covariance is not None,
         # A stored history has no rows, so that its ties cannot be counted.
         ties=tie_table(sample) if sums.features is None else pd.DataFrame(),

@@ -110,16 +110,13 @@ def _level(
     if not fit.converged or np.linalg.cond(fit.hessian) > 1e12:
         return unknown
     p = expit(design @ fit.coef)
-    score = design * (weight * (y - p))[:, None]
-    if sample.groups is not None:
-        score = pd.DataFrame(score).groupby(sample.groups[at]).sum().to_numpy()
+    score, groups = design * (weight * (y - p))[:, None], sample.membership(at)
     # That of the fit may belong to a step before the last.
     hessian = design.T @ (design * (weight * p * (1.0 - p))[:, None])
     answer = np.linalg.solve(hessian, [0.0, 0.0, 1.0])
-    squares, times = (score @ answer) ** 2, sample.multiplicity_of(at)
-    if times is not None and sample.groups is None:
-        squares /= times
-    return {
-        "level": float(fit.coef[2]),
-        "level_error": float(np.sqrt(np.sum(squares))),
-    }
+    values, times = score @ answer, sample.multiplicity_of(at)
+    each = values if times is None else values / times
+    square = float(values @ each)
+    if groups is not None:
+        square = float(np.sum(groups.totals(each[:, None]).totals ** 2))
+    return {"level": float(fit.coef[2]), "level_error": square**0.5}

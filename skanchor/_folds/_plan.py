@@ -72,12 +72,15 @@ class Fold:
     train_times, test_times : ndarray or None
         How many of the rows that each of these stands for are in training, and held
         out: where a sample has a multiplicity, a fold divides it. None stands for all.
+    test_groups : ndarray of bool or None
+        Which groups, by their code, the fold holds out, where rows stand for several.
     """
 
     train: NDArray[np.intp]
     test: NDArray[np.intp]
     train_times: Array | None = None
     test_times: Array | None = None
+    test_groups: NDArray[np.bool_] | None = None
 
     def training(self, sample: Sample) -> Sample:
         """The sample with the weights of :func:`training_weights`."""
@@ -90,7 +93,11 @@ class Fold:
         if self.test_times is None:
             return sample
         weight = self._weights(sample, 1)
-        return self._divided(sample, weight, self.test, self.test_times)
+        held = self._divided(sample, weight, self.test, self.test_times)
+        if self.test_groups is None or sample.members is None:
+            return held
+        some = self.test_groups[sample.members.groups]
+        return replace(held, members=sample.members.among(some))
 
     def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
         """Weight of the training rows in each of ``size`` bins."""

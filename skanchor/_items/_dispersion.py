@@ -37,7 +37,7 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
     ndarray of shape (n_judges + 1,)
         By judge, people last; one where there is nothing to see.
     """
-    X, y, weight, groups = sample.X, sample.y, sample.weight, sample.groups
+    X, y, weight = sample.X, sample.y, sample.weight
     eta = X.logits()
     used = ~X.involves_new & sample.counts & np.isfinite(eta)
     p = sigmoid(np.where(used, eta, 0.0))
@@ -56,10 +56,11 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
             solver = SymmetricSolver.factorise(laplacian(cut.pair_sums(w * v)))
             r -= w * v * cut.differences(solver.solve(cut.net(r)))
             taken = _taken(cut, w * v, solver.inverse(), sample)
-        times = sample.multiplicity_of(cut.rows)
-        squares = float(r @ r if times is None else r @ (r / times))
+        times, groups = sample.multiplicity_of(cut.rows), sample.membership(cut.rows)
+        each = r if times is None else r / times
+        squares = float(r @ each)
         if groups is not None:
-            squares = 0.5 * float(np.sum(cut.group_sums(r, groups) ** 2))
+            squares = 0.5 * float(np.sum(cut.group_sums(each, groups) ** 2))
         found[m] = squares / max(total - taken, 0.5 * total)
     return found
 
@@ -76,19 +77,21 @@ def _taken(
     """
     used = np.flatnonzero(information > 0)
     left, right = cut.left[used], cut.right[used]
-    groups, times = sample.groups, sample.multiplicity_of(cut.rows[used])
+    known, times = information[used], sample.multiplicity_of(cut.rows[used])
+    groups = sample.membership(cut.rows[used])
     if groups is None:
-        known = information[used]
         if times is not None:
             # The squares of equal rows are summed, not the square of their sum.
             known = known / np.sqrt(times)
         per_group = 1.0
     else:
-        group = groups[cut.rows[used]]
+        group, at, number = groups.entries()
+        known = known[at] * (number if times is None else number / times[at])
+        left, right = left[at], right[at]
         low, high = np.minimum(left, right), np.maximum(left, right)
         cell = (group * cut.n_models + low) * cut.n_models + high
         _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
-        known = np.bincount(cell, information[used]).astype(np.float64)
+        known = np.bincount(cell, known).astype(np.float64)
         left, right = left[first], right[first]
         # What is taken counts once in a group, a lone row at both of its models.
         per_group = len(first) / len(np.unique(group))

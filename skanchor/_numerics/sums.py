@@ -20,12 +20,12 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.btl import laplacian
+from skanchor._numerics.groups import GroupTotals, Membership
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.types import Array
 
 __all__ = [
     "LEAST_VARIANCE",
-    "GroupTotals",
     "ItemRows",
     "SourceSums",
     "information_weights",
@@ -148,30 +148,6 @@ def local_score(cut: ItemRows, extra: Columns, residual: Array) -> Array:
     return np.concatenate([cut.net(residual), extra.sums(residual)])
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTotals:
-    """Sums of ``w eps x`` by group of dependent rows.
-
-    Attributes
-    ----------
-    groups : ndarray of shape (n_groups,)
-        Codes of the groups that are there, ascending.
-    totals : ndarray of shape (n_groups, n_columns)
-        The sums of each.
-    """
-
-    groups: NDArray[np.intp]
-    totals: Array
-
-    def __add__(self, other: GroupTotals) -> GroupTotals:
-        both = np.concatenate([self.groups, other.groups])
-        groups, at = np.unique(both, return_inverse=True)
-        totals = np.zeros((len(groups), self.totals.shape[1]))
-        totals[at[: len(self.groups)]] = self.totals
-        totals[at[len(self.groups) :]] += other.totals
-        return GroupTotals(groups, totals)
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class SourceSums:
     """Sums over the rows of one source: all that the inference needs of them.
@@ -254,7 +230,7 @@ class SourceSums:
         cut: ItemRows,
         extra: Columns,
         residual: Array,
-        groups: NDArray[np.intp] | None = None,
+        groups: Membership | None = None,
         multiplicity: Array | None = None,
     ) -> Self:
         """Sum the residuals of rows.
@@ -265,8 +241,8 @@ class SourceSums:
             As in :meth:`of_information`.
         residual : ndarray of shape (n,)
             Weight times outcome minus probability.
-        groups : ndarray of shape (n,), optional
-            Codes of groups.
+        groups : Membership, optional
+            Groups of dependent rows.
         multiplicity : ndarray of shape (n,), optional
             How many equal rows each stands for, whose residuals are summed.
 
@@ -281,15 +257,15 @@ class SourceSums:
                 square /= multiplicity
             outer = local_gram(cut, extra, square)
             return cls(blocks, score=score, outer=outer)
-        names, code = np.unique(groups, return_inverse=True)
-        n = len(code)
+        each = residual if multiplicity is None else residual / multiplicity
         # Row g of the product sums the rows of group g.
-        gather = csr_array((residual, code, np.arange(n + 1)), (n, len(names))).T
-        others = extra.scaled(np.ones(n))
+        gather = groups.scaled(each)
+        others = extra.scaled(np.ones(len(residual)))
         by_item = (gather @ cut.incidence).toarray()
         totals = np.hstack([by_item, np.asarray(gather @ others)])
         some = totals.any(axis=1)
-        return cls(blocks, score=score, by_group=GroupTotals(names[some], totals[some]))
+        found = GroupTotals(groups.groups[some], totals[some])
+        return cls(blocks, score=score, by_group=found)
 
     def __add__(self, other: SourceSums) -> SourceSums:
         """Add the same sums of other rows; a part must be there in both, or neither."""

@@ -216,13 +216,11 @@ def _folds(
     # Of shape (n_folds, n_judges, n_columns, n_items).
     columns = np.stack([system.all_columns(m) for m in range(stack.slopes.shape[1])], 1)
     known = _of_history(stack, sample.X.is_new, columns, of_people)
-    groups, is_human = sample.groups, sample.X.is_human
+    is_human = sample.X.is_human
     influence = _influence(rows, fits, tests, columns, of_people)
     sums = []
     for early, test, own in zip(known, tests, influence, strict=True):
-        late = InfluenceSums.of(
-            own, is_human[test], None if groups is None else groups[test]
-        )
+        late = InfluenceSums.of(own, is_human[test], sample.membership(test))
         sums.append((early + late).with_closed_groups())
     parts = (
         fits.scores,

@@ -138,7 +138,7 @@ class RowEvidence:
         responses: ResponseMeans | None = None,
     ) -> InfluenceSums:
         """Sums over the influence of the rows held out, few rows at a time."""
-        if responses is not None or self.sample.groups is not None:
+        if responses is not None or self.sample.is_grouped:
             # Both connect rows of several sources, so sources are not summed apart.
             parts = self._steps(self.held_out)
             found = [self._influence(system, limit, part, responses) for part in parts]
@@ -222,11 +222,10 @@ class RowEvidence:
         responses: ResponseMeans | None,
     ) -> InfluenceSums:
         values = self.influence_values(system, rows, limit, responses)
-        groups = self.sample.groups
         return InfluenceSums.of(
             values,
             self.sample.X.is_human[rows],
-            None if groups is None else groups[rows],
+            self.sample.membership(rows),
             self.sample.multiplicity_of(rows),
         )
 
@@ -289,13 +288,13 @@ class RowEvidence:
         self, m: int, learner: WeightLearner, residual: Array
     ) -> SourceSums:
         """Sums over the residuals of a source by its local columns."""
-        cut, groups = self.sample.X.by_judge(m), self.sample.groups
+        cut = self.sample.X.by_judge(m)
         blocks, columns = self._columns(m, cut, learner)
         # Rows that were not held out have none, and belong to no group here.
-        code = None if groups is None else groups[cut.rows]
+        groups = self.sample.membership(cut.rows)
         times = self.sample.multiplicity_of(cut.rows)
         return SourceSums.of_residuals(
-            blocks, cut, columns, residual.take(cut.rows), code, times
+            blocks, cut, columns, residual.take(cut.rows), groups, times
         )
 
     def _columns(

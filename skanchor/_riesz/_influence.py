@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from skanchor._numerics.sums import GroupTotals, SourceSums
+from skanchor._numerics.groups import GroupTotals, Membership
+from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 
 __all__ = ["InfluenceSums"]
@@ -54,7 +54,7 @@ class InfluenceSums:
         cls,
         influence: Array,
         is_human: NDArray[np.bool_],
-        groups: NDArray[np.intp] | None,
+        groups: Membership | None,
         multiplicity: Array | None = None,
     ) -> InfluenceSums:
         """Sum rows.
@@ -65,10 +65,10 @@ class InfluenceSums:
             Influence of each row on each score.
         is_human : ndarray of shape (n_rows,)
             Which rows are human.
-        groups : ndarray of shape (n_rows,) or None
-            Codes of groups of dependent rows.
+        groups : Membership or None
+            Groups of dependent rows.
         multiplicity : ndarray of shape (n_rows,), optional
-            As in :meth:`of_rows`; without groups.
+            As in :meth:`of_rows`.
 
         Returns
         -------
@@ -86,11 +86,14 @@ class InfluenceSums:
                 judge, human=False, multiplicity=of_judge
             )
         size = influence.shape[1]
+        each = influence
+        if multiplicity is not None:
+            each = influence / multiplicity[:, None]
         by_group = (
-            _group_totals(human, groups[is_human]),
-            _group_totals(judge, groups[~is_human]),
+            groups[is_human].totals(each[is_human]),
+            groups[~is_human].totals(each[~is_human]),
         )
-        total, largest = influence.sum(axis=0), _largest(influence)
+        total, largest = influence.sum(axis=0), _largest(each)
         return cls(total, np.zeros((3, size, size)), largest, by_group)
 
     @classmethod
@@ -203,10 +206,3 @@ def _largest(influence: Array) -> Array:
         influence.max(axis=0, initial=0.0),
     )
     return np.asarray(np.maximum(high, -low))
-
-
-def _group_totals(influence: Array, groups: NDArray[np.intp]) -> GroupTotals:
-    names, code = np.unique(groups, return_inverse=True)
-    n = len(code)
-    gather = csr_array((np.ones(n), code, np.arange(n + 1)), shape=(n, len(names)))
-    return GroupTotals(names, np.asarray(gather.T @ influence))

@@ -62,7 +62,7 @@ class RowCounts:
         """
         X = sample.X
         used = np.flatnonzero(sample.counts)
-        if X.features_left.shape[1] or sample.groups is not None:
+        if X.features_left.shape[1] or sample.is_grouped:
             return None
         if (sample.weight[used] != 1.0).any():
             return None

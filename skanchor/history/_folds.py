@@ -14,8 +14,9 @@ from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.blocks import fitted_columns, item_columns
+from skanchor._numerics.groups import GroupTotals
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import GroupTotals, SourceSums
+from skanchor._numerics.sums import SourceSums
 from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._stored_folds import StoredFold
 from skanchor._typing import Array

@@ -150,8 +150,9 @@ class HistoryState:
         fitted = sample.with_battles(chain.X)
         sums = FitSums.of(fitted, sample.X.order, chain.calibrator).stored(fitted)
         groups = None
-        if group_labels is not None and sample.groups is not None:
-            groups = GroupFolds.of(group_labels, sample.groups, inference.fold_plan)
+        codes = inference.cells.rows.groups
+        if group_labels is not None and codes is not None:
+            groups = GroupFolds.of(group_labels, codes, inference.fold_plan)
         facts = {
             "rows": sample.number(sample.counts),
             "votes": sample.number(sample.counts & sample.X.is_human),

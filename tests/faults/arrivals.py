@@ -188,7 +188,7 @@ table(
     warns=[(DiagnosticWarning, r"deviate from models .*\(p = .*too short")],
 )
 see(
-    "A judge whose verdicts follow the scores without fail, in the test of item effects",
+    "A judge that always sides with the scores, in the test of item effects",
     "diagnostics.test_item_check::test_a_judge_on_its_bound_shows_no_item_effects",
 )
 see(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from skanchor._numerics.groups import Membership
 from skanchor._riesz import InfluenceSums
 
 
@@ -19,7 +20,9 @@ def test_parts_add_up_to_the_whole(rng, grouped):
     across = human.T @ judge
     cuts = np.array_split(rng.permutation(200), 3)
     parts = [
-        InfluenceSums.of(values[at], is_human[at], groups[at] if grouped else None)
+        InfluenceSums.of(
+            values[at], is_human[at], Membership.of(groups[at]) if grouped else None
+        )
         for at in cuts
     ]
     found = (parts[0] + parts[1] + parts[2]).with_closed_groups()
