@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -187,14 +188,26 @@ def _assign_folds(
     table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
     known = source >= 0
     np.add.at(table, (groups[known], source[known]), 1)
-    _, kind = np.unique(table, axis=0, return_inverse=True)
-    order = _sorted_within(kind.ravel(), random)
+    order = _sorted_within(_kinds(table), random)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then
     # nothing else is left to chance.
     rounds = random.random_sample((-(-n_groups // n_splits), n_splits))
     assigned = np.empty(n_groups, dtype=np.intp)
     assigned[order] = rounds.argsort(axis=1).ravel()[:n_groups]
     return assigned[groups]
+
+
+def _kinds(table: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Number of each row of a table of counts among the different ones, in order."""
+    sizes = [int(column.max(initial=0)) + 1 for column in table.T]
+    if math.prod(sizes) > np.iinfo(np.int64).max:
+        return np.unique(table, axis=0, return_inverse=True)[1].ravel()
+    # One number for each row, in the same order, is sorted much faster.
+    key = np.zeros(len(table), dtype=np.int64)
+    for column, size in zip(table.T, sizes, strict=True):
+        key *= size
+        key += column
+    return np.unique(key, return_inverse=True)[1]
 
 
 def _sorted_within(

@@ -69,7 +69,9 @@ class Membership:
         -------
         Membership
         """
-        groups, place = np.unique(codes, return_inverse=True)
+        # Codes are small integers, so that counting finds those in use without sorting.
+        used = np.bincount(codes) > 0
+        groups, place = np.flatnonzero(used), (np.cumsum(used) - 1).take(codes)
         n = len(codes)
         if rows is None:
             # Transposed, each row has one entry, in its place.
