@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._numerics.blocks import fitted_columns
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.information import JudgeBlock, judge_block, profile_span
 from skanchor._numerics.joint_information import diagonal_by_model
 from skanchor._numerics.linalg import Columns, covariance_factor, zero_sum_basis
@@ -268,7 +269,7 @@ def test_sums_of_parts_add_up_and_spread_over_more_items(rng, grouped):
             at, cut.left[at], cut.right[at], cut.order[at], cut.pairs[at], N_ITEMS
         )
         columns = Columns(delta_order_span[at])
-        code = None if groups is None else groups[at]
+        code = None if groups is None else Membership.of(groups[at])
         blocks = fitted_columns(N_ITEMS, 2)
         return (
             SourceSums.of_information(blocks, part, columns, rows.weight[0][at]),
