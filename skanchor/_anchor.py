@@ -429,7 +429,7 @@ class AnchorPipeline(AnchorReadouts):
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
     ) -> float:
         """Share of historical models whose score agrees with their human score.
 

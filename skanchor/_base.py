@@ -109,7 +109,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
     ) -> Self:
         """Fit on battles.
 
@@ -122,9 +122,11 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
             ``model_a`` in [0, 1].
         sample_weight : array-like of shape (n_rows,), optional
             Row weights; rows of weight zero count for nothing.
-        groups : array-like of shape (n_rows,) or str, optional
+        groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them, such as the prompt.
             Where an estimator has folds, a group goes whole to one of them.
+            By default the values of ``prompt_id``, where these repeat; None takes
+            rows as independent.
 
         Returns
         -------
@@ -258,7 +260,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
     ) -> Comparisons | Array:
         """Fit, then :meth:`transform` the same rows.
 
@@ -270,8 +272,10 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
             Outcomes.
         sample_weight : array-like of shape (n_rows,), optional
             Row weights.
-        groups : array-like of shape (n_rows,) or str, optional
+        groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them.
+            By default the values of ``prompt_id``, where these repeat; None takes
+            rows as independent.
 
         Returns
         -------

@@ -7,13 +7,10 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
-from skanchor.sample import Sample
+from skanchor.sample import FEW_GROUPS, Sample
 from skanchor.warning_log import warn
 
 __all__ = ["check_weights_and_groups"]
-
-FEW_GROUPS = 30
-"""Groups below which a variance between groups is not trusted."""
 
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""

@@ -229,7 +229,7 @@ def rank_contexts(
     contexts: Any,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = "auto",
 ) -> ContextResults:
     """Fit a method separately to the rows of each context.
 
@@ -246,8 +246,10 @@ def rank_contexts(
         holds it.
     sample_weight : array-like of shape (n_rows,), optional
         Row weights.
-    groups : array-like of shape (n_rows,) or str, optional
+    groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
+        By default the values of ``prompt_id``, where these repeat; None takes
+        rows as independent.
 
     Returns
     -------

@@ -39,7 +39,7 @@ def leave_one_model_out(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     level: float = 0.95,
@@ -66,8 +66,10 @@ def leave_one_model_out(
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
         Row weights.
-    groups : array-like of shape (n_rows,) or str, optional
+    groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
+        By default the values of ``prompt_id``, where these repeat; None takes
+        rows as independent.
     weights : {"importance", "frequency"}, optional
         Meaning of ``sample_weight`` in the human fit; None means the meaning that it
         has for the estimator.
@@ -149,7 +151,7 @@ def models_left_out(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     without: Collection[Any] = (),
@@ -361,7 +363,7 @@ def predict_left_out(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = "auto",
     n_splits: int = 5,
     random_state: Seed = None,
     n_jobs: int | None = None,
@@ -379,8 +381,10 @@ def predict_left_out(
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
         Row weights.
-    groups : array-like of shape (n_rows,) or str, optional
+    groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them.
+        By default the values of ``prompt_id``, where these repeat; None takes
+        rows as independent.
     n_splits : int, default=5
         Number of folds, which are drawn by source as in `SourceKFold`.
     random_state : int, RandomState or None, default=None

@@ -153,6 +153,13 @@ class Remedy(Enum):
         "Where intervals are wide, leave them out: split_battles(table, "
         "without={judges})."
     )
+    GROUP_BY_PROMPT = (
+        "Give groups='prompt_id' for errors by prompt all the same, or groups=None if "
+        "rows are independent."
+    )
+    FIT_GROUPS_IN_MEMORY = (
+        "AnchorHistory().fit(X, y) takes groups, and holds all rows in memory."
+    )
     DROP_FEATURES = (
         "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
         "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."

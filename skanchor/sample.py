@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
@@ -39,6 +40,15 @@ __all__ = [
 Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
 """What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
 features, or encoded battles."""
+
+AUTO = "auto"
+"""Groups by default: those of the prompts, where a table has these."""
+
+PROMPT_COLUMN = "prompt_id"
+"""Column of the prompts, in every table that `read_battles` returns."""
+
+FEW_GROUPS = 30
+"""Number of groups below which the variance between them is poorly known."""
 
 WEIGHTS = ("importance", "frequency")
 """What the weight of a row may be: its importance, or a number of equal rows."""
@@ -94,7 +104,7 @@ class Sample:
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
     ) -> Sample:
         """Validate and encode what a user gives to ``fit``; warn of odd rows.
 
@@ -106,8 +116,10 @@ class Sample:
             Outcomes.
         sample_weight : array-like of shape (n_rows,), optional
             Row weights; None is one for each row.
-        groups : array-like of shape (n_rows,) or str, optional
+        groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them.
+            By default the values of ``prompt_id``, where these repeat; None takes
+            rows as independent.
 
         Returns
         -------
@@ -138,6 +150,7 @@ class Sample:
                 "at least once."
             )
         outcomes = outcomes.marked(_marked_both_bad(X))
+        groups = default_groups(groups, X)
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
             # Encoded rows have been admitted before.
@@ -386,6 +399,56 @@ def _warn_of_unused_counts(table: Any) -> None:
                 advice=Advice(Remedy.USE_COUNTS),
             )
         )
+
+
+def default_groups(groups: Any, table: Any) -> Any:
+    """What ``groups="auto"`` stands for; other groups as they are.
+
+    Rows of one prompt depend on each other, whoever judges them. So the default is the
+    column of prompts, where there is one and its values repeat.
+
+    Parameters
+    ----------
+    groups : array-like, str or None
+        As a user gave them.
+    table : battles table, array or Comparisons
+        The rows. Encoded rows have no column of prompts any more.
+
+    Returns
+    -------
+    array-like, str or None
+    """
+    if not isinstance(groups, str) or groups != AUTO:
+        return groups
+    frame = None if isinstance(table, Comparisons) else as_frame(table)
+    if frame is None or PROMPT_COLUMN not in frame.columns:
+        return None
+    codes, labels = factorize(
+        exact_values(frame[PROMPT_COLUMN]), f"Column {PROMPT_COLUMN!r}"
+    )
+    # A row without a prompt is a group of its own.
+    lost = np.flatnonzero(codes < 0)
+    n_groups = len(labels) + len(lost)
+    if n_groups == len(codes):
+        return None
+    if n_groups < FEW_GROUPS:
+        warn(
+            DataWarning(
+                f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too "
+                "few for errors by prompt. Rows count as independent, so that errors "
+                "may be too short.",
+                advice=Advice(Remedy.GROUP_BY_PROMPT),
+            )
+        )
+        return None
+    if not len(lost):
+        return PROMPT_COLUMN
+    names = np.empty(n_groups, dtype=object)
+    names[: len(labels)] = [str(label) for label in labels.tolist()]
+    names[len(labels) :] = [f"row {row} without a prompt" for row in lost.tolist()]
+    codes = codes.copy()
+    codes[lost] = len(labels) + np.arange(len(lost))
+    return pd.Series(names[codes], name=PROMPT_COLUMN)
 
 
 def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:

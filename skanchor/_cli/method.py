@@ -62,8 +62,9 @@ def add_dependence(parser: argparse.ArgumentParser) -> None:
         "--groups",
         action="append",
         metavar="COLUMN,...",
-        help="column whose equal values mark dependent rows, such as prompt_id; of "
-        "several, rows that share a value in any of them",
+        help="column whose equal values mark dependent rows; of several, rows that "
+        "share a value in any of them; none for independent rows (default: prompt_id, "
+        "where its values repeat)",
     )
     parser.add_argument(
         "--weights",

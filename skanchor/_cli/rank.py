@@ -82,7 +82,7 @@ RANK = Command(
         ("rank your own", "skanchor rank battles.csv"),
         (
             "votes and verdicts in two files, the rows of a prompt together",
-            "skanchor rank votes.csv gpt-4.jsonl --groups prompt_id",
+            "skanchor rank votes.csv gpt-4.jsonl --groups prompt_id,rater",
         ),
         (
             "columns of other names, new models named, all results as JSON",

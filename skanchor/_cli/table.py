@@ -343,8 +343,12 @@ def _split_names(given: str | None) -> list[str] | None:
     return [name for part in given.split(",") if (name := part.strip())]
 
 
+NO_GROUPS = "none"
+"""In place of a column of groups: rows are independent."""
+
+
 def groups_of(X: Any, options: argparse.Namespace) -> Any:
-    """Groups of dependent rows: None, the name of a column, or codes.
+    """Groups of dependent rows: None, "auto", the name of a column, or codes.
 
     With several columns, rows that share a value in any of them are in one group.
     """
@@ -354,8 +358,12 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     renames = _pairs("--columns", options.columns)
     names = [renames.get(name, name) for name in _group_names(options)]
     names = [column_called(X.columns, name) or name for name in names]
+    if not names:
+        return "auto"
+    if names == [NO_GROUPS] and NO_GROUPS not in X.columns:
+        return None
     if len(names) < 2:
-        return names[0] if names else None
+        return names[0]
     import pandas as pd
 
     # The name of the series is shown under the leaderboard.

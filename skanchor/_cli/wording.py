@@ -64,6 +64,10 @@ ADVICE = {
     Remedy.SHRINK_BIAS: None,
     Remedy.SHRINK_OR_DROP_JUDGE: "Drop the judge with --drop-judges.",
     Remedy.DROP_JUDGES: "Where intervals are wide, leave them out with --drop-judges.",
+    Remedy.GROUP_BY_PROMPT: "Add --groups prompt_id for errors by prompt all the same, "
+    "or --groups none if rows are independent.",
+    Remedy.FIT_GROUPS_IN_MEMORY: "Without --stream rows are grouped by prompt, and all "
+    "of them are held in memory.",
     Remedy.DROP_FEATURES: "Drop the feature with --drop-features, or the judge with "
     "--drop-judges.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "

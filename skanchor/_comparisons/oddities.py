@@ -24,6 +24,13 @@ __all__ = ["warn_of_odd_rows"]
 _STEP = 1 << 16
 
 
+DISTINCT = 0.1
+"""Share of rows with features of their own from which equal rows are no chance."""
+
+MANY_EQUAL = 0.01
+"""Share of rows that equal an earlier one from which they are warned of."""
+
+
 def warn_of_odd_rows(
     frame: nw.DataFrame[Any] | None,
     X: Comparisons,
@@ -60,6 +67,8 @@ def warn_of_odd_rows(
                 + (f"; models {lost} appear in no other row." if lost else ".")
             )
         )
+    if frame is not None and "prompt_id" not in frame.columns:
+        _warn_of_equal_rows(X, y, (weight > 0) & ~alone)
     if frame is not None and "prompt_id" in frame.columns:
         copies = _copies(frame, X, y, (weight > 0) & ~alone)
         if copies.any():
@@ -71,6 +80,32 @@ def warn_of_odd_rows(
                     "cast them; a column 'rater' then tells them apart."
                 )
             )
+
+
+def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> None:
+    """Warn of rows that agree in all columns, where features tell most rows apart."""
+    at = np.flatnonzero(rows)
+    if not X.features_left.shape[1] or not len(at):
+        return
+    # One number for the features of each row: rows are compared only if some agree.
+    factors = np.random.default_rng(0).random((2, X.features_left.shape[1]))
+    mixed = X.features_left @ factors[0] + X.features_right @ factors[1]
+    distinct = pd.Series(mixed[at]).nunique()
+    # With features of few values, rows are equal by chance.
+    if distinct > (1.0 - MANY_EQUAL) * len(at) or distinct < DISTINCT * len(at):
+        return
+    table = pd.DataFrame(np.hstack([X.features_left, X.features_right])[at])
+    table = table.assign(left=X.left[at], right=X.right[at], judge=X.judge[at])
+    equal = table.assign(order=X.order[at], y=y[at]).duplicated()
+    if equal.sum() > MANY_EQUAL * len(at):
+        warn(
+            DataWarning(
+                f"{equal.sum()} of {len(at)} rows equal an earlier one in all columns, "
+                f"the first in row {int(at[np.argmax(equal)])}. Copies make errors too "
+                "short. Drop them, or give a column 'prompt_id' that tells prompts "
+                "apart."
+            )
+        )
 
 
 def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> None:

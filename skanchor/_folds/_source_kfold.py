@@ -15,7 +15,7 @@ from skanchor._comparisons import Comparisons, decide_roles
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
 from skanchor.exceptions import BattlesError, Term
-from skanchor.sample import Battles, resolve_groups
+from skanchor.sample import Battles, default_groups, resolve_groups
 
 __all__ = ["SourceKFold"]
 
@@ -32,8 +32,9 @@ class SourceKFold(BaseCrossValidator):
     ----------
     n_splits : int, default=10
         Number of folds.
-    groups : array-like of shape (n_rows,) or str, optional
-        Groups that go whole to one fold, or the column of X that holds them.
+    groups : array-like of shape (n_rows,), str or None, default="auto"
+        Groups that go whole to one fold, or the column of X that holds them. By default
+        the values of ``prompt_id``, where these repeat; None takes rows as independent.
     new_models : sequence of labels, optional
         Models with free scores; None means those without human rows.
     random_state : int, RandomState or None, default=None
@@ -55,7 +56,7 @@ class SourceKFold(BaseCrossValidator):
         self,
         n_splits: int = 10,
         *,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
         new_models: Sequence[Hashable] | None = None,
         random_state: Seed = None,
     ):
@@ -143,9 +144,8 @@ class SourceKFold(BaseCrossValidator):
                 f"={self.n_splits} greater than the number of rows, {n_rows}. "
                 "Use fewer folds.",
             )
-        codes = resolve_groups(
-            self.groups if groups is None else groups, X, len(encoded)
-        )
+        given = self.groups if groups is None else groups
+        codes = resolve_groups(default_groups(given, X), X, len(encoded))
         if codes is not None and len(np.unique(codes)) < self.n_splits:
             raise BattlesError(
                 "Cannot have ",

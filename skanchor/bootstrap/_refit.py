@@ -54,7 +54,7 @@ def bootstrap(
     y: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = None,
+    groups: ArrayLike | str | None = "auto",
     weights: Literal["importance", "frequency"] = "importance",
     n_resamples: int = 500,
     n_inner: int = 0,
@@ -78,9 +78,11 @@ def bootstrap(
         Outcomes.
     sample_weight : array-like of shape (n_rows,), optional
         Row weights; a resample multiplies them by how often the row was drawn.
-    groups : array-like of shape (n_rows,) or str, optional
+    groups : array-like of shape (n_rows,), str or None, default="auto"
         Groups of dependent rows, or the column that holds them. A group is drawn as a
         whole.
+        By default the values of ``prompt_id``, where these repeat; None takes
+        rows as independent.
     weights : {"importance", "frequency"}, default="importance"
         Meaning of ``sample_weight``. With ``"frequency"`` it is a number of equal rows,
         each of which is drawn by itself. The same holds if a method has this setting.

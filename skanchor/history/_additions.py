@@ -14,7 +14,7 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal
 from skanchor.history._counts import RowCounts, rows_as_table
-from skanchor.sample import Sample
+from skanchor.sample import AUTO, Sample
 
 __all__ = ["joined", "with_rows"]
 
@@ -106,7 +106,8 @@ def _joined_groups(one: Any, other: Any) -> Any:
     """Groups of both tables: one name of a column, or labels; None without groups."""
     if one is None and other is None:
         return None
-    if one is None or other is None:
+    of_prompts = [isinstance(groups, str) and groups == AUTO for groups in (one, other)]
+    if one is None or other is None or of_prompts[0] != of_prompts[1]:
         raise BattlesError("Either old and new rows have groups, or neither.")
     if isinstance(one, str) and isinstance(other, str) and one == other:
         return one

@@ -27,12 +27,12 @@ from skanchor.history._arrivals import (
 )
 from skanchor.history._format import pack_state, unpack_state
 from skanchor.history._identity import check_fingerprints
-from skanchor.history._rows import HistoryRows, among_groups
+from skanchor.history._rows import HistoryRows, among_groups, groups_of_arrivals
 from skanchor.history._settings import pack_settings, unpack_settings
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import ArchiveKind
 from skanchor.results import AnchorResult
-from skanchor.sample import Battles, Sample
+from skanchor.sample import AUTO, Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["FILE", "AnchorHistory"]
@@ -104,7 +104,7 @@ class AnchorHistory(BaseEstimator):
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
         fingerprints: Mapping[Any, str] | None = None,
     ) -> Self:
         """Fit the history, and store its sums instead of its rows.
@@ -117,9 +117,11 @@ class AnchorHistory(BaseEstimator):
             Outcomes.
         sample_weight : array-like of shape (n_rows,), optional
             Row weights.
-        groups : array-like of shape (n_rows,) or str, optional
+        groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them. Arrivals may belong
             to the same groups: the sums of each group are stored.
+            By default the values of ``prompt_id``, where these repeat; None takes
+            rows as independent.
         fingerprints : mapping, optional
             Fingerprint by judge, as :func:`skanchor.judge_fingerprint` makes them.
 
@@ -200,7 +202,7 @@ class AnchorHistory(BaseEstimator):
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
         fingerprints: Mapping[Any, str] | None = None,
         *,
         past: Sequence[Any] | None = None,
@@ -231,8 +233,8 @@ class AnchorHistory(BaseEstimator):
         check_fingerprints(self.fingerprints_, fingerprints)
         fingerprints = {**self.fingerprints_, **(fingerprints or {})}
         if past is not None:
-            # Missing weights and groups are None.
-            old = (*past, None, None)[:4]
+            # Without weights and groups, these are the defaults.
+            old = (*past, *(None, AUTO)[len(past) - 2 :])
             rows = joined(old, (X, y, sample_weight, groups))
             self.fit(*rows, fingerprints=fingerprints)
             self.updated_from_ = "rows"
@@ -246,6 +248,7 @@ class AnchorHistory(BaseEstimator):
             )
         anchor = self._anchor().set_params(new_models=[])
         with WarningLog() as log:
+            groups = groups_of_arrivals(groups, X, None)
             late, _ = HistoryRows.of(anchor).admit(X, y, sample_weight, groups)
             table, outcomes, plans = with_rows(
                 counts, late, anchor.random_state, self._sizes
@@ -280,7 +283,7 @@ class AnchorHistory(BaseEstimator):
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
         fingerprints: Mapping[Any, str] | None = None,
         *,
         past: Sequence[Any] | None = None,
@@ -323,7 +326,7 @@ class AnchorHistory(BaseEstimator):
         X: Battles,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
         *,
         cv: Any = None,
         fingerprints: Mapping[Any, str] | None = None,
@@ -339,9 +342,11 @@ class AnchorHistory(BaseEstimator):
             Outcomes.
         sample_weight : array-like of shape (n_rows,), optional
             Row weights.
-        groups : array-like of shape (n_rows,) or str, optional
+        groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows. A label that occurs in the history means the same
             group.
+            By default the values of ``prompt_id``, where these repeat; None takes
+            rows as independent.
         cv : list of plans, optional
             Folds of these rows, as many as the history has: a list of (train, test), or
             one such list for each repeat. None draws them.
@@ -375,6 +380,7 @@ class AnchorHistory(BaseEstimator):
     ) -> AnchorResult:
         """Place arrivals, without the warnings of the diagnostics."""
         state, rules = self.state_, self._rules
+        groups = groups_of_arrivals(groups, X, state.groups)
         sample, labels = rules.admit(X, y, sample_weight, groups)
         sample = among_groups(sample, labels, state.groups)
         known = state.history.whole.X

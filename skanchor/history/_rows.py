@@ -10,12 +10,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skanchor._anchor import AnchorPipeline
+from skanchor._comparisons import Comparisons, as_frame
 from skanchor._row_rules import RowRules
-from skanchor.exceptions import Advice, BattlesError, Remedy
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.history._state import GroupFolds
-from skanchor.sample import Battles, Sample, group_codes
+from skanchor.sample import (
+    AUTO,
+    PROMPT_COLUMN,
+    Battles,
+    Sample,
+    default_groups,
+    group_codes,
+)
+from skanchor.warning_log import warn
 
-__all__ = ["HistoryRows", "among_groups"]
+__all__ = ["HistoryRows", "among_groups", "groups_of_arrivals"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +72,51 @@ class HistoryRows:
         labels : ndarray or None
             Labels of the groups, by code.
         """
+        groups = default_groups(groups, X)
         sample = Sample.admit(X, y, sample_weight, groups)
         labels = None
         if groups is not None:
             labels = group_codes(groups, X, len(sample))[1]
         return self.rules.apply(sample), labels
+
+
+def groups_of_arrivals(groups: Any, X: Battles, known: GroupFolds | None) -> Any:
+    """What ``groups="auto"`` stands for where rows are added to a history.
+
+    Parameters
+    ----------
+    groups : array-like, str or None
+        As a user gave them.
+    X : battles table or Comparisons
+        The rows that are added.
+    known : GroupFolds or None
+        Groups of the history. Without any, rows that are added have none either.
+
+    Returns
+    -------
+    array-like, str or None
+    """
+    if not isinstance(groups, str) or groups != AUTO:
+        return groups
+    frame = None if isinstance(X, Comparisons) else as_frame(X)
+    if known is None:
+        if frame is not None and PROMPT_COLUMN in frame.columns:
+            prompts = frame[PROMPT_COLUMN].drop_nulls()
+            if prompts.n_unique() < len(prompts):
+                warn(
+                    DataWarning(
+                        "The history has no groups of dependent rows, so that these "
+                        f"rows count as independent, although {PROMPT_COLUMN!r} "
+                        "repeats among them.",
+                        advice=Advice(Remedy.FIT_HISTORY_AGAIN),
+                    )
+                )
+        return None
+    if frame is None or PROMPT_COLUMN not in frame.columns:
+        return None
+    found = default_groups(groups, X)
+    # They may not repeat here, and yet be prompts of the history.
+    return PROMPT_COLUMN if found is None else found
 
 
 def among_groups(
@@ -98,7 +147,8 @@ def among_groups(
         if known is not None:
             raise BattlesError(
                 "The history was fitted with groups of dependent rows; give the groups "
-                "of these rows, too."
+                "of these rows, too, or the numbers of the rows where these are "
+                "independent."
             )
         return sample
     if known is None:

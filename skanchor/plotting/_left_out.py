@@ -75,7 +75,7 @@ class LeftOutDisplay:
         y: ArrayLike,
         *,
         sample_weight: ArrayLike | None = None,
-        groups: ArrayLike | str | None = None,
+        groups: ArrayLike | str | None = "auto",
         level: float = 0.95,
         ax: Axes | None = None,
     ) -> Self:

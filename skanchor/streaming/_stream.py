@@ -19,11 +19,12 @@ from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
 from skanchor._treatments import limited_to_inference
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.history import AnchorHistory, HistoryState
+from skanchor.sample import PROMPT_COLUMN
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._journal import Journal
-from skanchor.streaming._parts import open_data
+from skanchor.streaming._parts import Data, open_data
 from skanchor.streaming._pass import PassSettings
 from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
@@ -31,7 +32,7 @@ from skanchor.streaming._runs import Runs
 from skanchor.streaming._state import state_of_stream
 from skanchor.streaming._survey import Survey, survey_parts
 from skanchor.streaming._survey_result import SurveyResult
-from skanchor.warning_log import WarningLog
+from skanchor.warning_log import WarningLog, warn
 
 __all__ = ["StreamOptions", "StreamedHistory", "stream_history"]
 
@@ -245,6 +246,7 @@ def stream_history(
     columns = None if schema is None else reading.needed(schema)
     runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
     with WarningLog() as log:
+        _warn_of_prompts(opened, reading, options.batch_rows)
         # The first pass: counts of the rows, and a sample of each judge's rows.
         survey: Survey = runs.run(
             "survey",
@@ -285,6 +287,27 @@ def stream_history(
         surveyed.features,
         runs.passes,
     )
+
+
+def _warn_of_prompts(data: Data, reading: Reading, n_rows: int) -> None:
+    """Warn where prompts repeat among the first rows of files: rows are not grouped."""
+    names = {new: old for old, new in (reading.columns or {}).items()}
+    schema, column = data.schema(), names.get(PROMPT_COLUMN, PROMPT_COLUMN)
+    if schema is None or column not in schema.names:
+        return
+    for part in data.parts():
+        for table in part.tables([column], n_rows):
+            known = table[column].drop_null()
+            if len(known.unique()) < len(known):
+                warn(
+                    DataWarning(
+                        f"{column!r} repeats, and a stream takes its rows as "
+                        "independent: rows of one prompt are not, so that errors may "
+                        "be too short.",
+                        advice=Advice(Remedy.FIT_GROUPS_IN_MEMORY),
+                    )
+                )
+            return
 
 
 def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> str:

@@ -102,7 +102,13 @@ def test_bad_files_cost_a_line(run, battles, arrivals, tmp_path, file):
     code, _, err = run("history", "show", tmp_path / "nothing")
     assert code == 2 and "No such file" in err[0]
     code, _, err = run("history", "place", file, arrivals, "--groups", "judge")
+    assert code == 0  # by the judge, as it was asked for
+    alone = tmp_path / "alone"
+    run("history", "build", battles, *FAST, "--groups", "none", "--output", alone)
+    code, _, err = run("history", "place", alone, arrivals, "--groups", "judge")
     assert code == 2 and ADVICE[Remedy.FIT_HISTORY_AGAIN] in err[-1]
+    code, _, err = run("history", "place", alone, arrivals)
+    assert code == 0 and "these rows count as independent, although" in " ".join(err)
     code, _, err = run("rank", arrivals, "--fingerprints", battles)
     assert (code, err) == (2, ["skanchor: error: --fingerprints goes with --history"])
 
@@ -144,13 +150,14 @@ def test_all_flags_that_nothing_would_read_are_named(run, file, arrivals, tmp_pa
 def test_show_says_in_words_whether_rows_are_independent(
     run, file, battles, tmp_path, shown=("history", "show")
 ):
-    assert "groups: rows are independent" in run(*shown, file)[1].splitlines()
-    assert json.loads(run(*shown, file, "--json")[1])["groups"] is None
-    grouped = tmp_path / "grouped"
-    flags = ["--groups", "prompt_id", *FAST, "--output", grouped]
+    alone = tmp_path / "alone"
+    flags = ["--groups", "none", *FAST, "--output", alone]
     assert run("history", "build", battles, *flags)[0] == 0
-    n = json.loads(run(*shown, grouped, "--json")[1])["groups"]
-    assert f"groups: {n} of rows" in run(*shown, grouped)[1].splitlines()
+    assert "groups: rows are independent" in run(*shown, alone)[1].splitlines()
+    assert json.loads(run(*shown, alone, "--json")[1])["groups"] is None
+    n = json.loads(run(*shown, file, "--json")[1])["groups"]
+    assert n > 1000
+    assert f"groups: {n} of rows" in run(*shown, file)[1].splitlines()
 
 
 def test_an_update_beside_another_one_loses_neither(
@@ -234,6 +241,7 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
     code, out, err = run(*build, "--checkpoint", checkpoint)
     assert (code, out) == (0, "")
     assert "have no human row" in " ".join(err)
+    assert ADVICE[Remedy.FIT_GROUPS_IN_MEMORY] in " ".join(err)
     assert "rows were read" in err[-1]
     assert checkpoint.exists()
     assert NEW not in AnchorHistory.load(path).models_

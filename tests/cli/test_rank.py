@@ -137,10 +137,11 @@ def test_renamed_columns_give_the_same(run, battles, tmp_path):
 
 
 def test_groups_by_the_old_or_the_new_name(run, battles):
-    _, plain, _ = run("rank", battles, *FAST)
+    _, plain, _ = run("rank", battles, *FAST, "--groups", "none")
     code, grouped, err = run("rank", battles, *FAST, "--groups", "prompt_id")
     assert (code, err) == (0, [])
-    assert grouped != plain
+    assert grouped != plain and "\nGroups: none; rows count as independent.\n" in plain
+    assert run("rank", battles, *FAST)[1] == grouped
     flags = ["--columns", "prompt_id=topic", "--groups"]
     assert "\nGroups: prompt_id.\n" in grouped
     for name in ("prompt_id", "topic"):
@@ -152,7 +153,7 @@ def test_features_by_name(run, battles):
     flags = ["--features", " length, "], ["--drop-features", "markdown"]
     outs = [run("rank", battles, *FAST, *each) for each in flags]
     assert [(code, err) for code, _, err in outs] == [(0, [])] * 2
-    told = "\nFeatures: length.\nColumns ignored: prompt_id"
+    told = "\nFeatures: length.\nColumns ignored: none"
     assert f"{told}.\n" in outs[0][1]
     assert outs[1][1] == outs[0][1]
     assert run("rank", battles, *FAST)[1] != outs[0][1]

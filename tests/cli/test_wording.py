@@ -208,6 +208,7 @@ CASES = {
         "--weights importance",
     ),
     Remedy.USE_COUNTS: (lambda: FRAME.assign(count=1 + FRAME.index % 3), ""),
+    Remedy.GROUP_BY_PROMPT: (lambda: FRAME.assign(prompt_id=FRAME.index % 9), ""),
     Remedy.GIVE_GROUPS: (lambda: FRAME, "--groups topic"),
     Remedy.CHOOSE_MIX: (
         lambda: FRAME.assign(kind=np.where(meets(NEW), "new", "old")).assign(
@@ -245,6 +246,7 @@ OF_HISTORIES = {
     Remedy.PLACE_ARRIVALS,
     Remedy.FIT_HISTORY_AGAIN,
     Remedy.GIVE_PAST,
+    Remedy.FIT_GROUPS_IN_MEMORY,
     Remedy.BUILD_HISTORY,
     Remedy.UPDATE_HISTORY,
     Remedy.CALIBRATE_CHANGED,

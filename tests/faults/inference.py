@@ -57,6 +57,20 @@ for title, where in {
     "Repeats of the cross-fit": "test_anchor::test_repeats_combine_by_medians",
     "Dependent rows of a prompt":
         "test_anchor::test_groups_stay_whole_and_square_their_total",
+    "Rows of one prompt, in a table with `prompt_id`":
+        "test_prompts::test_prompts_are_the_groups_by_default",
+    "A table given two or three times, with `prompt_id`":
+        "test_prompts::test_a_table_given_several_times_is_no_surer",
+    "A table some of whose rows are given twice, without any id":
+        "test_prompts::test_equal_rows_without_any_id_are_told",
+    "Fewer than 30 prompts":
+        "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
+    "Rows without a prompt among others":
+        "test_prompts::test_rows_without_a_prompt_are_groups_of_their_own",
+    "Prompts that repeat, added to a history without groups":
+        "test_prompts::test_a_history_has_the_groups_of_prompts",
+    "Prompts that repeat in a stream":
+        "test_prompts::test_a_stream_says_that_it_takes_rows_of_a_prompt_as_independent",
     "Linear bias against the joint likelihood":
         "test_anchor::test_close_to_joint_maximum_likelihood",
     "A new model tied with all others":

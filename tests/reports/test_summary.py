@@ -157,7 +157,8 @@ def test_the_hash_is_that_of_the_rows(anchor):
     X, y = load_demo(return_X_y=True)
 
     def hash_of(X, y):
-        return AnchorPipeline(cv=2, random_state=1).fit(X, y).input_hash_
+        anchor = AnchorPipeline(cv=2, random_state=1).fit(X, y, groups=None)
+        return anchor.input_hash_
 
     first = hash_of(X, y)
     assert first == hash_of(X.copy(), y.to_numpy())

@@ -1,0 +1,184 @@
+"""Rows of one prompt belong together, unless the user says that they do not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
+from skanchor.baselines import JointBTL
+from skanchor.bootstrap import bootstrap
+from skanchor.evaluation import leave_one_model_out
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.sample import FEW_GROUPS, default_groups
+from skanchor.simulation import simulate_battles
+from skanchor.streaming import stream_history
+
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+ANCHOR = AnchorPipeline(cv=3, item_effects=None, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def battles():
+    """A table with prompts of three rows on average, and its outcomes."""
+    data = simulate_battles(900, 150, n_models=6, n_judges=2, random_state=2)
+    rng = np.random.default_rng(0)
+    n = len(data.X)
+    return data.X.assign(prompt_id=rng.integers(0, n // 3, n)), np.asarray(data.y)
+
+
+def errors(fitted):
+    return fitted.result_.standard_errors.to_numpy()
+
+
+def test_prompts_are_the_groups_by_default(battles):
+    X, y = battles
+    fitted = ANCHOR.fit(X, y)
+    assert fitted.result_.inputs.groups == "prompt_id"
+    assert "prompt_id" not in fitted.result_.inputs.ignored
+    by_default = errors(fitted)
+    assert_array_equal(by_default, errors(ANCHOR.fit(X, y, groups="prompt_id")))
+    rows = ANCHOR.fit(X, y, groups=None)
+    assert rows.result_.inputs.groups is None
+    assert_array_equal(errors(rows), errors(ANCHOR.fit(X.drop(columns="prompt_id"), y)))
+    assert not np.allclose(by_default, errors(rows))
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+@pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
+def test_a_table_given_several_times_is_no_surer(battles, copies):
+    X, y = battles
+    X = X.assign(prompt_id=np.arange(len(X)))
+    # As groups, so that the folds are drawn alike.
+    once = errors(ANCHOR.fit(X, y, groups=np.arange(len(X))))
+    many = pd.concat([X] * copies, ignore_index=True)
+    again = errors(ANCHOR.fit(many, np.tile(y, copies)))
+    assert_allclose(again, once, rtol=1e-3)
+    rows = errors(ANCHOR.fit(many, np.tile(y, copies), groups=None))
+    assert (rows < 0.9 * once).all()
+
+
+def test_every_door_groups_by_prompt(battles):
+    X, y = battles
+    human = (X["judge"] == "human").to_numpy()
+    votes, won = X[human], y[human]
+    one, other = (
+        BTLRegressor().fit(votes, won, groups=groups) for groups in ("prompt_id", None)
+    )
+    mine = BTLRegressor().fit(votes, won).standard_errors_
+    assert_array_equal(mine, one.standard_errors_)
+    assert (mine != other.standard_errors_).any()
+    assert JointBTL().fit(X, y).result_.inputs.groups == "prompt_id"
+    refits = [
+        bootstrap([JointBTL()], X, y, n_resamples=8, random_state=0, **groups)[
+            "JointBTL"
+        ]
+        for groups in ({}, {"groups": "prompt_id"}, {"groups": None})
+    ]
+    one, same, other = (refit.standard_errors for refit in refits)
+    assert_array_equal(one, same)
+    assert (one != other).any()
+    models = ["model-02"]
+    tables = [
+        leave_one_model_out(ANCHOR, X, y, models=models, **groups)
+        for groups in ({}, {"groups": "prompt_id"}, {"groups": None})
+    ]
+    pd.testing.assert_frame_equal(tables[0], tables[1])
+    assert not tables[0].equals(tables[2])
+    for train, test in SourceKFold(3, random_state=0).split(X):
+        prompts = X["prompt_id"].to_numpy()
+        assert not set(prompts[train]) & set(prompts[test])
+
+
+def test_prompts_that_do_not_repeat_are_no_groups(battles):
+    X, _ = battles
+    assert default_groups("auto", X.assign(prompt_id=np.arange(len(X)))) is None
+    assert default_groups("auto", X.drop(columns="prompt_id")) is None
+    assert default_groups("auto", X.to_numpy()) is None
+    assert default_groups("auto", X) == "prompt_id"
+    assert default_groups(None, X) is None and default_groups("x", X) == "x"
+
+
+def test_rows_without_a_prompt_are_groups_of_their_own(battles):
+    X, y = battles
+    prompts = X["prompt_id"].astype(object).mask(np.arange(len(X)) % 4 == 0)
+    groups = default_groups("auto", X.assign(prompt_id=prompts))
+    lost = prompts.isna().to_numpy()
+    assert groups.name == "prompt_id" and groups[lost].is_unique
+    assert not set(groups[lost]) & set(groups[~lost])
+    known = pd.factorize(prompts[~lost])[0]
+    assert_array_equal(pd.factorize(groups[~lost])[0], known)
+    fitted = ANCHOR.fit(X.assign(prompt_id=prompts), y)
+    assert_array_equal(errors(fitted), errors(ANCHOR.fit(X, y, groups=groups)))
+
+
+def test_few_prompts_are_told_and_rows_are_independent(battles):
+    X, y = battles
+    few = X.assign(prompt_id=np.arange(len(X)) % (FEW_GROUPS - 1))
+    with pytest.warns(DataWarning, match="only 29 different values, too few"):
+        found = errors(ANCHOR.fit(few, y))
+    assert_array_equal(found, errors(ANCHOR.fit(X, y, groups=None)))
+
+
+@pytest.mark.filterwarnings("ignore:.* copies of earlier ones")
+def test_a_history_has_the_groups_of_prompts(battles):
+    X, y = battles
+    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    history = AnchorHistory(ANCHOR).fit(X[~late], y[~late])
+    named = AnchorHistory(ANCHOR).fit(X[~late], y[~late], groups="prompt_id")
+    mine = history.place(X[late], y[late])
+    assert_array_equal(
+        mine.standard_errors,
+        named.place(X[late], y[late], groups="prompt_id").standard_errors,
+    )
+    with pytest.raises(BattlesError, match="give the groups of these rows"):
+        history.place(X[late].drop(columns="prompt_id"), y[late])
+    alone = AnchorHistory(ANCHOR).fit(X[~late], y[~late], groups=None)
+    with pytest.warns(DataWarning, match="these rows count as independent, although"):
+        found = alone.place(X[late], y[late])
+    assert_array_equal(
+        found.standard_errors,
+        alone.place(X[late], y[late], groups=None).standard_errors,
+    )
+    # Without features a history of independent rows can be updated by counts alone.
+    names = ["model_a", "model_b", "judge", "prompt_id"]
+    pairs = X.loc[~late, names].assign(prompt_id=np.arange(np.sum(~late)) // 2)
+    alone = AnchorHistory(ANCHOR).fit(pairs, y[~late], groups=None)
+    votes = pairs[:80]
+    with pytest.warns(DataWarning, match="these rows count as independent, although"):
+        assert alone.update(votes, y[~late][:80]).updated_from_ == "counts"
+
+
+def test_updates_keep_prompts_together(battles):
+    X, y = battles
+    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    old, past = X[~late], y[~late]
+    history = AnchorHistory(ANCHOR).fit(old[:2000], past[:2000])
+    history.update(old[2000:], past[2000:], past=(old[:2000], past[:2000]))
+    whole = AnchorHistory(ANCHOR).fit(old, past)
+    one, other = (each.place(X[late], y[late]) for each in (history, whole))
+    assert_allclose(one.standard_errors, other.standard_errors, rtol=1e-9)
+
+
+def test_a_stream_says_that_it_takes_rows_of_a_prompt_as_independent(battles, tmp_path):
+    X, y = battles
+    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
+    table = X[~late].assign(winner=y[~late])
+    table.to_parquet(tmp_path / "a.parquet")
+    with pytest.warns(DataWarning, match="'prompt_id' repeats, and a stream takes"):
+        stream_history(tmp_path / "a.parquet", ANCHOR)
+    table.assign(prompt_id=np.arange(len(table))).to_parquet(tmp_path / "b.parquet")
+    stream_history(tmp_path / "b.parquet", ANCHOR)
+
+
+def test_equal_rows_without_any_id_are_told(battles):
+    X, y = battles
+    X = X.drop(columns="prompt_id")
+    twice = pd.concat([X, X[:40]], ignore_index=True)
+    with pytest.warns(DataWarning, match=r"40 of \d+ rows equal an earlier one in all"):
+        ANCHOR.fit(twice, np.r_[y, y[:40]])
+    # Few are a chance, and so are equal rows where features have few values.
+    ANCHOR.fit(pd.concat([X, X[:3]], ignore_index=True), np.r_[y, y[:3]])
+    coarse = X.assign(**{name: X[name].round() for name in X if name[0] == "x"})
+    ANCHOR.fit(coarse[["model_a", "model_b", "judge", "x1_a", "x1_b"]], y)
