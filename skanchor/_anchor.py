@@ -230,6 +230,7 @@ class AnchorPipeline(AnchorReadouts):
         "debiaser": lambda value: RieszDebiaser(learner="calibrator"),
         "human_bias": lambda value: None if value is None else make_learner(value),
     }
+    _fits_cells = True
     _parameter_constraints: ClassVar = {
         **RankingEstimator._parameter_constraints,
         "btl": [BTLRegressor, None],

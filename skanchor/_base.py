@@ -51,6 +51,8 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
     }
     # Whether it ends in errors, which depend on what weights are.
     _has_errors: ClassVar[bool] = False
+    # Whether it fits rows that stand for several equal ones.
+    _fits_cells: ClassVar[bool] = False
     # Names of the features seen in fit, by which later tables are read.
     _seen_features: tuple[str, ...] | None = None
 
@@ -141,7 +143,13 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
                     # Before the fit: a wrong table is the first fault to name.
                     validate_data(self, X, skip_check_array=True)
                 rules = RowRules.of(self)
-                self.fit_sample(rules.apply(sample, may_warn=self._has_errors))
+                self.fit_sample(
+                    rules.apply(
+                        sample,
+                        may_warn=self._has_errors,
+                        lists_rows=not self._fits_cells,
+                    )
+                )
             self.warnings_ = tuple(log.distinct)
         except BaseException:
             # An interrupt, too, leaves no half-fitted estimator behind.

@@ -42,45 +42,57 @@ class Cells:
 
     Attributes
     ----------
-    rows : Sample
-        The rows of the table.
+    given : Sample
+        Rows of the table, or rows that count as several (:meth:`Sample.counted`).
     sample : Sample
         One row for each cell; the rows themselves where too few are equal.
     cell : ndarray of shape (n_rows,) or None
         Cell of each row of the table; None where each row is its own.
     """
 
-    rows: Sample
+    given: Sample
     sample: Sample
     cell: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, rows: Sample) -> Self:
+    def of(cls, given: Sample) -> Self:
         """Put equal rows together, if that leaves far fewer rows.
 
         Parameters
         ----------
-        rows : Sample
-            Those with features stay as they are.
+        given : Sample
+            Rows with features stay as they are.
 
         Returns
         -------
         Cells
         """
-        found = _numbered_cells(rows)
+        number = given.multiplicity
+        found = _numbered_cells(given)
         if found is None:
-            return cls(rows, rows)
-        cell, first, number = found
-        weight = np.bincount(cell, rows.weight, minlength=len(first))
+            if number is not None:
+                given = given.listed()
+            return cls(given, given)
+        cell, first, size = found
+        if number is not None:
+            size = np.bincount(cell, number, minlength=len(first)).astype(np.intp)
+        weight = np.bincount(cell, given.weight, minlength=len(first))
         sample = replace(
-            rows[first],
+            given[first],
             weight=weight.astype(np.float64),
-            multiplicity=number.astype(np.float64),
+            multiplicity=size.astype(np.float64),
         )
-        if rows.groups is not None:
-            members = Membership.of(rows.groups, cell)
+        if given.groups is not None:
+            members = Membership.of(given.groups, cell, number)
             sample = replace(sample, groups=None, members=members)
-        return cls(rows, sample, cell)
+        if number is not None:
+            cell = np.repeat(cell, number.astype(np.intp))
+        return cls(given, sample, cell)
+
+    @property
+    def rows(self) -> Sample:
+        """The rows of the table, one by one."""
+        return self.given if self.given.multiplicity is None else self.given.listed()
 
     def to_rows(self, X: Comparisons) -> Comparisons:
         """The rows of the table, with what is known of the cells ``X``."""
@@ -111,7 +123,7 @@ class Cells:
         assert sample.multiplicity is not None
         number = np.where(sample.counts, sample.multiplicity, 0.0)
         folds = [_divide(plan, self.cell, number) for plan in plans]
-        groups = self.rows.groups
+        groups = None if sample.members is None else self.rows.groups
         if groups is not None:
             folds = [
                 _with_groups(own, plan, groups)
@@ -172,7 +184,8 @@ def _numbered_cells(
     X = sample.X
     if X.features_left.shape[1] or X.biases is not None:
         return None
-    if not all(map(_repeats, (sample.y, sample.weight))):
+    each = (sample.y,) if sample.multiplicity is not None else _values(sample)
+    if not all(map(_repeats, each)):
         return None
     key, size = np.zeros(len(sample), dtype=np.int64), 1
     for codes, n_codes in _codes(sample):
@@ -182,12 +195,18 @@ def _numbered_cells(
         key *= n_codes
         key += codes
     cell, number = _numbered(key, size)
-    if len(number) > MOST_SHARE * len(sample):
+    n_rows = len(sample) if sample.multiplicity is None else sample.multiplicity.sum()
+    if len(number) > MOST_SHARE * n_rows:
         return None
     first = np.zeros(len(number), dtype=np.intp)
     # Of values written in turn the last remains: backwards, the first row of each.
     first[cell[::-1]] = np.arange(len(cell))[::-1]
     return cell, first, number
+
+
+def _values(sample: Sample) -> tuple[Array, ...]:
+    """Columns that may hold as many values as rows."""
+    return sample.y, sample.weight
 
 
 def _repeats(values: NDArray[np.float64]) -> bool:
@@ -204,7 +223,9 @@ def _codes(sample: Sample) -> Iterator[tuple[NDArray[np.intp], int]]:
     yield X.judge + 2, len(X.judges) + 2
     if X.order.any():
         yield X.order.astype(np.intp) + 1, 3
-    for values in (sample.y, sample.weight):
+    # Rows that count as several weigh one each.
+    counted = sample.multiplicity is not None
+    for values in (sample.y,) if counted else _values(sample):
         if not is_constant(values):
             codes, distinct = pd.factorize(values)
             yield codes, max(len(distinct), 1)

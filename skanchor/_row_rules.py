@@ -52,13 +52,18 @@ class RowRules:
         drops, counts = map(drops_ties, estimators), map(counts_rows, estimators)
         return cls(any(drops), any(counts))
 
-    def apply(self, sample: Sample, *, may_warn: bool = True) -> Sample:
+    def apply(
+        self, sample: Sample, *, may_warn: bool = True, lists_rows: bool = True
+    ) -> Sample:
         """List the rows that weights count, then count the ties among them.
 
         Importance weights that look like counts are warned of unless ``may_warn`` is
-        false, as for estimators without errors.
+        false, as for estimators without errors. An estimator that fits cells is given
+        the rows with their numbers (``lists_rows=False``), if these can be cells.
         """
-        if self.counts:
+        if self.counts and not lists_rows and not sample.X.features_left.shape[1]:
+            sample = sample.counted()
+        elif self.counts:
             sample = sample.expanded()
         elif may_warn:
             warn_of_counts(sample)
@@ -92,8 +97,8 @@ def treat_ties(sample: Sample, *, drop: bool) -> Sample:
     inputs = replace(
         sample.inputs,
         ties="drop" if drop else "half",
-        n_ties=int(tied.sum()),
-        n_both_bad=int(sample.both_bad.sum()),
+        n_ties=sample.number(tied),
+        n_both_bad=sample.number(sample.both_bad),
     )
     sample = replace(sample, inputs=inputs)
     if not drop:

@@ -31,9 +31,12 @@ def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
     Sample
         Extreme weights brought near one.
     """
-    if as_counts:
+    if as_counts and sample.multiplicity is None:
         _warn_of_odd_counts(sample.weight)
     _warn_of_few_groups(sample)
+    if sample.multiplicity is not None:
+        # Each row weighs one.
+        return sample
     return sample.weighted(_scaled(sample.weight))
 
 

@@ -59,6 +59,9 @@ BOTH_BAD_COLUMN = "both_bad"
 COUNT_COLUMN = "count"
 """Column in which tables of counts say how often each row occurred."""
 
+COUNTED_BYTES = 64
+"""What a fit needs for a row that is one of many equal ones."""
+
 ROW_BYTES, FEATURE_BYTES = 500, 64
 """What a fit needs for a row, and for each of its features."""
 
@@ -154,7 +157,9 @@ class Sample:
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
             # Encoded rows have been admitted before.
-            warn_of_odd_rows(as_frame(X), encoded, outcomes.values, weight)
+            warn_of_odd_rows(
+                as_frame(X), encoded, outcomes.values, weight, grouped=codes is not None
+            )
             if sample_weight is None:
                 _warn_of_unused_counts(X)
         inputs = Inputs.of(X, encoded, groups, sample_weight)
@@ -255,7 +260,13 @@ class Sample:
         BattlesError
             If a weight is no count, or there are more rows than memory has room for.
         """
-        weight, X = self.weight, self.X
+        width = self.X.features_left.shape[1]
+        self._check_counts(ROW_BYTES + FEATURE_BYTES * width)
+        return np.repeat(np.arange(len(self)), self.weight.astype(np.intp))
+
+    def _check_counts(self, row_bytes: float) -> None:
+        """Refuse weights that are no counts, and more rows than memory has room for."""
+        weight = self.weight
         odd = weight != np.round(weight)
         if odd.any():
             row = int(np.argmax(odd))
@@ -264,14 +275,23 @@ class Sample:
                 f"{odd.sum()} are not, the first is {weight[row]:g} in row {row}."
             )
         total = float(weight.sum())
-        needed = total * (ROW_BYTES + FEATURE_BYTES * X.features_left.shape[1])
+        needed = total * row_bytes
         if needed > available_bytes():
             raise BattlesError(
                 f"The counts stand for {total:.3g} rows, for which a fit needs about "
                 f"{needed / 1e9:.3g} GB of memory; {available_bytes() / 1e9:.3g} GB "
                 "are there. Use a larger machine, or a random part of the rows."
             )
-        return np.repeat(np.arange(len(self)), weight.astype(np.intp))
+
+    def counted(self) -> Sample:
+        """The rows, each of them standing for as many as its weight says.
+
+        Nothing is listed. Whoever is given such a sample must respect its multiplicity.
+        """
+        self._check_counts(COUNTED_BYTES)
+        inputs = replace(self.inputs, counted=self.inputs.weights is not None)
+        rows = self[np.flatnonzero(self.weight > 0)]
+        return replace(rows, multiplicity=rows.weight, inputs=inputs)
 
     def expanded(self) -> Sample:
         """The rows that weights count: each as often as its weight, and of weight one.
@@ -282,6 +302,12 @@ class Sample:
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self if (self.weight == 1.0).all() else self[self.copies]
         return replace(rows, weight=constant(1.0, len(rows)), inputs=inputs)
+
+    def listed(self) -> Sample:
+        """The rows of :meth:`counted`, each as often as it counts, of weight one."""
+        assert self.multiplicity is not None
+        rows = self[np.repeat(np.arange(len(self)), self.multiplicity.astype(np.intp))]
+        return replace(rows, weight=constant(1.0, len(rows)), multiplicity=None)
 
     def with_battles(self, X: Comparisons) -> Sample:
         """The same sample, its battles with other columns or in other roles."""

@@ -36,6 +36,8 @@ def warn_of_odd_rows(
     X: Comparisons,
     y: Array,
     weight: Array,
+    *,
+    grouped: bool = False,
 ) -> None:
     """Warn of rows and labels that a reader would not expect to be there.
 
@@ -51,6 +53,8 @@ def warn_of_odd_rows(
         The encoded rows.
     y, weight : ndarray of shape (n_rows,)
         Outcomes and row weights.
+    grouped : bool
+        Whether groups say which rows depend on each other.
     """
     _warn_of_misspelt_judge(frame, X)
     _warn_of_look_alikes(X, weight)
@@ -67,7 +71,7 @@ def warn_of_odd_rows(
                 + (f"; models {lost} appear in no other row." if lost else ".")
             )
         )
-    if frame is not None and "prompt_id" not in frame.columns:
+    if frame is not None and "prompt_id" not in frame.columns and not grouped:
         _warn_of_equal_rows(X, y, (weight > 0) & ~alone)
     if frame is not None and "prompt_id" in frame.columns:
         copies = _copies(frame, X, y, (weight > 0) & ~alone)

@@ -55,7 +55,12 @@ class Membership:
     matrix: csr_array
 
     @classmethod
-    def of(cls, codes: NDArray[np.intp], rows: NDArray[np.intp] | None = None) -> Self:
+    def of(
+        cls,
+        codes: NDArray[np.intp],
+        rows: NDArray[np.intp] | None = None,
+        number: Array | None = None,
+    ) -> Self:
         """Membership of rows with these codes of groups.
 
         Parameters
@@ -64,6 +69,8 @@ class Membership:
             Codes of groups.
         rows : ndarray of shape (n,), optional
             Row that stands for each of them, from zero; None is one for each.
+        number : ndarray of shape (n,), optional
+            How many rows each of them is, where another row stands for it.
 
         Returns
         -------
@@ -80,7 +87,8 @@ class Membership:
             ).T.tocsr()
         else:
             shape = len(groups), int(rows.max(initial=-1)) + 1
-            matrix = csr_array((np.ones(n), (place, rows)), shape)
+            times = np.ones(n) if number is None else number
+            matrix = csr_array((times, (place, rows)), shape)
         return cls(groups, matrix)
 
     def __getitem__(self, rows: Any) -> Membership:

@@ -68,6 +68,7 @@ def test_what_a_baseline_offers(name, data):
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")
 @pytest.mark.parametrize("name", sorted(set(BASELINES) - {"Oracle"}))
+@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
 def test_weights_are_repetitions_and_the_row_order_does_not_matter(name, data):
     X, y = with_votes(data) if name == "HumanOnly" else (data.X, data.y)
     method = BASELINES[name]()

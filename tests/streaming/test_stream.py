@@ -132,6 +132,7 @@ def test_learned_item_covariance_is_that_of_the_rows():
 
 
 @pytest.mark.parametrize("features", [True, False])
+@pytest.mark.filterwarnings("ignore:.* equal an earlier one in all columns")
 def test_counts_are_the_rows_they_stand_for(features):
     table, _ = tables()
     if not features:
