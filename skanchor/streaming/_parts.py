@@ -123,6 +123,37 @@ class DatasetData:
         """Columns."""
         return self.dataset.schema
 
+    def check(self, needed: Callable[[pa.Schema], list[str]]) -> None:
+        """Refuse files that differ in the columns that are read of them.
+
+        pyarrow reads all files by the columns of the first: what that one lacks would
+        be dropped of all.
+
+        Parameters
+        ----------
+        needed : callable
+            Columns that are read of a table with a schema.
+
+        Raises
+        ------
+        BattlesError
+            If a file cannot be read, or lacks a column that another one has, or has it
+            with another type.
+        """
+        if not isinstance(self.dataset, ds.FileSystemDataset):
+            return
+        first: tuple[str, pa.Schema] | None = None
+        for fragment in self.dataset.get_fragments():
+            try:
+                schema = fragment.physical_schema
+            except (pa.ArrowInvalid, OSError) as error:
+                raise BattlesError(
+                    f"{fragment.path} cannot be read as Parquet: {error}"
+                ) from error
+            if first is None:
+                first = fragment.path, schema
+            _check_same(first, (fragment.path, schema), needed)
+
     def parts(self) -> Iterator[FragmentPart]:
         """All parts, in order."""
         start = 0
@@ -191,6 +222,39 @@ class TablesData:
 
     def stamp(self) -> None:
         """None: a change shows only when the tables are read."""
+
+
+def _check_same(
+    one: tuple[str, pa.Schema],
+    other: tuple[str, pa.Schema],
+    needed: Callable[[pa.Schema], list[str]],
+) -> None:
+    """Refuse two files whose columns, or the types of these, differ."""
+    mine, theirs = (set(needed(schema)) for _, schema in (one, other))
+    for path, beside, lacking in (
+        (one[0], other[0], sorted(theirs - mine)),
+        (other[0], one[0], sorted(mine - theirs)),
+    ):
+        if lacking:
+            raise BattlesError(
+                f"{path} lacks the columns {lacking[:5]}, which {beside} has: all "
+                "files of a stream need the same columns. Add them, or leave them out "
+                "of all."
+            )
+    for name in sorted(mine):
+        kinds = [schema.field(name).type for _, schema in (one, other)]
+        if kinds[0] != kinds[1] and not all(map(_is_text, kinds)):
+            raise BattlesError(
+                f"Column {name!r} is {kinds[0]} in {one[0]} and {kinds[1]} in "
+                f"{other[0]}: write it with one type."
+            )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether a type holds text, of which pyarrow turns one kind into another."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _row_groups(fragment: Any) -> list[tuple[Any, int]]:

@@ -240,7 +240,13 @@ class Reading:
             # Replace the labels of human rows by the one that the package expects.
             require_columns(X.column_names, ["judge"])
             judge = pc.cast(X["judge"], pa.string())
-            is_human = pc.is_in(judge, pa.array([str(label) for label in self.human]))
+            labels = [str(label) for label in self.human]
+            if HUMAN not in labels and pc.any(pc.equal(judge, HUMAN)).as_py():
+                raise BattlesError(
+                    f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; "
+                    "name it among them, or rename that judge first."
+                )
+            is_human = pc.is_in(judge, pa.array(labels))
             at = X.column_names.index("judge")
             X = X.set_column(at, "judge", pc.if_else(is_human, HUMAN, judge))
         return X, y

@@ -24,7 +24,7 @@ from skanchor.history import AnchorHistory, HistoryState
 from skanchor.sample import PROMPT_COLUMN
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._journal import Journal
-from skanchor.streaming._parts import Data, open_data
+from skanchor.streaming._parts import Data, DatasetData, open_data
 from skanchor.streaming._pass import PassSettings
 from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
@@ -244,6 +244,8 @@ def stream_history(
     journal = Journal.open(checkpoint, settings.random_state, key)
     folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
     columns = None if schema is None else reading.needed(schema)
+    if isinstance(opened, DatasetData):
+        opened.check(reading.needed)
     runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
     with WarningLog() as log:
         _warn_of_prompts(opened, reading, options.batch_rows)

@@ -69,6 +69,12 @@ for title, where in {
         "test_prompts::test_rows_without_a_prompt_are_groups_of_their_own",
     "Prompts that repeat, added to a history without groups":
         "test_prompts::test_a_history_has_the_groups_of_prompts",
+    "Files of a stream of which one lacks a column":
+        "streaming.test_parts::test_files_that_lack_a_column_are_refused",
+    "Files of a stream with other types of a column, or of zero bytes":
+        "streaming.test_parts::test_files_with_other_types_or_no_content_are_refused",
+    "A judge called human in a stream, beside people of another label":
+        "streaming.test_parts::test_a_judge_called_human_beside_people_is_refused",
     "Prompts that repeat in a stream":
         "test_prompts::test_a_stream_says_that_it_takes_rows_of_a_prompt_as_independent",
     "Linear bias against the joint likelihood":
