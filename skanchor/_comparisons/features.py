@@ -130,7 +130,7 @@ def _plain_columns(frame: nw.DataFrame[Any]) -> dict[str, int]:
 
 
 def declared_label(stem: str) -> str:
-    """Return a feature's name: the pair's, less the ``feature_`` of :func:`declared`."""
+    """Return a feature's name: the pair's, less the prefix of :func:`declared`."""
     return feature_label(stem) or stem
 
 
@@ -160,7 +160,7 @@ def feature_kind(column: nw.Series[Any]) -> str:
 
 
 def _first_word(column: nw.Series[Any]) -> str:
-    """Part of an error that names the first text that is no number, or is empty."""
+    """Part of an error: the first text that is not a number; empty if all are."""
     for row, text in enumerate(column.cast(nw.String).to_list()):
         if text is not None and not is_number(text):
             return f"; row {row} of {column.name} holds {text!r:.60}"

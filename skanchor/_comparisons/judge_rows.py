@@ -70,7 +70,7 @@ class JudgeRows:
 
     @cached_property
     def _signs(self) -> csr_array:
-        """Sparse (n_models, n_pairs) matrix: +1 at a first model, -1 at a second one."""
+        """Sparse (n_models, n_pairs) matrix, +1 at first models, -1 at second ones."""
         assert self._starts is not None
         pair = np.arange(len(self._starts))
         return csr_array(
@@ -92,7 +92,7 @@ class JudgeRows:
     def _signed(
         self, values: Array
     ) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
-        """Data, indices and pointers of a sparse matrix with +value, -value in each row.
+        """Data, indices, pointers of a sparse matrix with +value, -value in each row.
 
         Read as CSR, its shape is (n, n_models); read as CSC, it is the transpose.
         """
@@ -103,7 +103,7 @@ class JudgeRows:
         return entries, self._sides, starts
 
     def _entries(self, values: Array) -> csr_array:
-        """Sparse (n, n_models) matrix: +value at first models, -value at second ones."""
+        """Sparse (n, n_models) matrix, +value at first, -value at second models."""
         return csr_array(self._signed(values), (len(self.rows), self.n_models))
 
     @property
@@ -134,7 +134,7 @@ class JudgeRows:
         return np.asarray(first - second)
 
     def _by_pair(self, combine: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Combine the values of each row's models; only once per pair if rows repeat."""
+        """Combine the values of each row's models; once per pair if rows repeat."""
         starts = self._starts
         if starts is None:
             return combine(values.take(self.left), values.take(self.right))

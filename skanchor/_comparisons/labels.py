@@ -213,8 +213,9 @@ def _drop_unused(
         used[codes[start : start + _STEP]] = True
         if used[:-1].all():
             return codes, labels
-    place = np.append(np.cumsum(used[:-1]) - 1, -1)
-    return place.take(codes), labels[used[:-1]]
+    # New code of each label: the number of used ones before it.
+    new_code = np.append(np.cumsum(used[:-1]) - 1, -1)
+    return new_code.take(codes), labels[used[:-1]]
 
 
 def factorize(values: NDArray[Any], what: str) -> tuple[NDArray[np.intp], NDArray[Any]]:
