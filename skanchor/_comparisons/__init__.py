@@ -1,4 +1,4 @@
-"""Battles tables: read and encoded once, and then gaining columns."""
+"""Battles tables: read and encoded once; each stage then adds learned columns."""
 
 from skanchor._comparisons.agreement import warn_of_contradicting_judges
 from skanchor._comparisons.contexts import (

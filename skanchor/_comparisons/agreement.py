@@ -1,4 +1,4 @@
-"""Do judges side with people? Where they do not, an outcome may be turned round."""
+"""Agreement of judges with people: a judge who contradicts them may be miscoded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from skanchor.warning_log import warn
 
 __all__ = ["warn_of_contradicting_judges"]
 
-# Standard errors by which verdicts against people must outnumber those with them.
+# Standard errors by which verdicts against the majority of people must outnumber
+# verdicts that agree with it.
 _BEYOND_CHANCE = 3.0
 
 
@@ -24,8 +25,8 @@ def warn_of_contradicting_judges(
 ) -> None:
     """Warn of judges whose outcomes may be coded the other way round.
 
-    Their verdicts go, beyond chance, against what most people said of the same two
-    models.
+    These are judges whose verdicts contradict the majority of people on the same two
+    models more often than chance explains.
 
     Parameters
     ----------
@@ -36,10 +37,14 @@ def warn_of_contradicting_judges(
     multiplicity : ndarray of shape (n_rows,), optional
         How many equal rows each stands for.
     """
+    # One code per unordered pair of models; `preference` is positive where the model
+    # of the smaller code wins, so rows of both orders can be added.
     low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
     pair, _ = pd.factorize(low * len(X.models) + high)
     preference = np.where(X.left < X.right, y - 0.5, 0.5 - y)
     preference = np.where(X.is_usable & (low != high) & (weight > 0), preference, 0.0)
+    # The majority of people in each pair, then +, - or 0 for each verdict: it agrees
+    # with that majority, contradicts it, or one of the two is undecided.
     votes = np.bincount(pair, np.where(X.is_human, weight * preference, 0.0))
     agreement = np.where(X.is_human, 0.0, preference * np.sign(votes)[pair])
     decided, agreed = (
@@ -50,6 +55,8 @@ def warn_of_contradicting_judges(
         ).astype(np.intp)
         for some in (agreement != 0, agreement > 0)
     )
+    # For verdicts that are independent of the majority, disagreements minus agreements
+    # have mean zero and standard deviation sqrt(decided).
     against = decided - 2 * agreed > _BEYOND_CHANCE * np.sqrt(decided)
     for judge, n, good in zip(
         X.judges[against], decided[against], agreed[against], strict=True

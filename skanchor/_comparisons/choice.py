@@ -1,4 +1,4 @@
-"""The user's choice of features, before anything is read."""
+"""The user's choice of features, applied before the table is encoded."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ def choose_features(
     features: Iterable[str] | None,
     drop_features: Iterable[str] | None,
 ) -> nw.DataFrame[Any]:
-    """Keep the pairs of columns that are to be features.
+    """Keep the pairs of columns that the user has chosen as features.
 
     Parameters
     ----------
     frame : DataFrame
         A battles table with standard names.
     features : iterable of str or None
-        Names of the pairs to use; the other pairs of numbers are dropped. One that
-        smells of the outcome gets the name under which it is a feature all the same.
+        Names of the pairs to use; the other pairs of numbers are dropped. A pair whose
+        name suggests the outcome is renamed to ``feature_<name>``, so that it is used
+        although estimators leave such names out.
     drop_features : iterable of str or None
         Names of the pairs not to use.
 
@@ -38,7 +39,7 @@ def choose_features(
     Raises
     ------
     BattlesError
-        If both are given, there is no such pair, or it holds text.
+        If both are given, if a pair does not exist, or if one to use holds text.
     """
     if features is None and drop_features is None:
         return frame
@@ -54,11 +55,13 @@ def choose_features(
                 f"Columns {name}_a and {name}_b hold text, not numbers; "
                 "skanchor.features makes features of it."
             )
+    # Pairs of text stay in the table: they are never features, but texts may be needed.
     others = [
         name
         for name in pairs
         if name not in named and feature_kind(frame[f"{name}_a"]) != "text"
     ]
+    # Half pairs are dropped with the others; otherwise they would be refused later.
     columns = _columns(named)
     standard = _columns(map(declared, named))
     return frame.drop(_columns(others) + half).rename(
@@ -67,6 +70,7 @@ def choose_features(
 
 
 def _names(given: Any, pairs: list[str]) -> list[str]:
+    """Distinct names as a list; raise if one of them is not a pair of columns."""
     names = [given] if isinstance(given, str) else list(dict.fromkeys(given))
     absent = [name for name in names if name not in pairs]
     if absent:

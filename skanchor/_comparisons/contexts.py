@@ -1,8 +1,9 @@
 """Contexts: kinds of prompts, in each of which a model has a score of its own.
 
-A model in a context is an item with a score, as a model is where there are no contexts.
-Which context it is in is part of its label, so that rows, slices of them and all that
-is learned by label need to know nothing more.
+With contexts, the item that has a score is a model in a context (:class:`InContext`);
+without contexts it is a model. The context is part of the item's label. So the code
+that slices rows, or looks up what was learned by label, is the same with and without
+contexts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["InContext", "Items", "has_contexts", "read_contexts", "with_contexts
 
 @dataclass(frozen=True, slots=True)
 class InContext:
-    """A model in a context, which is what has a score where there are contexts.
+    """A model in a context: the item that has a score where a fit has contexts.
 
     Attributes
     ----------
@@ -50,12 +51,12 @@ class InContext:
 
 
 def has_contexts(X: Any) -> bool:
-    """Whether the models of encoded rows are those of contexts."""
+    """Whether the labels of encoded rows are models in contexts."""
     return len(X.models) > 0 and isinstance(X.models[0], InContext)
 
 
 def read_contexts(contexts: Any, table: Any, n_rows: int) -> NDArray[Any]:
-    """Context of each row; refuse rows without one.
+    """Return the context of each row; raise if a row has none.
 
     Parameters
     ----------
@@ -97,18 +98,18 @@ def read_contexts(contexts: Any, table: Any, n_rows: int) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Items:
-    """Labels taken apart into contexts and models.
+    """Labels of items, split into contexts and models.
 
     Attributes
     ----------
     context : ndarray of shape (n_items,)
-        Code of each one's context, zero where labels are of models alone.
+        Context code of each item; zero where labels are models without contexts.
     contexts : ndarray of shape (n_contexts,)
-        Their labels; none where labels are of models alone.
+        Labels of the contexts; empty where labels are models without contexts.
     model : ndarray of shape (n_items,)
-        Code of each one's model.
+        Model code of each item.
     models : ndarray of shape (n_models,)
-        Their labels.
+        Labels of the models.
     """
 
     context: NDArray[np.intp]
@@ -118,7 +119,7 @@ class Items:
 
     @classmethod
     def of(cls, labels: NDArray[Any]) -> Items:
-        """Take labels apart: of models, or of models in contexts."""
+        """Split labels, which are all models or all models in contexts."""
         if not len(labels) or not isinstance(labels[0], InContext):
             at = np.arange(len(labels))
             return cls(np.zeros_like(at), np.empty(0, dtype=object), at, labels)
@@ -129,8 +130,10 @@ class Items:
 
 
 def _coded(labels: list[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes and distinct labels, in order of appearance."""
+    """Codes of the labels, and the distinct labels in order of appearance."""
     code = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    # Assigned into an object array: np.array would make a table of labels that are
+    # tuples.
     distinct = np.empty(len(code), dtype=object)
     distinct[:] = list(code)
     return np.array([code[label] for label in labels], dtype=np.intp), distinct
@@ -142,31 +145,34 @@ def with_contexts(
     right: NDArray[np.intp],
     contexts: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.intp], NDArray[np.intp]]:
-    """Items of rows that have contexts, by context and then by model.
+    """Encode the models of rows with contexts as items, sorted by context, then model.
 
     Parameters
     ----------
     models : ndarray of shape (n_models,)
         Labels.
     left, right : ndarray of shape (n_rows,)
-        Codes of the models; -1 is none of them.
+        Codes of the models; -1 is a model outside ``models``.
     contexts : ndarray of shape (n_rows,)
         Context of each row.
 
     Returns
     -------
     items : ndarray of shape (n_items,)
-        Labels of the models in contexts that rows have.
+        Labels (:class:`InContext`) of the combinations that occur in the rows.
     left, right : ndarray of shape (n_rows,)
-        Their codes.
+        Item codes of the two sides; -1 where the model code was -1.
     """
     code, labels = factorize(contexts, "The column of contexts")
+    # `rank` is the inverse permutation of `order`: context code to sorted code.
     order = _sorted_if_possible(labels)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    code, labels = place[code], labels[order]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    code, labels = rank[code], labels[order]
     size = len(models)
+    # Item codes in the full grid of contexts times models, row-major.
     sides = [np.where(side < 0, -1, code * size + side) for side in (left, right)]
+    # Only combinations that occur become items: the grid is renumbered without gaps.
     used = np.unique(np.concatenate(sides))
     used = used[used >= 0]
     items = np.empty(len(used), dtype=object)
@@ -180,8 +186,9 @@ def with_contexts(
 
 
 def _sorted_if_possible(labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Permutation that sorts the labels; the identity if they cannot be compared."""
     try:
         return np.argsort(labels, kind="stable")
     except TypeError:
-        # Labels of several kinds stay in order of appearance.
+        # Labels of mixed types stay in order of appearance.
         return np.arange(len(labels))

@@ -1,4 +1,4 @@
-"""Encoded battles that gain columns: what every stage reads and returns."""
+"""Encoded battles: what every stage reads, and returns with learned columns added."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ __all__ = ["Comparisons"]
 class Comparisons:
     """Encoded battles: integer codes with their labels, and what stages have learned.
 
-    Immutable. It has a length, a shape and row indexing, so scikit-learn's splitters
-    and searches slice it like a table; slicing never changes the vocabulary or the
-    roles. It never holds outcomes.
+    The object is immutable. It has a length, a shape and row indexing, so
+    scikit-learn's splitters and searches slice it like a table. Slicing changes neither
+    the vocabularies (``models``, ``judges``) nor the roles. It never holds outcomes.
 
     Attributes
     ----------
     rows : EncodedRows
-        The columns of codes, labels and features, which are attributes here, too, and
-        what is derived from them; stages that add columns share one.
+        The columns of codes, labels and features, and what is derived from them. The
+        columns are attributes of this class, too. Stages that add learned columns
+        share one ``EncodedRows``.
     models : ndarray of shape (n_models,)
         Labels of the models; ``left`` and ``right`` point into it.
     judges : ndarray of shape (n_judges,)
@@ -55,7 +56,8 @@ class Comparisons:
     sensitivities, position_effects : ndarray of shape (n_judges,) or None
         Judge parameters in logits per score unit and logits.
     biases : ndarray of shape (n_rows,) or None
-        Bias contrast h_m of each row in judge logits; zero on human rows.
+        Bias contrast of each row in logits: h_m in rows of judge m; in human rows that
+        of people's own bias, zero where none was fitted.
     deviations : ndarray of shape (n_judges, n_models) or None
         Item effects u in judge logits.
     item_covariance : ndarray of shape (n_judges, n_judges) or None
@@ -94,9 +96,9 @@ class Comparisons:
             pandas, polars or pyarrow table with columns ``model_a``, ``model_b``,
             optionally ``judge``, ``shown_first`` and feature pairs ``<name>_a``,
             ``<name>_b``; or a bare array whose first two columns are model ids.
-            A ``Comparisons`` comes back as it is.
+            A ``Comparisons`` is returned unchanged.
         new_models : sequence of labels, optional
-            Models with free scores, carried along by slicing and stages.
+            Models with free scores; slicing and stages keep them.
 
         Returns
         -------
@@ -105,7 +107,8 @@ class Comparisons:
         Raises
         ------
         BattlesError
-            If columns are missing, duplicated or half a pair, or ids are null.
+            If columns are missing or duplicated, a feature column lacks its other side,
+            or ids are null.
         """
         encoded = table if isinstance(table, Comparisons) else cls(read_rows(table))
         if new_models is None:
@@ -137,10 +140,12 @@ class Comparisons:
             # scikit-learn indexes rows as X[rows, ...].
             rows = rows[0]
         if isinstance(rows, (int, np.integer)):
+            # One row stays a table of one row.
             rows = [rows]
         if not isinstance(rows, slice):
             rows = np.asarray(rows)
             if rows.size == 0:
+                # An empty list becomes an array of floats, which cannot index.
                 rows = rows.astype(np.intp)
         return replace(
             self,
@@ -149,7 +154,7 @@ class Comparisons:
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: rows of models, judges and learned columns are no array."""
+        """Raise: codes, labels and learned columns do not form one array."""
         raise TypeError(
             "Comparisons cannot become one array; its columns are arrays, such as "
             "left, right, judge and features_left. A transformer of features belongs "
@@ -157,6 +162,7 @@ class Comparisons:
         )
 
     def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are left out; they are computed again when needed.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -244,11 +250,11 @@ class Comparisons:
         return self.rows.is_usable
 
     def by_judge(self, judge: int) -> JudgeRows:
-        """Return the usable rows of one judge (-1: human), cut out once."""
+        """Return the usable rows of one judge (-1: human); computed once per judge."""
         return self.rows.by_judge(judge)
 
     def learned_scores(self) -> Array:
-        """Scores of all models, NaN where unknown; an error where none was learned."""
+        """Return the scores of all models, NaN where unknown; raise without scores."""
         if self.scores is None:
             raise BattlesError(
                 "These comparisons carry no scores; transform them with a fitted "
@@ -260,28 +266,34 @@ class Comparisons:
     def score_differences(self) -> Array:
         """Score of the first side minus the second's, in logits; NaN if unknown."""
         scores = self.learned_scores()
+        # Code -1, a model outside the vocabulary, picks the NaN at the end.
         padded = np.append(scores, np.nan)
         delta: Array = padded.take(self.left)
         delta -= padded.take(self.right)
         if np.isnan(scores).any():
+            # A model against itself differs by zero, even if its score is unknown.
             delta[(self.left == self.right) & (self.left >= 0)] = 0.0
         return delta
 
     def logits(self) -> Array:
-        """Logit of P(first side preferred by the row's judge).
+        """Return the logit of P(first side preferred by the row's judge).
 
-        Uses what the stages have learned so far; NaN where a model or a judge has
-        not been learned. Computed once, and not to be written to.
+        It uses what the stages have learned so far, and is NaN where the score of a
+        model or the sensitivity of a judge is unknown. The array, of shape (n_rows,),
+        is computed once and read-only.
         """
         return self._logits
 
     @cached_property
     def _logits(self) -> Array:
+        # A human row has eta = delta (eq:human-model-new), a row of judge m
+        # eta = c_m delta + h_m + u_{m,a} - u_{m,b} + o p_m (eq:hist-surrogate-model-new
+        # with position and item effects). Until judges are calibrated, c_m is one.
         delta = self.score_differences
         slope = np.ones(len(self.judges) + 2)
         position = np.zeros(len(self.judges) + 2)
-        # Codes -1 and -2 index from the end: human rows have slope one, an
-        # unknown judge has none.
+        # Codes -1 and -2 index from the end: human rows have slope one, those of an
+        # unknown judge NaN.
         slope[-2] = np.nan
         if self.sensitivities is not None:
             slope[: len(self.judges)] = self.sensitivities
@@ -292,7 +304,8 @@ class Comparisons:
         if self.biases is not None:
             eta += self.biases
         if self.deviations is not None:
-            # Zero for humans and for what no stage has learned.
+            # u[m, i], with rows and a column of zeros at the end for the codes -1 and
+            # -2: item effects are zero for people, and where none was estimated.
             u = np.zeros((len(self.judges) + 2, len(self.models) + 1))
             u[: len(self.judges), : len(self.models)] = np.nan_to_num(self.deviations)
             eta += u[self.judge, self.left] - u[self.judge, self.right]
@@ -302,7 +315,7 @@ class Comparisons:
         return eta
 
     def unscored_models(self) -> list[str]:
-        """Names of the models in these rows that carry no score."""
+        """Return the names of the models in these rows that have no score."""
         scores = np.full(len(self.models), np.nan)
         if self.scores is not None:
             scores = self.scores
@@ -311,9 +324,10 @@ class Comparisons:
 
     # ------------------------------------------------------------------ other columns
     def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Comparisons:
-        """Express the rows in the given vocabularies; unknown labels become -1, -2.
+        """Return the rows coded by other vocabularies.
 
-        Learned scores and judge parameters move with their labels.
+        Models outside ``models`` get code -1, judges outside ``judges`` code -2. What
+        was learned of models and judges is reordered with the labels, NaN for new ones.
         """
         if same_labels(models, self.models) and same_labels(judges, self.judges):
             return self
@@ -324,6 +338,8 @@ class Comparisons:
         def by_judge(values: Any) -> Any:
             return align(values, self.judges, judges)
 
+        # `align` moves the first axis, so the other one is brought to the front by a
+        # transpose: u is (n_judges, n_models), the covariance (n_judges, n_judges).
         u, covariance = self.deviations, self.item_covariance
         return replace(
             self,
@@ -354,6 +370,7 @@ class Comparisons:
         if new_models != self.new_models:
             learned["rows"] = replace(self.rows, new_models=new_models)
         annotated = replace(self, **learned)
+        # The cached difference still holds where the scores are the same.
         if "scores" not in learned and "score_differences" in vars(self):
             vars(annotated)["score_differences"] = self.score_differences
         return annotated
@@ -364,12 +381,12 @@ class Comparisons:
         Parameters
         ----------
         **columns
-            Columns to replace, of as many rows.
+            Columns to replace, each with the present number of rows.
 
         Returns
         -------
         Comparisons
-            With the learned columns as they are.
+            The learned columns are unchanged.
         """
         return replace(self, rows=replace(self.rows, **columns))
 
@@ -379,7 +396,7 @@ class Comparisons:
         Parameters
         ----------
         names : tuple of str
-            Names of features; one that the rows lack is NaN.
+            Names of features; a feature that the rows lack is filled with NaN.
 
         Returns
         -------
@@ -390,7 +407,7 @@ class Comparisons:
         return replace(self, rows=self.rows.with_features(names))
 
     def in_contexts(self, contexts: NDArray[Any]) -> Comparisons:
-        """Return the rows of a table, their models those of a context each.
+        """Return the rows with each model replaced by the model in the row's context.
 
         Parameters
         ----------
@@ -400,7 +417,7 @@ class Comparisons:
         Returns
         -------
         Comparisons
-            Whose ``models`` are :class:`skanchor._comparisons.InContext`.
+            Its ``models`` are :class:`skanchor._comparisons.InContext` labels.
         """
         models, left, right = with_contexts(
             self.models, self.left, self.right, contexts
@@ -408,7 +425,8 @@ class Comparisons:
         return self.with_rows(models=models, left=left, right=right)
 
     def without_order(self, judges: NDArray[Any]) -> Comparisons:
-        """Return the rows, the display order of these judges' rows unknown."""
+        """Return the rows; the display order of these judges' rows becomes unknown."""
+        # The appended entries are for the codes -2 and -1, which index from the end.
         hit = np.append(is_in(self.judges, judges), [False, False])[self.judge]
         if not self.order[hit].any():
             return self
@@ -419,16 +437,20 @@ class Comparisons:
         return replace(self, rows=self.rows.without_features())
 
     def as_preferences(self) -> Comparisons:
-        """Return the rows, their outcomes to be read as preferences in [0, 1]."""
+        """Return the rows marked as named: outcomes are preferences in [0, 1]."""
         return self if self.named else self.with_rows(named=True)
 
     def of_one_judge(self) -> Comparisons:
-        """Read all judges as one; what was learned of each does not apply."""
+        """Return the rows with all judges merged into one named "judges".
+
+        Columns that were learned for single judges do not apply to the result.
+        """
+        # Codes 0, 1, ... become 0; -1 (human) and -2 (unknown) stay.
         return self.with_rows(
             judge=np.minimum(self.judge, 0), judges=np.array(["judges"], dtype=object)
         )
 
     def as_human(self) -> Comparisons:
-        """Read every usable row as a human vote between historical models."""
+        """Return the rows; usable ones become human votes on historical models."""
         judge = np.where(self.is_usable, -1, self.judge)
         return self.with_rows(judge=judge, new_models=())

@@ -27,16 +27,17 @@ __all__ = [
 ]
 
 LARGEST = 1e100
-"""Largest absolute value of a feature, whose products are floats, too."""
+"""Largest absolute value of a feature; products stay in the range of floats."""
 
 _FEW = 10_000
-"""Rows up to which the columns of features are checked together."""
+"""Rows up to which all feature columns are read and checked as one array."""
 
+# Columns that end in _a or _b, or are standard, without being features.
 _RESERVED = ("model_a", "model_b", "judge", "shown_first")
 
 
 def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
-    """Names of the pairs of columns, and the columns that are half a pair.
+    """Find the pairs of columns ``<name>_a``, ``<name>_b``, and columns without a pair.
 
     Parameters
     ----------
@@ -46,9 +47,9 @@ def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
     Returns
     -------
     pairs : list of str
-        Without ``_a`` and ``_b``.
+        Names without ``_a`` and ``_b``, in the order of the table.
     half : list of str
-        Columns, in their order by name.
+        Columns that lack the other side, sorted by name.
     """
     names = [name for name in frame.columns if name not in _RESERVED]
     stems_a = [name[:-2] for name in names if name.endswith("_a")]
@@ -59,9 +60,10 @@ def stems_of(frame: nw.DataFrame[Any]) -> tuple[list[str], list[str]]:
 
 
 def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
-    """Names of the pairs of columns that hold features; half a pair is refused.
+    """Return the names of the column pairs that hold features.
 
-    Pairs whose names smell of the outcome are left out with a warning.
+    Pairs whose names suggest the outcome or ids are left out with a warning, and so are
+    texts that read as numbers. A column without its other side is an error.
     """
     stems, half = stems_of(frame)
     if half:
@@ -69,13 +71,14 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             f"Feature columns {half} lack their other side; features come in pairs "
             "<name>_a and <name>_b. Add the partner, or rename or drop the column."
         )
-    kept: list[str] = []
+    features: list[str] = []
     suspects: list[str] = []
     numeric = _numeric_columns(frame, stems) if stems else set()
     for stem in stems:
         sides = [stem + side for side in ("_a", "_b")]
         if numeric.issuperset(sides):
-            (suspects if feature_label(stem) is None else kept).append(stem)
+            # Both columns have numeric types: no value needs to be looked at.
+            (suspects if feature_label(stem) is None else features).append(stem)
             continue
         columns = [frame[name] for name in sides]
         kinds = [feature_kind(column) for column in columns]
@@ -86,7 +89,7 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
                 f"{_first_word(columns[kinds.index('text')])}."
             )
         if kinds == ["number", "number"]:
-            (suspects if feature_label(stem) is None else kept).append(stem)
+            (suspects if feature_label(stem) is None else features).append(stem)
         elif kinds == ["text", "text"] and all(map(_reads_as_numbers, columns)):
             warn(
                 DataWarning(
@@ -105,11 +108,11 @@ def feature_stems(frame: nw.DataFrame[Any]) -> tuple[str, ...]:
             ),
             stacklevel=7,
         )
-    return tuple(kept)
+    return tuple(features)
 
 
 def _numeric_columns(frame: nw.DataFrame[Any], stems: list[str]) -> set[str]:
-    """Columns of numbers by their type, all those of pairs among them."""
+    """Names of columns of a numeric type, at least those that belong to pairs."""
     plain = _plain_columns(frame)
     if all(stem + side in plain for stem in stems for side in ("_a", "_b")):
         return set(plain)
@@ -117,27 +120,29 @@ def _numeric_columns(frame: nw.DataFrame[Any], stems: list[str]) -> set[str]:
 
 
 def _plain_columns(frame: nw.DataFrame[Any]) -> dict[str, int]:
-    """Places of the columns that pandas has as arrays of floats; none of others."""
+    """Positions of the float64 columns of a pandas table; none for other tables."""
     native = frame.to_native()
     if not isinstance(native, pd.DataFrame):
         return {}
-    # A look at each column takes longer than one at all their types.
+    # To ask pandas for all types at once is faster than to ask column by column.
     kinds = zip(frame.columns, native.dtypes.tolist(), strict=True)
     return {name: i for i, (name, kind) in enumerate(kinds) if kind == np.float64}
 
 
 def declared_label(stem: str) -> str:
-    """Name of the feature that a pair holds, whatever it smells of."""
+    """Return a feature's name: the pair's, less the prefix of :func:`declared`."""
     return feature_label(stem) or stem
 
 
 def feature_kind(column: nw.Series[Any]) -> str:
-    """Say what a column of a pair holds: numbers, text, or what travels unread."""
+    """Classify a column of a pair as "number", "text" or "other" (not read)."""
     kind = column.dtype
     if isinstance(kind, (nw.String, nw.Categorical, nw.Enum)):
         return "text"
     if kind.is_numeric() or kind == nw.Boolean:
         return "number"
+    # A column of objects is of numbers if any value is one: then all others must be
+    # numbers or missing.
     values = column.to_numpy() if kind in (nw.Object, nw.Unknown) else np.empty(0)
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: feature {column.name!r}.")
@@ -155,7 +160,7 @@ def feature_kind(column: nw.Series[Any]) -> str:
 
 
 def _first_word(column: nw.Series[Any]) -> str:
-    """Say where a column of text holds something other than a number, if it does."""
+    """Part of an error: the first text that is not a number; empty if all are."""
     for row, text in enumerate(column.cast(nw.String).to_list()):
         if text is not None and not is_number(text):
             return f"; row {row} of {column.name} holds {text!r:.60}"
@@ -171,16 +176,19 @@ def _reads_as_numbers(column: nw.Series[Any]) -> bool:
 def feature_blocks(
     frame: nw.DataFrame[Any], names: tuple[str, ...]
 ) -> tuple[Array, Array]:
-    """Features of the first and of the second responses, (n_rows, n_features) each."""
+    """Return the features of the two sides, each of shape (n_rows, n_features)."""
     if not names:
         none = np.empty((len(frame), 0))
         return none, none
     sides = [[name + side for name in names] for side in ("_a", "_b")]
     plain = _plain_columns(frame) if len(frame) <= _FEW else {}
     if all(name in plain for own in sides for name in own):
-        # One look at all of them takes less time than one at each.
+        # In small tables one array of all columns, first the _a, then the _b ones, is
+        # faster than a loop over columns.
         at = [plain[name] for own in sides for name in own]
         both = frame.to_native().take(at, axis=1).to_numpy()
+        # fmax ignores NaN. If a value is too large or infinite, the loop below finds
+        # which, for its error.
         if not np.fmax.reduce(np.abs(both), axis=None, initial=0.0) > LARGEST:
             left, right = np.hsplit(both, 2)
             return np.ascontiguousarray(left), np.ascontiguousarray(right)
@@ -192,7 +200,7 @@ def feature_blocks(
 
 
 def _values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
-    """Values of a column; those that pandas has as an array, by the short way."""
+    """Values of a column; numpy columns of pandas are read without narwhals."""
     native = frame.to_native()
     if isinstance(native, pd.DataFrame):
         column = native[name]
@@ -202,13 +210,13 @@ def _values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
 
 
 def as_float(values: NDArray[Any], name: str) -> Array:
-    """Numbers of a feature column; refuse what is none, and infinity."""
+    """Return a feature column as floats; raise if it holds other things or infinity."""
     if np.iscomplexobj(values):
         raise BattlesError(f"Complex data not supported: feature {name!r}.")
     try:
         result = np.asarray(values, dtype=np.float64)
     except OverflowError:
-        # An integer of hundreds of digits.
+        # An integer of hundreds of digits becomes infinity, which is refused below.
         result = np.array([_float(value) for value in values])
     except (TypeError, ValueError) as error:
         example = next(
@@ -235,6 +243,7 @@ def as_float(values: NDArray[Any], name: str) -> Array:
 
 
 def _float(value: Any) -> float:
+    """Number as a float; infinity, with its sign, if it is too large."""
     try:
         return float(value)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Groups of dependent rows by several columns at once."""
+"""Groups of dependent rows that several columns define together."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["join_groups"]
 def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     """Group the rows that are linked by equal values in any of the columns.
 
-    Two rows are in one group if they share a value, or are linked by rows that do:
-    those of one prompt, those of one voter, and so on. A null links to nothing.
+    Two rows are in one group if a chain of rows connects them in which neighbours share
+    a value in one of the columns, such as the prompt or the voter. Nulls link no rows.
 
     Parameters
     ----------
@@ -59,10 +59,14 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
                 advice=Advice(Remedy.GIVE_GROUPS),
             )
     assert frame is not None
+    # A bipartite graph: nodes 0 to n_rows - 1 are the rows, then come the distinct
+    # values of the first column, of the second and so on. A row is linked to its value
+    # in each column, and groups are the connected components.
     n_rows, n_nodes = len(frame), len(frame)
     rows, nodes = [], []
     for name in columns:
         codes, values = factorize(exact_values(frame[name]), f"Column {name!r}")
+        # Code -1 is a null.
         linked = np.flatnonzero(codes >= 0)
         rows.append(linked)
         nodes.append(n_nodes + codes[linked])
@@ -70,5 +74,6 @@ def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
     at, to = np.concatenate(rows), np.concatenate(nodes)
     links = coo_array((np.ones(len(at), dtype=np.int8), (at, to)), (n_nodes, n_nodes))
     _, part = connected_components(links, directed=False)
+    # Components of the row nodes, renumbered in order of appearance.
     groups, _ = pd.factorize(part[:n_rows])
     return groups.astype(np.intp)

@@ -1,4 +1,4 @@
-"""What of a table a fit has read."""
+"""Record of which columns of a table a fit has read, and how."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from skanchor._comparisons.table import as_frame
 
 __all__ = ["Inputs"]
 
-# The rater tells copies of a battle apart; ties that call both bad are counted.
+# Columns that are read without being features: `rater` tells copies of a battle from
+# votes of several people, `both_bad` marks ties to count.
 _READ = ("model_a", "model_b", "judge", "shown_first", "rater", "both_bad")
 _LISTED = 20
 _STYLES = {
@@ -24,10 +25,10 @@ _STYLES = {
 
 @dataclass(frozen=True)
 class Inputs:
-    """What of a table a fit has read.
+    """Record of which columns of a table a fit has read, and how.
 
-    ``str`` says it in three lines, and one more each for weights, ties, style and
-    contexts.
+    ``str`` describes it in three lines, and one more each for weights, ties, style and
+    contexts, where there are any.
 
     Attributes
     ----------
@@ -36,22 +37,21 @@ class Inputs:
     ignored : tuple of str
         Columns that are not used.
     groups : str or None
-        Name of what tells dependent rows; None without groups.
+        Name of the column or array that groups dependent rows; None without groups.
     weights : str or None
-        Name of what weighs the rows; None without weights.
+        Name of the column or array of row weights; None without weights.
     counted : bool
-        Whether weights are numbers of equal rows.
+        Whether a weight is a number of equal rows.
     ties : {"half", "drop"}
-        What became of ties: half a win for either side, or left out.
+        How ties are treated: as half a win for each side, or left out.
     n_ties, n_both_bad : int
-        Rows of ties, and those of them that call both responses bad.
+        Number of tied rows, and how many of them call both responses bad.
     style : {"style_controlled", "style_included"} or None
-        What scores say where people have a bias of their own; None where they have
-        none.
+        What the scores mean where a bias of people is fitted; None where it is not.
     context : str or None
-        Column of the contexts; None without contexts.
+        Name of the column of contexts; None without contexts.
     mix : tuple of (label, float)
-        Share of each context in what scores say; empty without contexts.
+        Share of each context in the reported scores; empty without contexts.
     """
 
     features: tuple[str, ...] = ()
@@ -70,18 +70,18 @@ class Inputs:
     def of(
         cls, table: Any, encoded: Comparisons, groups: Any, weights: Any = None
     ) -> Inputs:
-        """Find out what was read.
+        """Compare a table with its encoded rows to find what was read.
 
         Parameters
         ----------
         table : battles table, array or Comparisons
-            As a user gave it.
+            The table as the user gave it.
         encoded : Comparisons
-            The same, encoded.
+            Its encoded rows.
         groups : array-like, str or None
-            As a user gave them.
+            Groups as the user gave them.
         weights : array-like or None
-            Likewise.
+            Weights as the user gave them.
 
         Returns
         -------
@@ -91,9 +91,10 @@ class Inputs:
         name, weight = _name(groups), _name(weights)
         frame = None if isinstance(table, Comparisons) else as_frame(table)
         if frame is None or not encoded.named:
+            # Without column names nothing can be listed as ignored.
             return cls(features, (), name, weight)
         used = set(_declared_columns(features))
-        # Groups may have been joined of several columns.
+        # Groups that join several columns are named "first, second".
         used |= {weight or "", *(name or "").split(", ")}
         ignored = tuple(
             column
@@ -103,7 +104,7 @@ class Inputs:
         return cls(features, ignored, name, weight)
 
     def with_context(self, name: str) -> Inputs:
-        """What was read where a column holds contexts.
+        """Return the record with a column noted as that of the contexts.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class Inputs:
         return replace(self, ignored=ignored, context=name)
 
     def without_features(self) -> Inputs:
-        """What a method has read that uses no features: their columns are ignored.
+        """Return the record of a method without features: their columns are ignored.
 
         Returns
         -------
@@ -157,15 +158,15 @@ class Inputs:
         if self.style is not None:
             lines.append(_STYLES[self.style])
         if self.mix:
-            told = [f"{share:.3g} {name}" for name, share in self.mix]
+            parts = [f"{share:.3g} {name}" for name, share in self.mix]
             lines.append(
-                f"Contexts: {self.context}; the scores mix {_shortened(told)}."
+                f"Contexts: {self.context}; the scores mix {_shortened(parts)}."
             )
         return "\n".join(lines)
 
 
 def _name(given: Any) -> str | None:
-    """Name of a column that was given as such or by its name."""
+    """Name of a column that was given by name or as a series; else "an array"."""
     if given is None or isinstance(given, str):
         return given
     name = getattr(given, "name", None)
@@ -177,5 +178,6 @@ def _declared_columns(features: Sequence[str]) -> list[str]:
 
 
 def _shortened(names: Sequence[str]) -> str:
+    """Join names by commas; of many, list the first ones and count the others."""
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more

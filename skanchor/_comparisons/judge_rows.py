@@ -1,4 +1,4 @@
-"""The rows of one judge, cut out once, and sums over them by model."""
+"""The rows of one judge as contiguous arrays, and sums over them by model."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from skanchor._typing import Array
 __all__ = ["JudgeRows"]
 
 _ROWS_OF_A_PAIR = 4
-"""Rows of the same two models, on average, from which their sums come first."""
+"""Average rows per pair of models from which sums are taken by pair, then by model."""
 
 _FEW = 1 << 12
-"""Entries up to which a dense matrix is made sooner than a sparse one."""
+"""Entries of a matrix up to which dense algebra is faster than sparse."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgeRows:
     """The usable rows of one judge, in contiguous arrays.
 
-    Rows of the same two models, in the same order, follow each other.
+    Rows are sorted by the ordered pair (left, right), so that rows of the same pair are
+    adjacent. ``n`` is the number of rows.
 
     Attributes
     ----------
     rows : ndarray of shape (n,)
-        Row numbers in the comparisons they were cut from.
+        Row numbers in the comparisons that they were taken from.
     left, right, order : ndarray of shape (n,)
-        Model codes and display order.
+        Model codes of the two sides, and display order.
     pairs : FeaturePairs
-        Features.
+        Features of the two responses.
     n_models : int
-        Size of the vocabulary.
+        Number of models in the vocabulary.
     """
 
     rows: NDArray[np.intp]
@@ -54,22 +55,23 @@ class JudgeRows:
 
     @cached_property
     def _starts(self) -> NDArray[np.intp] | None:
-        """Where rows of other models begin; None where that would save little."""
+        """First row of each ordered pair; None where sums by pair would save little."""
         if len(self) * self.n_models <= _FEW:
             return None
+        # Rows are sorted by pair, so a pair starts where either code changes.
         new = (np.diff(self.left) != 0) | (np.diff(self.right) != 0)
         starts = np.concatenate([[0], np.flatnonzero(new) + 1])
         return starts if 0 < len(starts) <= len(self) // _ROWS_OF_A_PAIR else None
 
     @cached_property
     def _sizes(self) -> NDArray[np.intp]:
-        """Number of rows of each two models."""
+        """Number of rows of each ordered pair, of shape (n_pairs,)."""
         assert self._starts is not None
         return np.diff(self._starts, append=len(self))
 
     @cached_property
     def _signs(self) -> csr_array:
-        """Sparse (n_models, n_pairs) matrix: 1 for the first model, -1 for another."""
+        """Sparse (n_models, n_pairs) matrix, +1 at first models, -1 at second ones."""
         assert self._starts is not None
         pair = np.arange(len(self._starts))
         return csr_array(
@@ -85,20 +87,24 @@ class JudgeRows:
 
     @cached_property
     def _sides(self) -> NDArray[np.int32]:
-        """Model codes of the two sides, row after row."""
+        """Model codes left[0], right[0], left[1], right[1], ..., of shape (2 n,)."""
         return np.column_stack([self.left, self.right]).astype(np.int32).ravel()
 
     def _signed(
         self, values: Array
     ) -> tuple[Array, NDArray[np.int32], NDArray[np.int32]]:
-        """Values at the first models, minus at the second, as sparse arrays take it."""
+        """Data, indices, pointers of a sparse matrix with +value, -value in each row.
+
+        Read as CSR, its shape is (n, n_models); read as CSC, it is the transpose.
+        """
+        # Two entries for each row: +value at its first model, -value at its second.
         entries = np.repeat(values, 2)
         np.negative(entries[1::2], out=entries[1::2])
         starts = np.arange(0, 2 * len(values) + 1, 2, dtype=np.int32)
         return entries, self._sides, starts
 
     def _entries(self, values: Array) -> csr_array:
-        """Sparse (n, n_models) matrix: values at the first models, minus at others."""
+        """Sparse (n, n_models) matrix, +value at first, -value at second models."""
         return csr_array(self._signed(values), (len(self.rows), self.n_models))
 
     @property
@@ -107,7 +113,7 @@ class JudgeRows:
         return self._entries(np.ones(len(self.rows)))
 
     def pair_sums(self, values: Array) -> Array:
-        """Sum of the values of the rows of each two models, by first and second."""
+        """Return the sums of values by ordered pair, of shape (n_models, n_models)."""
         starts = self._starts
         if starts is None:
             return pair_sums(self.left, self.right, values, self.n_models)
@@ -117,7 +123,10 @@ class JudgeRows:
         return sums
 
     def net(self, values: Array) -> Array:
-        """Sum of the values of each model's rows, minus those where it is second."""
+        """Return each model's sum over rows where it is first, less those as second.
+
+        This is the transposed incidence matrix times the values: shape (n_models,).
+        """
         if self._starts is not None:
             return np.asarray(self._signs @ np.add.reduceat(values, self._starts))
         first, second = (
@@ -126,7 +135,7 @@ class JudgeRows:
         return np.asarray(first - second)
 
     def _by_pair(self, combine: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Combine the values of each row's two models, once for rows of the same."""
+        """Combine the values of each row's models; once per pair if rows repeat."""
         starts = self._starts
         if starts is None:
             return combine(values.take(self.left), values.take(self.right))
@@ -134,12 +143,12 @@ class JudgeRows:
         return np.repeat(of_pairs, self._sizes)
 
     def involves(self, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Rows with at least one model of those that are flagged.
+        """Return which rows involve at least one of the flagged models.
 
         Parameters
         ----------
         flags : ndarray of shape (n_models,)
-            Models that are meant.
+            Whether a model is flagged.
 
         Returns
         -------
@@ -148,7 +157,7 @@ class JudgeRows:
         return np.asarray(self._by_pair(np.logical_or, flags))
 
     def differences(self, values: Array) -> Array:
-        """Value of the first model of each row minus that of the second.
+        """Return the value of each row's first model minus that of its second.
 
         Parameters
         ----------
@@ -162,14 +171,18 @@ class JudgeRows:
         return np.asarray(self._by_pair(np.subtract, values))
 
     def group_sums(self, values: Array, groups: Membership) -> Array:
-        """Sums over each group of the values of a model's rows, those not zero.
+        """Return the signed sums of values by group and model, as a flat array.
 
-        ``groups`` are those of the rows of this judge.
+        Values count with a minus where the model is second. Only combinations of group
+        and model that occur are returned. ``groups`` are those of this judge's rows.
         """
+        # (n_groups, n) times (n, n_models) sums the rows of each group.
         return np.asarray((groups.matrix @ self._entries(values)).data)
 
     def item_sums(self, values: Array, factor: Array) -> Array:
-        """Sum of factor times values of the rows of each model, minus where second.
+        """Return each model's sum of factor times values, negative where it is second.
+
+        This is ``A' diag(factor) values`` with the incidence matrix A.
 
         Parameters
         ----------
@@ -183,12 +196,15 @@ class JudgeRows:
         ndarray of shape (n_models, n_columns)
         """
         shape = self.n_models, len(self.rows)
+        # Three ways to the same sums: dense for few rows, by pair where pairs repeat,
+        # else sparse.
         if len(self.rows) * self.n_models <= _FEW:
             each, dense = np.arange(len(self.rows)), np.zeros(shape)
             dense[self.left, each], dense[self.right, each] = factor, -factor
             return np.asarray(dense @ values)
         if self._starts is not None:
             sums = np.empty((len(self._starts), values.shape[1]))
+            # Column by column into one buffer, so that no (n, n_columns) copy is made.
             weighted = np.empty(len(self))
             for k, column in enumerate(values.T):
                 np.multiply(column, factor, out=weighted)

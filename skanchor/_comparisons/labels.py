@@ -1,4 +1,4 @@
-"""Labels of models and judges: coded as integers, merged, and moved."""
+"""Labels of models and judges: coded as integers, merged, and aligned."""
 
 from __future__ import annotations
 
@@ -34,29 +34,30 @@ __all__ = [
     "value_range",
 ]
 
-# Rows beyond which a column of objects is worth a look at their addresses, and rows
-# of a step that stays in the cache.
+# _MANY: rows beyond which equal objects are first found by their memory addresses.
+# _STEP: rows of a chunk that stays in the processor's cache.
 _MANY, _STEP = 10_000, 1 << 16
 
-# Whole numbers up to this one are floats, too.
+# Whole numbers up to this one (2^53) are exact as floats.
 _EXACT_FLOATS = 1 << 53
 
-# Python places no two objects closer together, in bytes.
+# Addresses of Python objects are multiples of this many bytes.
 _ALIGNMENT = 16
 
 
 def to_numpy(column: nw.Series[Any]) -> NDArray[Any]:
-    """Values of a column as an array; integers of 128 bits as objects."""
+    """Return the values of a column as an array; 128-bit integers become objects."""
     if column.dtype in (nw.Int128, nw.UInt128):
-        # A type that numpy lacks.
+        # numpy has no such type.
         return _objects(column)
     return np.asarray(column.to_numpy())
 
 
 def exact_values(column: nw.Series[Any]) -> NDArray[Any]:
-    """Values of a column of labels as an array that tells all of them apart.
+    """Return a column of labels as an array in which different labels stay different.
 
-    Integers beside nulls do not become floats, which merge large ones.
+    Integers in a column with nulls become objects: as floats, large ones would be
+    rounded to equal values.
     """
     if column.dtype.is_integer() and column.is_null().any():
         return _objects(column)
@@ -72,7 +73,7 @@ def _objects(column: nw.Series[Any]) -> NDArray[Any]:
 def code_labels(
     column: nw.Series[Any] | NDArray[Any], name: str
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes and distinct labels of an id column."""
+    """Return codes and distinct labels of an id column; raise if ids are missing."""
     if isinstance(column, nw.Series) and is_text(column):
         codes, labels = text_codes(column)
         missing = codes < 0
@@ -90,9 +91,10 @@ def code_labels(
     if values.dtype.kind == "U":
         values = values.astype(object)
     elif values.dtype == np.float16:
-        # pandas has no index of them.
+        # pandas has no index of 16-bit floats.
         values = values.astype(np.float64)
     if values.dtype.kind == "O":
+        # The first value stands for all: a look at every one would take too long.
         for value in values[:1]:
             known = isinstance(value, (str, int, float, np.generic))
             if not known and not pd.api.types.is_scalar(value):
@@ -113,13 +115,13 @@ def code_labels(
 
 
 def label_index(labels: NDArray[Any], name: str) -> pd.Index:
-    """Index of a table by model or judge, made once for the same texts.
+    """Return the index of a table by model or judge; cached if all labels are texts.
 
-    To find the type of an index, pandas takes longer than to make the table.
+    pandas infers the type of a new index, which takes longer than to make the table.
     """
     values = labels.tolist()
     if all(type(label) is str for label in values):
-        # A name may be changed in place: each table has an index of its own.
+        # The name of an index can be changed in place, so `rename` makes a copy.
         return _text_index(tuple(values)).rename(name)
     return pd.Index(labels, name=name)
 
@@ -130,7 +132,7 @@ def _text_index(labels: tuple[str, ...]) -> pd.Index:
 
 
 def label_list(name: str, labels: Iterable[Any]) -> list[Any]:
-    """List the labels of a parameter; refuse a text, whose letters it would list."""
+    """Return the labels of a parameter as a list; raise for a text or odd labels."""
     if isinstance(labels, str):
         raise TypeError(f"{name} must be a list of labels, got the text {labels!r}.")
     labels = list(labels)
@@ -143,51 +145,58 @@ def label_list(name: str, labels: Iterable[Any]) -> list[Any]:
 
 
 def constant(value: float, size: int) -> NDArray[Any]:
-    """Column of one value that takes no room."""
+    """Return a read-only column of one repeated value; it needs memory for one only."""
     return np.broadcast_to(np.asarray(value), size)
 
 
 def is_constant(column: NDArray[Any]) -> bool:
-    """Whether a column repeats one value by the way it is stored."""
+    """Whether a column is stored as one repeated value, as by :func:`constant`."""
     return column.strides == (0,)
 
 
 def is_text(column: nw.Series[Any]) -> bool:
-    """Whether a column holds text by its type."""
+    """Whether the type of a column is text or categorical.
+
+    A pandas column of objects is not: its values would have to be looked at.
+    """
     if str(getattr(column.to_native(), "dtype", None)) == "object":
         return False
     return isinstance(column.dtype, (nw.String, nw.Categorical, nw.Enum))
 
 
 def text_codes(column: nw.Series[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes, -1 where null, and the labels in use of a text or categorical column."""
+    """Return codes, -1 where null, and used labels of a text or categorical column."""
     array = column.to_arrow()
     if isinstance(array, pa.ChunkedArray):
+        # Chunks have dictionaries of their own; combining them makes codes comparable.
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
     indices = array.indices.fill_null(-1) if array.null_count else array.indices
     codes = indices.to_numpy(zero_copy_only=False).astype(np.intp)
     labels = np.array(array.dictionary.to_pylist(), dtype=object)
-    # A category that no row uses is not a model.
+    # A categorical column may list categories that no row uses: they are not models.
     return _drop_unused(codes, labels)
 
 
 def _integer_codes(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes and labels of integers; labels are sorted if their range is narrow."""
     low, high = value_range(values)
     if high - low >= len(values) or high > np.iinfo(np.intp).max:
         codes, labels = pd.factorize(values)
         return codes.astype(np.intp), labels
-    # Numbers of a narrow range need no table of hashes.
+    # In a narrow range the distance from the smallest value serves as the code, which
+    # is faster than hashing.
     codes = values.astype(np.intp, copy=False)
     codes = codes - low if low else codes
     return _drop_unused(codes, np.arange(low, high + 1).astype(values.dtype))
 
 
 def value_range(values: NDArray[Any]) -> tuple[Any, Any]:
-    """Smallest and largest value, read once from memory; NaN if any is."""
+    """Return the smallest and largest value, in one pass; NaN if any value is NaN."""
     parts = [values[start : start + _STEP] for start in range(0, len(values), _STEP)]
     if not parts:
+        # An empty range.
         return 0, -1
     limits = [(part.min(), part.max()) for part in parts]
     low, high = np.array(limits).T
@@ -197,20 +206,22 @@ def value_range(values: NDArray[Any]) -> tuple[Any, Any]:
 def _drop_unused(
     codes: NDArray[np.intp], labels: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Remove labels that no code uses, and renumber the codes; -1 stays -1."""
     used = np.zeros(len(labels) + 1, dtype=bool)
     for start in range(0, len(codes), _STEP):
-        # Code -1 marks the last entry, which is no label.
+        # Code -1 marks the extra entry at the end, which belongs to no label.
         used[codes[start : start + _STEP]] = True
         if used[:-1].all():
             return codes, labels
-    place = np.append(np.cumsum(used[:-1]) - 1, -1)
-    return place.take(codes), labels[used[:-1]]
+    # New code of each label: the number of used ones before it.
+    new_code = np.append(np.cumsum(used[:-1]) - 1, -1)
+    return new_code.take(codes), labels[used[:-1]]
 
 
 def factorize(values: NDArray[Any], what: str) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes, -1 where missing, and labels of a column of any kind.
+    """Return codes, -1 where missing, and distinct labels of a column of any type.
 
-    What the column is called is for an error to name it.
+    ``what`` names the column in an error message.
     """
     try:
         return _codes_and_labels(values)
@@ -226,13 +237,15 @@ def factorize(values: NDArray[Any], what: str) -> tuple[NDArray[np.intp], NDArra
 
 def _codes_and_labels(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if values.dtype.kind == "O" and len(values) > _MANY:
-        # Equal strings of a column that was read from a file mostly are one object,
-        # and addresses are told apart much faster than texts.
+        # Readers mostly store equal strings of a file as one object, and comparing
+        # addresses is much faster than comparing texts. So rows are first coded by
+        # address (`at`); only one example of each address is factorized.
         address = np.frombuffer(np.ascontiguousarray(values), dtype=np.intp)
         if len(set(address[:_MANY].tolist())) < _MANY // 2:
             at, example = _addresses(address)
             codes, labels = pd.factorize(values[example])
             if len(labels) == len(example) and (codes >= 0).all():
+                # Each address has a label of its own: address codes are label codes.
                 return at, np.asarray(labels)
             return codes.take(at), np.asarray(labels)
     codes, labels = pd.factorize(values)
@@ -242,7 +255,7 @@ def _codes_and_labels(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[A
 def _addresses(
     address: NDArray[np.intp],
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Codes of addresses, and a row of each code."""
+    """Code of each row's address, and for each code one row that has it."""
     low, high = value_range(address)
     size = (high - low) // _ALIGNMENT + 1
     if size > 32 * len(address):
@@ -250,8 +263,9 @@ def _addresses(
         example = np.empty(len(distinct), dtype=np.intp)
         example[at] = np.arange(len(at))
         return at, example
-    # Objects close together need no table of hashes. Of this one, of codes from one on,
-    # the system hands out only the pages that are touched.
+    # Objects lie close together: slot = (address - low) / 16 indexes a table directly,
+    # without hashing. It holds code + 1, zero where no row has had the slot. The
+    # operating system allocates only the pages that are written to.
     table = np.zeros(size, dtype=np.int32)
     codes, examples, n_known = np.empty(len(address), dtype=np.intp), [], 0
     for start in range(0, len(address), _STEP):
@@ -260,7 +274,8 @@ def _addresses(
         part = table.take(slot)
         fresh = np.flatnonzero(part == 0)
         if len(fresh):
-            # Of the rows that write into a slot, one is read back.
+            # Every fresh row writes its number into its slot; the row that is read
+            # back becomes the example of the slot, and gets the next code.
             table[slot[fresh]] = fresh
             first = fresh[table.take(slot[fresh]) == fresh]
             table[slot[first]] = np.arange(n_known + 1, n_known + len(first) + 1)
@@ -274,24 +289,31 @@ def _addresses(
 def merge_labels(
     columns: Sequence[tuple[NDArray[np.intp], NDArray[Any]]],
 ) -> tuple[NDArray[Any], list[NDArray[np.intp]]]:
-    """Bring coded columns to one sorted vocabulary."""
+    """Recode columns to one common, sorted vocabulary.
+
+    Returns the vocabulary and the new codes of each column.
+    """
     stacked = _stacked([labels for _, labels in columns])
     codes, labels = pd.factorize(stacked)
-    rank = argsort_labels(labels, "model_a and model_b")
-    place = np.empty(len(labels), dtype=np.intp)
-    place[rank] = np.arange(len(labels))
+    # `rank` is the inverse permutation: position of each label in sorted order.
+    order = argsort_labels(labels, "model_a and model_b")
+    rank = np.empty(len(labels), dtype=np.intp)
+    rank[order] = np.arange(len(labels))
     start, result = 0, []
     for column_codes, column_labels in columns:
         stop = start + len(column_labels)
-        moved = place[codes[start:stop]]
+        # New code of each label of this column; codes that stay are not copied.
+        moved = rank[codes[start:stop]]
         same = np.array_equal(moved, np.arange(len(moved)))
         result.append(column_codes if same else moved.take(column_codes))
         start = stop
-    return np.asarray(labels)[rank], result
+    return np.asarray(labels)[order], result
 
 
 def _stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Labels of several columns in one array, of a type that merges none of them."""
+    """Labels of several columns in one array, of a type that keeps them distinct."""
+    # Only a mix of integers with floats, or of signed with unsigned, needs care: numpy
+    # would turn all into floats, and large integers would be rounded.
     kinds = {part.dtype.kind for part in parts}
     if not kinds <= set("iuf") or len(kinds) == 1 or not kinds & set("iu"):
         return np.concatenate(parts)
@@ -305,7 +327,7 @@ def _stacked(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def argsort_labels(labels: NDArray[Any], name: str) -> NDArray[np.intp]:
-    """Order that sorts labels; refuse those that have none."""
+    """Return the permutation that sorts labels; raise if they cannot be compared."""
     kinds = {type(label).__name__ for label in labels}
     try:
         return np.argsort(labels, kind="stable")
@@ -317,13 +339,13 @@ def argsort_labels(labels: NDArray[Any], name: str) -> NDArray[np.intp]:
 
 
 def is_in(labels: NDArray[Any], wanted: Iterable[Any]) -> NDArray[np.bool_]:
-    """Which labels are among the wanted ones."""
+    """Return which labels are among the wanted ones, as a mask."""
     chosen = set(wanted)
     return np.fromiter((label in chosen for label in labels), bool, len(labels))
 
 
 def same_labels(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Whether two vocabularies are equal."""
+    """Whether two vocabularies hold the same labels in the same order."""
     return a is b or (
         len(a) == len(b) and all(x == y for x, y in zip(a, b, strict=True))
     )
@@ -332,14 +354,15 @@ def same_labels(a: NDArray[Any], b: NDArray[Any]) -> bool:
 def positions(
     labels: NDArray[Any], vocabulary: NDArray[Any], missing: int = -1
 ) -> NDArray[np.intp]:
-    """Place of each label in a vocabulary, ``missing`` where it has none."""
-    place = {label: i for i, label in enumerate(vocabulary)}
-    return np.array([place.get(label, missing) for label in labels], dtype=np.intp)
+    """Return each label's index in a vocabulary, ``missing`` where it is absent."""
+    index = {label: i for i, label in enumerate(vocabulary)}
+    return np.array([index.get(label, missing) for label in labels], dtype=np.intp)
 
 
 def align(values: Any, old: NDArray[Any], new: NDArray[Any]) -> Any:
-    """Move rows of ``values`` with their labels; NaN where a label is new."""
+    """Reorder rows of ``values`` from old labels to new; NaN for labels not in old."""
     if values is None or same_labels(old, new):
         return values
+    # Position -1, of a label that is not in `old`, picks the row of NaN at the end.
     missing = np.full((1, *values.shape[1:]), np.nan)
     return np.concatenate([values, missing])[positions(new, old)]

@@ -1,4 +1,4 @@
-"""Rows and labels that a reader would not expect: each is warned of."""
+"""Warnings of rows and labels that are probably mistakes in the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from skanchor.warning_log import warn
 
 __all__ = ["warn_of_odd_rows"]
 
-# Rows of a step that stays in the cache.
+# Rows of a chunk that stays in the processor's cache.
 _STEP = 1 << 16
 
 
@@ -39,16 +39,17 @@ def warn_of_odd_rows(
     *,
     grouped: bool = False,
 ) -> None:
-    """Warn of rows and labels that a reader would not expect to be there.
+    """Warn of rows and labels that are probably mistakes in the table.
 
-    That is a table whose judges are in a column of another name, labels that look
-    alike, models that judges and people seem to spell differently,
-    self-comparisons, and copies of a battle where ``prompt_id`` tells battles apart.
+    These are a column of judges under another name, labels that look alike, models
+    whose names differ slightly between judge rows and human rows, comparisons of a
+    model with itself, and, where a column ``prompt_id`` identifies battles, copies of a
+    battle.
 
     Parameters
     ----------
     frame : DataFrame or None
-        The table, for the columns that the encoded rows do not carry.
+        The table; some of its columns are not part of the encoded rows.
     X : Comparisons
         The encoded rows.
     y, weight : ndarray of shape (n_rows,)
@@ -59,10 +60,12 @@ def warn_of_odd_rows(
     _warn_of_misspelt_judge(frame, X)
     _warn_of_look_alikes(X, weight)
     _warn_of_other_spellings(X, weight)
+    # `alone` marks the rows that compare a model with itself.
     alone = constant(False, len(X))
     if _ever_equal(X.left, X.right):
         alone = (X.left == X.right) & (weight > 0)
     if alone.any():
+        # Models that appear in such rows only are lost from the ranking.
         sides = X.rows.appearances((weight > 0) & ~alone)
         lost = X.models[np.unique(X.left[alone & (sides[X.left] == 0)])].tolist()
         warn(
@@ -113,6 +116,7 @@ def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> No
 
 
 def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> None:
+    """Warn of a table without a column "judge" that has one with a similar name."""
     if frame is None or not X.named or "judge" in frame.columns:
         return
     like = [name for name in map(str, frame.columns) if "judge" in name.casefold()]
@@ -127,7 +131,8 @@ def _warn_of_misspelt_judge(frame: nw.DataFrame[Any] | None, X: Comparisons) -> 
 
 
 def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
-    """Warn of models and judges whose names can hardly be told apart by eye."""
+    """Warn of models and of judges whose names look the same on a screen."""
+    # First all labels, which is quick; rows are read only if some labels look alike.
     if not (_look_alike(X.models) or _look_alike([HUMAN, *X.judges])):
         return
     used = weight > 0
@@ -146,7 +151,7 @@ def _warn_of_look_alikes(X: Comparisons, weight: Array) -> None:
 
 
 def _difference(alike: list[str]) -> str:
-    """Name labels that look alike, and say in what they differ."""
+    """Part of a warning: labels that look alike, and in what they differ."""
     if len({label.strip().casefold() for label in alike}) == 1:
         return f"{alike} differ in blanks or case alone"
     escaped = "" if ascii(alike) == str(alike) else f" ({alike!a})"
@@ -154,11 +159,12 @@ def _difference(alike: list[str]) -> str:
 
 
 def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
-    """Warn of models of judges alone that people seem to have under another name."""
+    """Warn of models without votes whose names resemble those of models with votes."""
     used = weight > 0
     human = used & X.is_human
     voted = X.rows.appearances(human) > 0
     judged = (X.rows.appearances(used & ~human) > 0) & ~voted
+    # Names that look the same are warned of elsewhere.
     pairs = [
         pair
         for pair in spelt_differently(X.models[judged], X.models[voted])
@@ -177,7 +183,7 @@ def _warn_of_other_spellings(X: Comparisons, weight: Array) -> None:
 
 
 def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
-    """Texts that look alike, side by side."""
+    """Groups of two or more texts that look alike."""
     alike: dict[str, list[str]] = {}
     for label in labels:
         if isinstance(label, str):
@@ -186,7 +192,7 @@ def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
 
 
 def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
-    """Whether two columns agree in any row, without a column of answers."""
+    """Whether two columns agree in any row, found without an array of all rows."""
     parts = (slice(start, start + _STEP) for start in range(0, len(first), _STEP))
     return any((first[part] == second[part]).any() for part in parts)
 
@@ -197,7 +203,12 @@ def _copies(
     y: Array,
     rows: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Rows that repeat an earlier one, whichever side comes first in either."""
+    """Mask of rows that repeat an earlier one, also with the two sides swapped.
+
+    ``rows`` is the mask of the rows to compare.
+    """
+    # All rows are put in one orientation, the smaller model code first: a swapped copy
+    # then has the same models, display order and outcome.
     turned = X.left > X.right
     columns = [
         np.minimum(X.left, X.right),
@@ -210,14 +221,16 @@ def _copies(
         if name in frame.columns:
             values = exact_values(frame[name])
             columns.append(factorize(values, f"Column {name!r}")[0])
-    # Null prompts are not one prompt.
+    # Column 5 is prompt_id. Rows without one (code -1) may be of different prompts.
     rows = rows & (columns[5] >= 0)
+    # One code for each distinct combination of all columns, renumbered after every
+    # column so that the product does not overflow.
     key = np.zeros(len(X), dtype=np.intp)
     for column in columns:
         codes, values = pd.factorize(column)
         key, _ = pd.factorize(key * len(values) + codes)
     at = np.flatnonzero(rows)
-    # Features are compared only where all else agrees.
+    # Features, swapped along with the sides, are compared only where all else agrees.
     at = at[pd.Series(key[at]).duplicated(keep=False)]
     first, second = X.features_left[at], X.features_right[at]
     swap = turned[at, None]

@@ -36,19 +36,19 @@ WINNER_VALUES = {
 """Outcome labels of a battles table and the preference for ``model_a`` they mean."""
 
 BOTH_BAD = ("tie (bothbad)", "both_bad")
-"""Those of them that call both responses bad."""
+"""Outcome labels that call both responses bad; they count as ties."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Outcomes as preferences for the first side, with the labels they came in.
+    """Outcomes as preferences for the first side, with the labels of the user.
 
     Attributes
     ----------
     values : ndarray of shape (n_rows,)
         Preference for ``model_a`` in [0, 1]; ties are one half.
     classes : ndarray of shape (2,)
-        The two labels in sorted order, as scikit-learn has them.
+        The two labels in sorted order, as scikit-learn requires.
     first_wins : int
         Index in ``classes`` of the label that means "the first side won".
     both_bad : ndarray of shape (n_rows,) or None
@@ -65,7 +65,7 @@ class Outcomes:
         return replace(self, values=self.values[rows], both_bad=both_bad)
 
     def marked(self, both_bad: NDArray[np.bool_] | None) -> Outcomes:
-        """The same outcomes, of which these ties are marked as both bad, too."""
+        """Return the outcomes with these rows marked as both bad, too."""
         if both_bad is None:
             return self
         known = both_bad if self.both_bad is None else self.both_bad | both_bad
@@ -73,22 +73,25 @@ class Outcomes:
 
     @property
     def tied_labels(self) -> bool:
-        """Whether ties came as labels, beside the two of ``classes``."""
+        """Whether ties were given as labels, in addition to the two in ``classes``."""
         return self.classes.dtype.kind in "OUST" and bool((self.values == 0.5).any())
 
     @classmethod
     def encode(
         cls, y: ArrayLike, *, named: bool, models: Iterable[Any] = ()
     ) -> Outcomes:
-        """Read outcomes: names and preferences of a named table, else two labels.
+        """Convert outcomes to preferences.
 
-        The models of the table are only for an error to know their names.
+        With a named table, outcomes are labels such as ``model_a`` or numbers in
+        [0, 1]; with a bare array they are any two labels. ``models`` serves error
+        messages only: a frequent mistake is the winner's name as the outcome.
         """
         if issparse(y):
             raise TypeError("y is sparse; give a dense array of outcomes.")
         check_unmasked("y", y)
         column = nw.from_native(y, series_only=True, pass_through=True)
         if named and isinstance(column, nw.Series) and is_text(column):
+            # Text columns are decoded by label, without an array of Python strings.
             return cls._of_labels(*text_codes(column), models)
         values = np.asarray(y if not isinstance(column, nw.Series) else _array(column))
         if values.ndim == 2 and values.shape[1] == 1:
@@ -108,6 +111,7 @@ class Outcomes:
 
     @classmethod
     def _named(cls, y: NDArray[Any], models: Iterable[Any]) -> Outcomes:
+        """Outcomes of a named table: all labels, or all numbers in [0, 1]."""
         if y.dtype.kind in "OUST":
             codes, labels = factorize(y.astype(object, copy=False), "y")
             if all(isinstance(label, str) for label in labels):
@@ -115,6 +119,7 @@ class Outcomes:
             _refuse_missing_outcomes(codes)
         try:
             if y.dtype.kind in "mMc":
+                # Durations, dates and complex numbers could be cast, but mean nothing.
                 raise TypeError
             values = y.astype(np.float64, copy=False)
         except OverflowError:
@@ -126,11 +131,12 @@ class Outcomes:
                 "Outcomes must be all labels or all numbers in [0, 1], got "
                 f"{sorted({type(value).__name__ for value in y})}."
             ) from None
-        # A comparison with NaN is false.
+        # A comparison with NaN is false, so that this form refuses NaN, too.
         low, high = value_range(values)
         if len(values) and not (low >= 0.0 and high <= 1.0):
             bad = ~((values >= 0) & (values <= 1))
-            # The codes that scikit-learn's tools give to three labels.
+            # 0, 1, 2 are the codes that scikit-learn's tools give to three labels, such
+            # as those of a win, a loss and a tie.
             encoded = set(np.unique(values).tolist()) == {0.0, 1.0, 2.0}
             raise BattlesError(
                 f"Outcomes must be in [0, 1]; row {int(np.argmax(bad))} has "
@@ -146,6 +152,7 @@ class Outcomes:
     def _of_labels(
         cls, codes: NDArray[np.intp], labels: NDArray[Any], models: Iterable[Any]
     ) -> Outcomes:
+        """Outcomes from label codes of shape (n_rows,) and the distinct labels."""
         _refuse_missing_outcomes(codes)
         unknown = [label for label in labels if label not in WINNER_VALUES]
         if unknown:
@@ -155,6 +162,7 @@ class Outcomes:
                 f"Unknown outcome labels {unknown[:5]}, first in row {row}; {what}",
                 advice=advice,
             )
+        # Each distinct label is looked up once, and rows pick its value by their code.
         values = np.array([WINNER_VALUES[label] for label in labels])
         bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
         both_bad = bad[codes] if bad.any() else None
@@ -162,11 +170,14 @@ class Outcomes:
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:
+        """Outcomes of a bare array: the larger of two labels is a win of side one."""
         from sklearn.utils import assert_all_finite
         from sklearn.utils.multiclass import check_classification_targets
 
         if y.dtype.kind == "f":
             assert_all_finite(y, input_name="y")
+            # Floats in [0, 1] with an end point and a value between are preferences;
+            # otherwise they are two class labels, as in any scikit-learn classifier.
             inside = (y >= 0) & (y <= 1)
             if inside.all() and np.isin([0.0, 1.0], y).any() and (y % 1 != 0).any():
                 return cls(y.astype(np.float64), np.array([0.0, 1.0]), 1)
@@ -186,7 +197,7 @@ class Outcomes:
 
 
 def _array(column: nw.Series[Any]) -> Any:
-    """What numpy reads of a column: itself, unless numpy lacks its type."""
+    """Column in a form that numpy can read; 128-bit integers become objects."""
     wide = column.dtype in (nw.Int128, nw.UInt128)
     return to_numpy(column) if wide else column.to_native()
 
@@ -194,7 +205,7 @@ def _array(column: nw.Series[Any]) -> Any:
 def _how_to_recode(
     labels: Iterable[str], unknown: list[str], models: Iterable[Any]
 ) -> tuple[str, list[Advice]]:
-    """Say what outcomes are that are none by their labels, and what to do."""
+    """Describe unknown outcome labels, and return advice for them."""
     if not set(unknown) - set(models):
         return "they are names of models.", [Advice(Remedy.PUT_SIDES_FOR_NAMES)]
     if all(map(is_number, labels)):

@@ -16,8 +16,8 @@ __all__ = ["FeaturePairs"]
 class FeaturePairs:
     """Features of the two responses of each comparison: what a bias learner sees.
 
-    Chosen rows are copied out of the table when they are first read, since most
-    learners read the contrast alone.
+    Rows are copied out of the table only when a side or the contrast is first read:
+    most learners read the contrast alone.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class FeaturePairs:
     names : tuple of str
         Names of the features.
     rows : ndarray of shape (n_rows,), optional
-        Row numbers; None means all.
+        Row numbers in the table; None means all rows.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class FeaturePairs:
 
     @classmethod
     def of(cls, X: Any) -> FeaturePairs:
-        """Take pairs as they are; read an array as responses against the origin."""
+        """Return pairs as they are; pair an array of responses with zero features."""
         if isinstance(X, FeaturePairs):
             return X
         return cls(X, np.zeros_like(X))
@@ -54,6 +54,8 @@ class FeaturePairs:
         inside = np.arange(len(self)) if self._rows is None else self._rows
         part = FeaturePairs(*self._table, self.names, inside[rows])
         if "contrast" in self.__dict__:
+            # The part takes over a contrast that is already computed. It is stored by
+            # columns, so rows are taken from the transpose, which keeps that order.
             numbers = isinstance(rows, np.ndarray) and rows.dtype.kind == "i"
             part.__dict__["contrast"] = (
                 self.contrast.T.take(rows, axis=1).T if numbers else self.contrast[rows]
@@ -66,11 +68,12 @@ class FeaturePairs:
         return self._table[0].shape[1]
 
     def _side(self, side: int) -> Array:
+        """Features of one side, (n_rows, n_features); read-only if rows were chosen."""
         table = self._table[side]
         if self._rows is None:
             return table
         chosen = table.take(self._rows, axis=0)
-        # Every stage shares them: a learner must not write into them.
+        # All stages share this array, so a learner must not write into it.
         chosen.flags.writeable = False
         return chosen
 
@@ -86,9 +89,9 @@ class FeaturePairs:
 
     @cached_property
     def contrast(self) -> Array:
-        """Features of the first response minus those of the second."""
+        """Features of the first response minus those of the second, read-only."""
         left, right = self._side(0), self._side(1)
-        # Column by column, as every pass over the rows weighs whole columns.
+        # Stored by columns (Fortran order), as fits multiply whole columns by weights.
         contrast = np.subtract(left, right, order="F")
         contrast.flags.writeable = False
         return contrast

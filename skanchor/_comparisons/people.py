@@ -1,4 +1,4 @@
-"""Who is a person: labels of the judge column that mark human rows."""
+"""Labels of the judge column that mark human rows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ HUMAN = "human"
 
 
 def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]:
-    """List the labels of people.
+    """List the labels of the judge column that stand for people.
 
     Parameters
     ----------
     frame : DataFrame
         With a column ``judge``.
     human : label or list of labels
-        Labels of people, or patterns of them such as ``"expert_*"``.
+        Labels of people, or patterns of labels such as ``"expert_*"``.
     judges : label, list of labels or None
-        Labels or patterns of the judges that are none; all others are people's.
+        Labels or patterns of LLM judges; all other labels are then people's. If given,
+        ``human`` is not read.
 
     Returns
     -------
@@ -36,7 +37,8 @@ def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]
     Raises
     ------
     BattlesError
-        If a label occurs in no row, or a judge is called human beside people.
+        If a label occurs in no row, if no row is by a person, or if the label "human"
+        occurs without being among the labels of people.
     """
     known = [label for label in frame["judge"].unique().to_list() if label is not None]
     if judges is not None:
@@ -49,6 +51,7 @@ def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]
             )
         return labels
     labels = _matching(known, listed(human), "human labels")
+    # Rows of people get the label "human", so no judge may have it already.
     if HUMAN in known and HUMAN not in labels:
         raise BattlesError(
             f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; name it "
@@ -58,19 +61,20 @@ def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]
 
 
 def mark_people(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:
-    """Give the rows of people the standard label, their own becoming the rater's.
+    """Replace the labels of people by "human"; their own labels become the rater.
 
     Parameters
     ----------
     frame : DataFrame
         With a column ``judge``.
     labels : list of labels
-        Those of people.
+        Labels of people.
 
     Returns
     -------
     DataFrame
-        With a column ``rater`` where people had several labels and none was there.
+        With a new column ``rater``, if people have several labels and the table had no
+        such column.
     """
     is_person = nw.col("judge").is_in(labels)
     judge = nw.col("judge").cast(nw.String)
@@ -100,12 +104,12 @@ def drop_judges(frame: nw.DataFrame[Any], judges: Any) -> nw.DataFrame[Any]:
 
 
 def listed(labels: Any) -> list[Any]:
-    """Make a list of one label or of several."""
+    """Return one label, or several, as a list."""
     return list(labels) if pd.api.types.is_list_like(labels) else [labels]
 
 
 def _matching(known: list[Any], wanted: Iterable[Any], what: str) -> list[Any]:
-    """Labels that are wanted by name or by pattern; refuse what matches none."""
+    """Known labels that match a wanted name or pattern; raise if one matches none."""
     wanted = list(wanted)
     found = {
         each: [label for label in known if label == each or _matches(label, each)]
@@ -122,5 +126,6 @@ def _matching(known: list[Any], wanted: Iterable[Any], what: str) -> list[Any]:
 
 
 def _matches(label: Any, pattern: Any) -> bool:
+    """Whether a text matches a pattern, case included; False for other labels."""
     both_text = isinstance(label, str) and isinstance(pattern, str)
     return both_text and fnmatchcase(label, pattern)

@@ -20,14 +20,14 @@ __all__ = ["count_rows", "decide_roles", "usable_features"]
 def decide_roles(
     X: Comparisons, weight: Array, new_models: Sequence[Any] | None
 ) -> Comparisons:
-    """Fix which models are historical and which are new, from rows that count.
+    """Decide which models are historical and which are new, from rows that count.
 
     Parameters
     ----------
     X : Comparisons
         The battles.
     weight : ndarray of shape (n_rows,)
-        Row weights; rows of weight zero decide nothing.
+        Row weights; rows of weight zero have no influence.
     new_models : sequence of labels or None
         Models with free scores; None means those without human rows.
 
@@ -48,7 +48,8 @@ def decide_roles(
             "No battle between two different models has positive weight."
         )
     human = active & X.is_human
-    # A model has one role, whatever context it is in.
+    # An item is a model, or a model in a context (`items.model` is its model code). A
+    # model has one role in all contexts, so item counts are added up by model.
     items = X.rows.items
     shown = X.rows.appearances(active) > 0
     voted = X.rows.appearances(human) > 0
@@ -56,9 +57,11 @@ def decide_roles(
         np.bincount(items.model[which], minlength=len(items.models)) > 0
         for which in (shown, voted)
     )
+    # Models with rows, and those of them without votes, which are new by default.
     present = items.models[seen]
     without_votes = items.models[seen & ~known]
     if new_models is None and X.new_models is not None:
+        # Roles that were decided before; with contexts they name items.
         new_models = Items.of(_labels(X.new_models)).models.tolist()
     if new_models is None:
         new = tuple(without_votes)
@@ -83,15 +86,18 @@ def decide_roles(
     judges = X.judges[
         np.bincount(X.judge[active & (X.judge >= 0)], minlength=len(X.judges)) > 0
     ]
+    # Whether each item belongs to a new model, shape (n_items,).
     free = is_in(items.models, new)[items.model]
     labels = X.models[shown]
     found = X.relabel(labels, judges)
     if len(items.contexts):
+        # In encoded rows the labels of new models are those of items.
         new = tuple(X.models[shown & free].tolist())
     return found.with_columns(new_models=new)
 
 
 def _labels(names: Sequence[Any]) -> NDArray[Any]:
+    """Labels as an array of objects, of shape (n_labels,) even if labels are tuples."""
     labels = np.empty(len(names), dtype=object)
     labels[:] = list(names)
     return labels
@@ -100,7 +106,7 @@ def _labels(names: Sequence[Any]) -> NDArray[Any]:
 def count_rows(
     X: Comparisons, weight: Array, multiplicity: Array | None = None
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Count the human and the judge rows of each model."""
+    """Count each model's human rows and judge rows; two arrays of shape (n_models,)."""
     used = X.is_usable & (weight > 0)
     return (
         X.rows.appearances(used & X.is_human, multiplicity),
@@ -109,9 +115,9 @@ def count_rows(
 
 
 def usable_features(X: Comparisons, used: NDArray[np.bool_]) -> Comparisons:
-    """Refuse missing features in rows that are used, and blank them elsewhere.
+    """Raise if a row in ``used`` lacks a feature; set missing ones elsewhere to zero.
 
-    Rows without weight then add exactly zero to every sum.
+    With NaN, a row of weight zero would make every sum NaN; with zeros it adds zero.
     """
     if X.rows.features_complete:
         return X

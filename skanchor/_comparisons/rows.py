@@ -1,7 +1,7 @@
 """Battles as plain columns of codes, and what follows from rows and roles alone.
 
-Stages add what they learn beside these columns (:class:`skanchor.Comparisons`), and
-all of them share one such object: what is derived here is derived once.
+:class:`skanchor.Comparisons` holds such rows together with what the stages have
+learned. All stages share one object of rows, so that derived arrays are computed once.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ROW_COLUMNS = ("left", "right", "judge", "order", "features_left", "features_rig
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Rows of a battles table, without what stages have learned of them.
+    """Rows of a battles table, without what the stages have learned.
 
     Attributes
     ----------
     models, judges : ndarray of shape (n_models,), (n_judges,)
-        Vocabularies.
+        Vocabularies: the labels that the codes stand for.
     left, right : ndarray of shape (n_rows,)
         Model codes of ``model_a`` and ``model_b``; -1 is a model outside ``models``.
     judge : ndarray of shape (n_rows,)
@@ -67,13 +67,14 @@ class EncodedRows:
         return len(self.left)
 
     def __getstate__(self) -> dict[str, Any]:
-        # What is derived is derived again.
+        # Only the columns: cached properties are computed again when needed.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
 
     def __getitem__(self, rows: Any) -> Self:
+        # Slicing keeps the vocabularies and the roles.
         cut = zip(ROW_COLUMNS, self.columns, strict=True)
         return replace(self, **{name: column[rows] for name, column in cut})
 
@@ -95,23 +96,26 @@ class EncodedRows:
 
     @cached_property
     def items(self) -> Items:
-        """Contexts and models that ``models`` stand for."""
+        """The entries of ``models`` split into contexts and models."""
         return Items.of(self.models)
 
     @cached_property
     def n_contexts(self) -> int:
-        """Number of contexts, each with a zero of its own; one where there are none."""
+        """Number of contexts, in each of which scores sum to zero; one without any."""
         return max(len(self.items.contexts), 1)
 
     @cached_property
     def selectors(self) -> Array:
-        """Scores of all models from the free ones, as a matrix.
+        """Matrix S, of shape (n_models, n_free), that maps free scores to all scores.
 
-        The free ones are those of the new models, then coordinates of the historical
-        scores, which sum to zero; where there are contexts, within each of them.
+        The free scores are those of the new models, then the coordinates vartheta of
+        the historical scores theta = B vartheta, which sum to zero in each context.
         """
         context = self.items.context[~self.is_new]
         sizes = np.bincount(context, minlength=self.n_contexts)
+        # B is block diagonal: for each context an orthonormal (size, size - 1) basis of
+        # the zero-sum vectors, in the rows of its models. A context without historical
+        # models has no block.
         basis = np.zeros((len(context), int(np.maximum(sizes - 1, 0).sum())))
         start = 0
         for code, size in enumerate(sizes.tolist()):
@@ -125,6 +129,7 @@ class EncodedRows:
         """Rows in which at least one side is a new model."""
         if not self.is_new.any():
             return constant(False, len(self))
+        # Code -1, a model outside the vocabulary, reads the False at the end.
         padded = np.append(self.is_new, False)
         return np.asarray(padded[self.left] | padded[self.right])
 
@@ -163,7 +168,7 @@ class EncodedRows:
         return {}
 
     def by_judge(self, judge: int) -> JudgeRows:
-        """Return the usable rows of one judge (-1: human), cut out once."""
+        """Return the usable rows of one judge (-1: human); computed once per judge."""
         if judge not in self._judge_rows:
             rows = self._by_pair(np.flatnonzero((self.judge == judge) & self.is_usable))
             pairs = FeaturePairs(
@@ -181,7 +186,7 @@ class EncodedRows:
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
-        """Where each usable row lies among those of its judge."""
+        """Position of each usable row in :meth:`by_judge` of its judge; else zero."""
         places = np.zeros(len(self), dtype=np.intp)
         for m in range(-1, len(self.judges)):
             rows = self.by_judge(m).rows
@@ -189,19 +194,22 @@ class EncodedRows:
         return places
 
     def _by_pair(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Usable rows, sorted by their two models."""
+        """Row numbers of usable rows, sorted by the ordered pair of models."""
         size = len(self.models) ** 2
-        # Few bits are sorted much faster.
+        # numpy sorts 16-bit integers by radix, in linear time.
         kind = np.uint16 if size <= np.iinfo(np.uint16).max else np.int64
         code = (self.left[rows] * len(self.models) + self.right[rows]).astype(kind)
         return rows[np.argsort(code, kind="stable")]
 
     @cached_property
     def sources(self) -> NDArray[np.intp]:
-        """Source of each row: its judge, context, and which new models it involves.
+        """Source code of each row: its judge, context, and the new models it involves.
 
-        Codes from zero; rows that no stage can use have code -1.
+        Codes start at zero without gaps; unusable rows have code -1.
         """
+        # `position` numbers new models from one; other models have zero. The label is
+        # (judge, low, high, context) in mixed radix, where low and high are the sorted
+        # numbers of the two sides: their order does not matter.
         position = np.append(np.where(self.is_new, np.cumsum(self.is_new), 0), 0)
         left, right = position[self.left], position[self.right]
         width = int(position.max()) + 1
@@ -212,19 +220,23 @@ class EncodedRows:
         label = np.where(self.is_usable, label, -1)
         size = int(label.max(initial=0)) + 2
         if size <= 4 * len(label):
-            # Counting numbers the labels in use much faster than sorting.
+            # Labels in a narrow range are renumbered by counting, much faster than by
+            # sorting. Bin 0 is that of label -1.
             used = np.bincount(label + 1, minlength=size) > 0
             used[0] = False
             return np.asarray((np.cumsum(used) - 1).take(label + 1))
         values, codes = np.unique(label, return_inverse=True)
+        # If there is a label -1, it is the first: shift the codes so that it gets -1.
         return np.asarray(codes - int(values[0] == -1))
 
     @cached_property
     def source_keys(self) -> list[tuple[Any, frozenset[Any], Any]]:
         """Judge (or ``"human"``), new models and context of each source."""
         keys = []
+        # Codes -2 and -1 index from the end.
         judges = [*self.judges.tolist(), None, "human"]
         new = np.append(self.is_new, False)
+        # One row of each source, in the order of the source codes.
         values, rows = np.unique(self.sources, return_index=True)
         for row in rows[values >= 0].tolist():
             sides = [side for side in (self.left[row], self.right[row]) if new[side]]
@@ -235,10 +247,13 @@ class EncodedRows:
 
     @cached_property
     def alike(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Kinds of rows that agree in all but features: one of each, each row's kind.
+        """Kinds of rows: the first row of each kind, and the kind of each row.
 
-        The same two models in the same order, judge and display.
+        Rows of one kind agree in judge, first model, second model and display order;
+        their features may differ.
         """
+        # A number in mixed radix, of codes shifted to start at zero: judge + 2, both
+        # models + 1, order + 1.
         n_models = len(self.models) + 1
         key = (self.judge + 2) * n_models + self.left + 1
         key = (key * n_models + self.right + 1) * 3 + self.order.astype(np.intp) + 1
@@ -248,7 +263,7 @@ class EncodedRows:
     def appearances(
         self, rows: NDArray[np.bool_], multiplicity: Array | None = None
     ) -> NDArray[np.intp]:
-        """How often each model is a side of the chosen rows.
+        """Return how many of the chosen rows involve each model, shape (n_models,).
 
         ``multiplicity``, of shape (n_rows,), says how many rows each stands for.
         """
@@ -261,7 +276,8 @@ class EncodedRows:
 
     # ----------------------------------------------------------------- other columns
     def relabel(self, models: NDArray[Any], judges: NDArray[Any]) -> Self:
-        """Express the rows in other vocabularies; unknown labels become -1, -2."""
+        """Return the rows coded by other vocabularies; unknown labels become -1, -2."""
+        # The entries at the end map the codes -1, and -2, -1, to themselves.
         model_map = np.append(positions(self.models, models), -1)
         judge_map = np.append(positions(self.judges, judges, missing=-2), [-2, -1])
         return replace(
@@ -275,7 +291,7 @@ class EncodedRows:
 
     def with_features(self, names: tuple[str, ...]) -> Self:
         """Return the rows with these features in this order; NaN for absent ones."""
-        # The last column stands for those that are absent.
+        # Absent features pick the column of NaN that is appended at the end.
         place = {name: k for k, name in enumerate(self.feature_names)}
         at = [place.get(name, len(place)) for name in names]
         absent = np.full((len(self), 1), np.nan)

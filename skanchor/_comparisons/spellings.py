@@ -1,4 +1,4 @@
-"""Names that are probably one model's, spelt in two ways by two files."""
+"""Pairs of names that probably mean one model, spelt differently in two files."""
 
 # ruff: noqa: RUF001 (letters that look alike are the matter)
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 __all__ = ["appearance", "spelt_differently"]
 
-# Letters that are drawn as a Latin one: Cyrillic, Greek; and dashes.
+# Cyrillic and Greek letters that look like a Latin one, and dashes like the hyphen.
 _TWINS = {
     ord(twin): latin
     for twins, latins in (
@@ -26,21 +26,25 @@ _TWINS = {
     for twin, latin in zip(twins, latins, strict=True)
 }
 
+# What separates words; a year and month, perhaps a day, at the end; words, numbers and
+# single signs.
 _BLANK = r"[\s\-_./:]+"
 _DATE = re.compile(rf"{_BLANK}(20\d\d[-_.]?(?:0[1-9]|1[0-2])[-_.]?(?:[0-2]\d|3[01]))$")
 _WORDS = re.compile(r"[^\W\d_]+|\d+|[^\w\s\-./:]")
+# Least similarity (of difflib, in [0, 1]) of names with a misspelling.
 _NEAR = 0.9
-# In a shorter word another letter is as a rule another model: 4 and 4o, it and i.
+# Misspellings are looked for in words of this many letters or more: in shorter words a
+# different letter usually means a different model, as in 4 and 4o.
 _LONG_WORD = 5
-# A longer one is no name, and would take all memory.
+# Longer words are not names, and their misspellings would fill the memory.
 _LONGEST_WORD = 50
 
 
 def appearance(label: str) -> str:
-    """Reduce a name to what can be seen of it.
+    """Reduce a name to its visible form.
 
-    Blanks around it and case do not count, nor do letters that no eye sees, the ways in
-    which Unicode composes a letter, and the script that a letter is taken from.
+    Ignored are case, blanks around the name, invisible characters, how Unicode composes
+    a letter, and whether a letter is Latin or a Cyrillic or Greek one that looks alike.
 
     Parameters
     ----------
@@ -59,6 +63,7 @@ def appearance(label: str) -> str:
     True
     """
     if not label.isascii():
+        # NFKC composes letters in one way; category Cf holds invisible characters.
         plain = unicodedata.normalize("NFKC", label)
         seen = (char for char in plain if unicodedata.category(char) != "Cf")
         label = "".join(seen).translate(_TWINS)
@@ -66,7 +71,7 @@ def appearance(label: str) -> str:
 
 
 class _Name(NamedTuple):
-    """A model's name, taken apart; a vendor or date that is not told is empty."""
+    """A model's name in parts; the vendor and the date are empty if it has none."""
 
     vendor: str
     words: tuple[str, ...]
@@ -74,13 +79,14 @@ class _Name(NamedTuple):
 
     @classmethod
     def of(cls, label: str) -> _Name:
+        # "vendor/words-date", with the date reduced to its digits.
         vendor, _, rest = appearance(label).rpartition("/")
         dated = _DATE.search(rest)
         date = re.sub(r"\D", "", dated[1]) if dated else ""
         return cls(_run_together(_words(vendor)), _words(_DATE.sub("", rest)), date)
 
     def may_be(self, other: _Name) -> bool:
-        """Whether neither vendor nor date tells the two apart."""
+        """Whether vendors and dates are equal, or missing in one of the names."""
         return all(
             not one or not two or one == two
             for one, two in ((self.vendor, other.vendor), (self.date, other.date))
@@ -90,24 +96,27 @@ class _Name(NamedTuple):
 def spelt_differently(
     labels: Iterable[Any], known: Iterable[Any]
 ) -> list[tuple[str, str]]:
-    """Pair names with known ones that are probably the same model's.
+    """Pair names with known names that probably mean the same model.
 
-    Case, separators, a vendor before ``/`` and a date at the end do not count, unless
-    both names tell vendors, or dates, that differ; nor does a letter too many, too few
-    or out of place in a long word. Numbers do: they tell versions and sizes apart.
+    Ignored are case, separators, a vendor before ``/`` and a date at the end, unless
+    both names have a vendor, or a date, and these differ. One letter too many, too few
+    or out of place in a long word is ignored, too. Numbers must be equal: they are
+    versions and sizes.
 
     Parameters
     ----------
     labels : iterable
-        Names; what is no text is passed over.
+        Names; values that are not texts are skipped.
     known : iterable
-        Names, others than these.
+        Known names, distinct from ``labels``.
 
     Returns
     -------
     list of (str, str)
-        Label and known name, at most one pair of each label.
+        Label and known name, at most one pair for each label.
     """
+    # Index of the known names, so that not all pairs of names are compared: `whole` by
+    # their words without separators, `near` by every way to leave out one letter.
     whole = defaultdict(list)
     near = defaultdict(list)
     for label in filter(_is_str, known):
@@ -121,6 +130,7 @@ def spelt_differently(
         return pairs
     for label in filter(_is_str, labels):
         name = _Name.of(label)
+        # Candidates with equal words come first, then those with a misspelling.
         alike = [found for key in _keys(name) for found in whole.get(key, ())]
         alike += [
             (other, found)
@@ -140,23 +150,27 @@ def _is_str(label: Any) -> bool:
 
 
 def _words(text: str) -> tuple[str, ...]:
+    """Split a name into words of letters, numbers and single other signs."""
     return tuple(_WORDS.findall(text))
 
 
 def _run_together(words: Iterable[str]) -> str:
-    """Words without what separates them, but for numbers, which stay two."""
+    """Join words; a space stays between two numbers only, as in "3 5"."""
     return re.sub(r"(?<!\d) | (?!\d)", "", " ".join(words))
 
 
 def _keys(name: _Name) -> Iterator[str]:
-    """Without its vendor, and with it as if it were part of the name."""
+    """Yield the joined words of a name without its vendor, and with it in front."""
     yield _run_together(name.words)
     if name.vendor:
         yield _run_together((name.vendor, *name.words))
 
 
 def _slips(words: tuple[str, ...]) -> set[str]:
-    """The name as it is, and with one letter of a long word left out."""
+    """The words as one text, and each text with one letter of a long word removed.
+
+    Two names that differ in one letter of a long word share such a text.
+    """
     slips = {" ".join(words)}
     for at, word in enumerate(words):
         if _LONG_WORD <= len(word) <= _LONGEST_WORD and word.isalpha():
@@ -167,8 +181,9 @@ def _slips(words: tuple[str, ...]) -> set[str]:
 
 
 def _is_slip(words: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether a letter is too many or out of place, not one put for another."""
+    """Whether a letter is missing, added or moved, but not replaced by another."""
     one, two = " ".join(words), " ".join(others)
+    # Equal length and different letters: one letter replaces another.
     if len(one) == len(two) and sorted(one) != sorted(two):
         return False
     return SequenceMatcher(None, one, two, autojunk=False).ratio() >= _NEAR

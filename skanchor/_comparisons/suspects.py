@@ -1,7 +1,8 @@
-"""Names that smell of the outcome: such columns are features only if asked for.
+"""Names that suggest the outcome: such columns are features only on request.
 
-A score, a rating or a vote is known after the comparison, and an id is no property of a
-response: with one of them as a feature a judge would be calibrated on the answer.
+A score, a rating or a vote is known only after the comparison, and an id is not a
+property of a response. With the outcome as a feature, the bias of a judge would explain
+its verdicts whatever the models.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from functools import lru_cache
 __all__ = ["DECLARED", "declared", "feature_label", "smells_of_outcome"]
 
 DECLARED = "feature_"
-"""What is put in front of the name of a pair that is a feature all the same."""
+"""Prefix of the name of a pair that is a feature although its name is suspect."""
 
+# Words, and parts of names, that suggest the outcome or an id.
 _WORDS = frozenset(
     "score scores scored rating ratings rated elo trueskill glicko rank ranks ranked "
     "ranking pref prefs preference preferences preferred vote votes voted upvotes "
@@ -23,13 +25,13 @@ _WORDS = frozenset(
     "useful complete creative superficial followed id ids uid uuid hash".split()
 )
 _PHRASES = ("clear_formatting",)
-# Words of snake_case and of camelCase.
+# The words of a name in snake_case or camelCase.
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 @lru_cache(maxsize=1024)
 def smells_of_outcome(name: str) -> bool:
-    """Tell whether a pair of columns holds, by its name, the outcome or ids.
+    """Whether the name of a pair of columns suggests the outcome or ids.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def smells_of_outcome(name: str) -> bool:
 
 
 def declared(name: str) -> str:
-    """Name under which a pair is a feature, whatever it smells of.
+    """Return the name under which a pair of columns is used as a feature.
 
     Parameters
     ----------
@@ -65,13 +67,13 @@ def declared(name: str) -> str:
     Returns
     -------
     str
-        With ``feature_`` in front where the name smells of the outcome.
+        With ``feature_`` in front if the name suggests the outcome.
     """
     return DECLARED + name if smells_of_outcome(name) else name
 
 
 def feature_label(name: str) -> str | None:
-    """Name of the feature that a pair holds; None if it may hold the outcome.
+    """Return the name of the feature in a pair; None if it may hold the outcome.
 
     Parameters
     ----------
@@ -81,7 +83,7 @@ def feature_label(name: str) -> str | None:
     Returns
     -------
     str or None
-        Without the ``feature_`` that :func:`declared` puts in front.
+        The name, without a ``feature_`` that :func:`declared` has put in front.
     """
     inner = name.removeprefix(DECLARED)
     if not smells_of_outcome(inner):

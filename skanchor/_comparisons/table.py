@@ -1,4 +1,4 @@
-"""Tables of battles as users hold them: opened, renamed and split."""
+"""Tables of battles as users have them: opened, renamed and split."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ def split_battles(
         Renames, from the table's name to the standard one, such as
         ``{"left": "model_a", "verdict": "winner"}``.
     human : label or list of labels, default="human"
-        What marks the human rows in the judge column; it becomes ``"human"``. A text
-        may be a pattern, such as ``"expert_*"``. Of several labels each becomes the
-        ``rater`` of its rows, unless the table has that column.
+        Label of the human rows in the judge column; it is replaced by ``"human"``. A
+        text may be a pattern, such as ``"expert_*"``. If several labels match, they
+        are stored in a column ``rater``, unless the table has that column.
     judges : label or list of labels, optional
-        In place of ``human``: the labels, or patterns, that are judges'. All others are
-        people's.
+        Instead of ``human``: the labels, or patterns, of the LLM judges. All other rows
+        are human.
     without : label or list of labels, optional
-        Judges, or patterns of them, whose rows are left out.
+        Judges, or patterns of their labels, whose rows are left out.
     outcome : str, default="winner"
         Standard name of the outcome column.
     features : list of str, optional
         Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
-        numbers are dropped. None means all but those whose names smell of the outcome
-        (``score``, ``rating``, ``votes``, ids, ...). Such a pair, asked for here, is
-        renamed to ``feature_<name>``, under which every estimator takes it.
+        numbers are dropped. None means all pairs, except those whose names suggest the
+        outcome (``score``, ``rating``, ``votes``, ids, ...). If such a pair is named
+        here, it is renamed to ``feature_<name>``, and every estimator uses it.
     drop_features : list of str, optional
-        Names of the feature pairs not to use, in place of `features`.
+        Names of the feature pairs not to use, instead of `features`.
 
     Returns
     -------
     X : table
-        The table without its outcome, of the type given.
+        The table without its outcome column, of the same type as ``table``.
     y : series
         The outcomes.
 
@@ -90,7 +90,8 @@ def split_battles(
         )
     renames = dict(columns or {})
     require_columns(frame.columns, renames)
-    # The renamed column takes the name; the column that had it would be ambiguous.
+    # A column that already has the new name of another one is dropped. If it is itself
+    # renamed, it stays.
     taken = set(renames.values()) - set(renames)
     frame = frame.drop([name for name in frame.columns if name in taken])
     frame = frame.rename(renames)
@@ -109,7 +110,7 @@ def split_battles(
 
 
 def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
-    """Refuse a table that lacks one of the wanted columns."""
+    """Raise if a table lacks one of the wanted columns."""
     present = list(present)
     missing = [name for name in wanted if name not in present]
     if missing:
@@ -120,11 +121,11 @@ def require_columns(present: Iterable[str], wanted: Iterable[str]) -> None:
 
 
 def as_frame(table: Any) -> nw.DataFrame[Any] | None:
-    """Open a pandas, polars or pyarrow table; None for an array or the like."""
+    """Wrap a pandas, polars or pyarrow table in narwhals; None for other objects."""
     rows_are_dicts = isinstance(table, (list, tuple)) and isinstance(
         next(iter(table), None), Mapping
     )
-    # Some sparse matrices are dicts; their refusal is check_array's.
+    # Some sparse matrices are dicts; check_array raises for them later.
     if rows_are_dicts or (isinstance(table, Mapping) and not issparse(table)):
         kind = type(table).__name__ + (" of dicts" if rows_are_dicts else "")
         raise TypeError(

@@ -1,4 +1,4 @@
-"""Rows of a table, or of an array, of battles as plain columns of codes."""
+"""Encoding of a battles table, or of a bare array, as plain columns of codes."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from skanchor.exceptions import BattlesError
 
 __all__ = ["has_standard_names", "is_named", "read_rows"]
 
+# Display order that a value of "shown_first" means.
 _SIDES = {"model_a": 1.0, "model_b": -1.0}
 
 
@@ -51,11 +52,13 @@ def read_rows(table: Any) -> EncodedRows:
     Raises
     ------
     BattlesError
-        If columns are missing, duplicated or half a pair, or ids are null.
+        If columns are missing or duplicated, a feature column lacks its other side,
+        or ids are null.
     """
     frame = as_frame(table)
     rows = _from_array(table) if frame is None else _from_frame(frame)
-    # Every label of a table enters its vocabulary: there is no need to look.
+    # All labels of the table are in the vocabulary, so the cached property
+    # EncodedRows.all_known is set without reading the rows.
     vars(rows)["all_known"] = True
     return rows
 
@@ -72,6 +75,7 @@ def has_standard_names(frame: nw.DataFrame[Any]) -> bool:
 
 
 def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
+    """Encode a table; without standard names its first two columns are the ids."""
     names = list(frame.columns)
     if not has_standard_names(frame) and len(names) >= 2:
         columns = [np.asarray(column.to_numpy()) for column in frame.iter_columns()]
@@ -82,6 +86,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
         [code_labels(frame[name], name) for name in ("model_a", "model_b")]
     )
     judges, judge = _judges(frame)
+    # Without a column shown_first, model_a counts as shown first.
     order = constant(1.0, len(frame))
     if "shown_first" in names:
         order = _display_order(frame["shown_first"])
@@ -98,19 +103,21 @@ def _from_frame(frame: nw.DataFrame[Any]) -> EncodedRows:
 
 
 def _judges(frame: nw.DataFrame[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Labels of the judges, and the judge of each row; -1 is human."""
+    """Sorted labels of the judges, and the judge code of each row; -1 is human."""
     if "judge" not in frame.columns:
         return np.array([], dtype=object), constant(-1, len(frame))
     codes, labels = code_labels(frame["judge"], "judge")
-    # Judges are named by their text: the human label is a string.
+    # `position` maps a code of the column to the code of a judge in sorted order. It is
+    # -1 for the label "human", a text, which other types of labels never equal.
     keep = np.array([label != HUMAN for label in labels], dtype=bool)
     judges, position = labels[keep], np.full(len(labels), -1)
-    rank = argsort_labels(judges, "judge")
-    position[np.flatnonzero(keep)[rank]] = np.arange(len(judges))
-    return judges[rank], position[codes]
+    order = argsort_labels(judges, "judge")
+    position[np.flatnonzero(keep)[order]] = np.arange(len(judges))
+    return judges[order], position[codes]
 
 
 def _from_array(table: Any) -> EncodedRows:
+    """Encode an array of shape (n_rows, 2 + n_features)."""
     from sklearn.utils import check_array
 
     check_unmasked("X", table)
@@ -124,6 +131,7 @@ def _from_array(table: Any) -> EncodedRows:
 
 
 def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> EncodedRows:
+    """Encode columns by position: two ids, then features; all rows are human."""
     if len(columns[0]) == 0:
         raise BattlesError("Found array with 0 sample(s); give at least one battle.")
     sides = []
@@ -144,7 +152,8 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
         constant(-1, len(left)),
         constant(1.0, len(left)),
         block,
-        # A bare array states features of the battle, read as a contrast.
+        # A bare array has one feature value per battle. It is the contrast of the two
+        # sides: the second side has zeros.
         np.zeros_like(block),
         feature_names=names[2:] or tuple(f"x{i}" for i in range(block.shape[1])),
         named=False,
@@ -152,6 +161,7 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
 
 
 def _display_order(column: nw.Series[Any]) -> Array:
+    """Display order +1, -1, or 0 (null), of each row from a column "shown_first"."""
     if is_text(column):
         codes, values = text_codes(column)
     else:
@@ -163,6 +173,6 @@ def _display_order(column: nw.Series[Any]) -> Array:
             f"Column 'shown_first' holds {unknown[:5]}; use 'model_a', 'model_b' or "
             "null for unknown."
         )
-    # Code -1, of what is missing, is the last entry.
+    # Code -1, of a null, picks the zero at the end.
     signs = np.array([*(_SIDES[value] for value in values), 0.0])
     return np.asarray(signs.take(codes))
