@@ -252,8 +252,8 @@ def _divisor(covariance: Array, n_items: int, conservative: bool) -> float:
     if conservative:
         return n_items - 1.0
     ratio = np.trace(covariance) / (len(covariance) * PRIOR_VARIANCE)
-    # Derivative of the log-F density (twice it) by the logarithm of the variance: at
-    # ratio 1 the prior does not change the variance.
+    # Twice the derivative of the log-F log density by the logarithm of the variance. It
+    # is zero at ratio 1, where the prior does not change the estimate.
     pull = PRIOR_ITEMS * (1.0 - ratio) / (1.0 + ratio)
     return float(n_items - pull / len(covariance))
 
@@ -261,9 +261,9 @@ def _divisor(covariance: Array, n_items: int, conservative: bool) -> float:
 def _adjusted(share: float, shown: float) -> float:
     """Share to apply to posterior moments so that ``share`` applies to the data's.
 
-    Posterior moments are ``shown d + (1 - shown) c``, with d the moments of the data
-    and c the prior covariance. The result k solves ``c = k (shown d + (1 - shown) c)``
-    for ``c = share d``.
+    Posterior moments are about ``shown d + (1 - shown) c``, with d the moments of the
+    data and c the prior covariance. The result k is such that the fixed point of
+    ``c = k (shown d + (1 - shown) c)`` is ``c = share d``.
     """
     return share / (shown + share * (1.0 - shown)) if share > 0.0 else 0.0
 

@@ -293,8 +293,8 @@ class _OrderedPoint:
             part.surplus(scores, effect) for part, effect in problem.layers(self.coef)
         )
         both = unknown + shown
-        # A pair's surplus raises the derivative by its row model, and lowers that by its
-        # column model; the effect is in the logits of the shown rows alone.
+        # A pair's surplus counts positively for its row model and negatively for its
+        # column model. The effect is in the logits of the shown rows alone.
         slope = both.sum(axis=1) - both.sum(axis=0) + problem.ridge * scores
         return np.append(slope, shown.sum()) / problem.counts.weight
 

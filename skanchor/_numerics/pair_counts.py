@@ -134,8 +134,8 @@ class PairCounts:
         # mean plus W (m - p)^2.
         gap = self.first_squared * q - self.second_squared * p
         squared = self.squared
-        # gap^2 has fourth powers of weights, which may leave the range of floats: divide
-        # before multiplying.
+        # gap^2 has fourth powers of weights, which may leave the range of floats, so
+        # that the division comes first.
         share = np.divide(gap, squared, out=np.zeros_like(gap), where=squared > 0)
         return self.spread + gap * share
 

@@ -334,7 +334,7 @@ class SourceSums:
         def wider(values: Array, axes: int) -> Array:
             if axes == 0:
                 return values
-            # Only the last ``axes`` axes are of columns; leading ones keep their length.
+            # Only the last ``axes`` axes are of columns; leading axes stay as they are.
             shape = (*values.shape[: values.ndim - axes], *(blocks.size,) * axes)
             result = np.zeros(shape)
             for old, new in runs:

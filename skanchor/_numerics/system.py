@@ -26,7 +26,9 @@ def joint_information(
     *,
     positions: bool,
 ) -> tuple[Array, Array]:
-    """Information of all parameters, of one system or of several side by side.
+    """Information of all parameters, of one system or of several at once.
+
+    Several systems, such as those of all folds, lie along leading axes.
 
     Parameters
     ----------
@@ -39,60 +41,72 @@ def joint_information(
     people : ndarray of shape (..., n_items, n_items)
         Information of the votes, by item.
     grams : ndarray of shape (..., n_judges, n_items + 2, n_items + 2)
-        Of each judge by item, delta and order, biases profiled out.
+        Information of each judge by item, delta and order, biases profiled out.
     positions : bool
         Whether judges have position effects.
 
     Returns
     -------
     joint : ndarray of shape (..., p, p)
-        Of scores, sensitivities, position effects and standardised item effects, the
-        prior of these included.
+        Of (scores, sensitivities, position effects, standardised item effects), the
+        prior of the item effects included.
     human : ndarray of shape (..., n_scores, n_scores)
-        The votes' share.
+        The part of the scores' block that comes from the votes.
     """
     lead, n_judges, (n, n_scores) = slopes.shape[:-1], slopes.shape[-1], items.shape
+    # Kind 0 is the sensitivity, whose column is delta, and kind 1 the position effect,
+    # whose column is the order. Parameters of a kind lie judge after judge.
     kinds = range(1 + positions)
     n_head = n_scores + n_judges * len(kinds)
     size = n_head + (0 if factor is None else n_judges * n)
     total = np.empty((*lead, size, size))
     c, each = slopes[..., None, None], np.arange(n_judges)
     of_items = grams[..., :n, :n]
+    # Scores by scores: a row of judge m has the gradient c_m S'(e_a - e_b).
     human = items.T @ people @ items
     seen = (c**2 * of_items).sum(axis=-3)
     total[..., :n_scores, :n_scores] = human + items.T @ seen @ items
     block = total[..., n_scores:n_head, n_scores:n_head]
     block[...] = 0.0
-    # By judge, its columns delta and, where it has a position effect, order.
+    # cross[k], of shape (..., n_judges, n_items): products of the item columns with the
+    # column of kind k.
     cross = [grams[..., :n, n + k] for k in kinds]
     places = [slice(n_scores + k * n_judges, n_scores + (k + 1) * n_judges)
               for k in kinds]  # fmt: skip
     for k in kinds:
+        # Scores by the parameters of kind k, (..., n_scores, n_judges).
         shared = items.T @ np.swapaxes(slopes[..., None] * cross[k], -1, -2)
         total[..., :n_scores, places[k]] = shared
         total[..., places[k], :n_scores] = np.swapaxes(shared, -1, -2)
         for j in kinds:
+            # Judges have no rows in common, so that only entries of one judge with
+            # itself differ from zero.
             own = grams[..., n + k, n + j]
             block[..., k * n_judges + each, j * n_judges + each] = own
     if factor is None:
         return total, human
-    # v of judge a enters the logits of judge m with L[m, a].
+    # The item effects come last, in standardised form: u_m = sum over a of L[m, a] v_a,
+    # so that v of "judge" a enters the logits of every judge m with L[m, a]. With the
+    # scores this gives sum over m of L[m, a] c_m G_m S, G_m the item block of judge m.
     mixed = factor.T @ (c * of_items).reshape(*lead, n_judges, -1)
     mixed = mixed.reshape(*lead, n_judges * n, n) @ items
     total[..., n_head:, :n_scores] = mixed
     total[..., :n_scores, n_head:] = np.swapaxes(mixed, -1, -2)
     for k in kinds:
-        # By judge a and item, and by judge m.
+        # v by kind k: axes (a, item, m), flattened to (a and item, m).
         shared = np.swapaxes(cross[k], -1, -2)[..., None, :, :] * factor.T[:, None, :]
         shared = shared.reshape(*lead, n_judges * n, n_judges)
         total[..., n_head:, places[k]] = shared
         total[..., places[k], n_head:] = np.swapaxes(shared, -1, -2)
+    # v by v: sum over m of L[m, a] L[m, b] G_m, with axes (a, b, item, item).
     pairs = (factor[:, :, None] * factor[:, None, :]).reshape(n_judges, -1)
     both = pairs.T @ of_items.reshape(*lead, n_judges, -1)
     both = both.reshape(*lead, n_judges, n_judges, n, n)
     tail = total[..., n_head:, n_head:]
-    # Axes that are split stay a view.
+    # Splitting the two last axes gives a view, with axes (a, item, b, item), so that the
+    # assignment writes into ``total``.
     tail.reshape(*lead, n_judges, n, n_judges, n)[...] = np.swapaxes(both, -3, -2)
+    # The prior v ~ N(0, I).
     np.einsum("...ii->...i", tail)[...] += 1.0
     return total, human
 
@@ -100,16 +114,17 @@ def joint_information(
 def diagonal_by_model(
     items: Array, slopes: Array, people: Array, grams: Array, joint: Array
 ) -> Array:
-    """Diagonal of the information, that of the scores model by model.
+    """Diagonal of the information, by item for the scores, as a matrix for a ridge.
 
-    In the coordinates of the historical scores it would go by the models' order.
+    The diagonal in the coordinates of the historical scores would depend on the order
+    of the models. Here the diagonal D by item becomes the block S' D S of the scores.
 
     Parameters
     ----------
     items, slopes, people, grams
         As in :func:`joint_information`.
     joint : ndarray of shape (..., p, p)
-        What it returns.
+        The first array that it returns.
 
     Returns
     -------
@@ -127,7 +142,7 @@ def diagonal_by_model(
 
 @dataclass(frozen=True, eq=False)
 class RieszProblem:
-    """The system before the judges' blocks are known.
+    """The Riesz system before the judges' blocks are known.
 
     Attributes
     ----------
@@ -136,16 +151,16 @@ class RieszProblem:
     slopes : ndarray of shape (n_judges,)
         Sensitivities.
     factor : ndarray of shape (n_judges, n_judges) or None
-        Square root L of the covariance of the item effects, of orthogonal columns,
-        whose standardised values v, u = L v, are the last parameters.
+        Square root L of the covariance of the item effects, with orthogonal columns.
+        The last parameters are the standardised effects v, with u = L v.
     people : JudgeBlock
         Information of the human rows: by item, or as that of a judge where people
         have a bias of their own.
     ridge : float
-        Ridge penalty, in shares of the diagonal of the information.
+        Ridge penalty, as a share of the diagonal of the information.
     asked : ndarray of shape (n_span, n_items) or None
-        What each target asks of the coefficients of people's bias; None where targets
-        are scores alone.
+        Part of each target in the coefficients of people's bias; None where targets are
+        scores alone.
     """
 
     layout: Parameters
@@ -161,7 +176,7 @@ class RieszProblem:
         Parameters
         ----------
         blocks : iterable of JudgeBlock or None
-            One per judge, read once; None where a judge has no rows.
+            One per judge; None where a judge has no rows. Iterated over once.
 
         Returns
         -------
@@ -172,12 +187,13 @@ class RieszProblem:
         joint, raised, seen = self._joint(
             self.people.gram, [None if one is None else one.gram for one in found]
         )
-        # People see the scores, and nothing else.
+        # Human rows carry information on the scores alone.
         human, at = np.zeros((layout.size, layout.size)), layout.at["scores"]
         human[at, at] = seen
         identity = self._identity(found)
         identity = joint if identity is None else identity
         solver = SymmetricSolver.factorise(raised)
+        # Column i of L is the selector S_i of item i's score.
         targets = np.zeros((layout.size, layout.n_items))
         targets[layout.at["scores"]] = layout.items.T
         people = replace(self.people.projection, inner=self.people.inner)
@@ -198,14 +214,16 @@ class RieszProblem:
         )
 
     def _ask(self, people: Projection, targets: Array) -> Projection:
-        """Ask for people's bias beside the scores: its part is taken off ``targets``.
+        """Profile the bias coefficients of people out of targets that include them.
 
-        With the span's coefficients at their minimum, what is asked of them is asked of
-        the scores that move with them.
+        Changes ``targets`` in place, and returns the projection with what the weights
+        then hold of the span's columns.
         """
         layout, block = self.layout, self.people
         assert block.inner is not None and block.coef is not None
         assert self.asked is not None
+        # Block elimination: with J_sb J_bb^-1 = coef', the targets of the scores lose
+        # coef' asked, and the weights of the span gain J_bb^-1 asked.
         by_item = block.coef[:, : layout.n_items].T @ self.asked
         targets[layout.at["scores"]] -= layout.items.T @ by_item
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
@@ -214,8 +232,9 @@ class RieszProblem:
     def _joint(
         self, people: Array, grams: list[Array | None]
     ) -> tuple[Array, Array, Array]:
-        """Information of all parameters, raised by the ridge, and the votes' share."""
+        """Information of all parameters, the same with the ridge, and the votes' part."""
         layout, n = self.layout, self.layout.n_items
+        # A judge without rows has zero information.
         every = np.zeros((layout.n_judges, n + 2, n + 2))
         for own, gram in zip(every, grams, strict=True):
             if gram is not None:
@@ -231,9 +250,11 @@ class RieszProblem:
         return joint, raised, human
 
     def _identity(self, blocks: list[JudgeBlock | None]) -> Array | None:
-        """What the identity holds of all parameters, where it is not the information.
+        """Matrix of the identity by all parameters; None where it is the information.
 
-        It is not symmetric, so that sums are added source by source.
+        It is the sum of ``weight V (x - D[Gamma]) x'``, which is not symmetric where a
+        projection is not exact. :func:`joint_information` takes symmetric blocks only,
+        so that the sums are added source by source.
         """
         sources = [(PEOPLE, 1.0, self.people)]
         sources += [
@@ -248,7 +269,7 @@ class RieszProblem:
             self.layout.add_information(total, m, block.identity, slope)
         joint = self.layout.reduce_information(total, self.factor)
         if self.factor is not None:
-            # The prior of the item effects is one more observation each.
+            # The prior v ~ N(0, I) adds one to the information of each.
             tail = np.arange(self.layout.size)[self.layout.at["deviation"]]
             joint[tail, tail] += 1.0
         return joint
@@ -268,23 +289,23 @@ class RieszSystem:
         Square root of the covariance of the item effects.
     information : ndarray of shape (p, p)
         Information J of (new scores, historical coordinates, sensitivities,
-        position effects, item effects) after the bias functions.
+        position effects, item effects), the bias functions profiled out.
     raised : ndarray of shape (p, p)
-        The same, its diagonal raised by the ridge.
+        J plus the ridge.
     human_information : ndarray of shape (p, p)
-        The human rows' share of it.
+        The part of J that comes from human rows.
     identity : ndarray of shape (p, p)
-        What the identity holds of the parameters; the information, but for biases that
-        are not at their minimum.
+        Transposed matrix of the balance ``sum omega a V xi``, which is ``identity' w``
+        for weights w. It equals J where the projections on the biases are exact.
     targets : ndarray of shape (p, n_targets)
-        L, the scores of all items; where targets ask for people's bias, too, with its
-        part profiled out.
+        L, the scores of all items. Where targets include people's bias, its part is
+        profiled out.
     projections : tuple of Projection or None
-        One per judge.
+        One per judge; None where a judge has no rows.
     solver : SymmetricSolver
         Inverse of ``raised``.
     people : Projection
-        That of the human rows.
+        Projection of the human rows.
     """
 
     layout: Parameters
@@ -301,21 +322,22 @@ class RieszSystem:
 
     @cached_property
     def weights(self) -> Array:
-        """w = J^-1 L, of ``raised`` for J, of shape (p, n_targets)."""
+        """w = J^-1 L with ``raised`` for J, of shape (p, n_targets)."""
         return self.solver.solve(self.targets)
 
     @property
     def gap(self) -> Array:
-        """``sum omega a V xi - L``, what the weights leave of the identity."""
+        """Imbalance ``sum omega a V xi - L`` of the weights, (p, n_targets)."""
         return np.asarray(self.identity.T @ self.weights - self.targets)
 
     @cached_property
     def _by_item(self) -> Array:
+        """Weights with one row for each item's score and each deviation u."""
         return self.layout.by_item(self.weights, self.factor)
 
     @property
     def _tail(self) -> Array:
-        """Weights of the item effects."""
+        """Weights of the standardised item effects, (n_judges * n_items, n_targets)."""
         return self.weights[self.layout.at["deviation"]]
 
     def columns(self, m: int) -> Array:
@@ -334,7 +356,7 @@ class RieszSystem:
         return self.layout.local(self._by_item, m, slope)
 
     def projection(self, m: int) -> Projection | None:
-        """What the bias of a source takes from the columns of its rows.
+        """Projection of a source's columns on the span of its bias.
 
         Parameters
         ----------
@@ -354,8 +376,8 @@ class RieszSystem:
         Parameters
         ----------
         m : int
-            Judge, or ``PEOPLE``, whose columns are the items alone where they have no
-            bias.
+            Judge, or ``PEOPLE``. Without a bias of people their only columns are those
+            of the items.
 
         Returns
         -------
@@ -368,42 +390,52 @@ class RieszSystem:
         return columns if projection is None else projection.extended(columns)
 
     def gain(self, m: int, known: SourceSums) -> Array:
-        """What rows take off the variance of each target, per row more like each.
+        """Decrease of each target's variance by more rows, ``sum w V a^2``.
 
-        The sum of ``w V a^2``, a the Riesz weight: to first order the variance falls by
-        a share of it where the rows' number grows by that share.
+        a is the Riesz weight of a row. To first order, a share s more of such rows
+        lowers the variance by s times this sum.
 
         Parameters
         ----------
         m : int
             Judge, or ``PEOPLE``.
         known : SourceSums
-            Of rows of this source, which need not be among those of the system.
+            Information of rows of this source, which need not be rows of the system.
 
         Returns
         -------
         ndarray of shape (n_targets,)
         """
         assert known.information is not None
+        # With a = x'k, k a column of ``columns``, the sum is k' (sum w V x x') k.
         columns = self.all_columns(m)
         return np.asarray(np.einsum("ij,ik,kj->j", columns, known.information, columns))
 
     def item_covariance(self) -> Array:
-        """Variance that the item effects leave in the targets, W_u' R W_u.
+        """Item part of the covariance of the targets, W_u' R W_u.
 
-        Where items have owners, that of deviations which are alike for all items of
-        an owner, but for each target no less than that of deviations by item: nothing
-        tells which they are, and the former add up in a mean over items.
+        Where items have owners (a model in several contexts), deviations may be common
+        to all items of an owner or independent between items, and the data do not show
+        which. Common deviations add up in a mean over items. The result is therefore
+        the covariance under common deviations, with each target's variance raised to
+        that under independent ones where the latter is larger.
+
+        Returns
+        -------
+        ndarray of shape (n_targets, n_targets)
         """
         tail, owners = self._tail, self.layout.owners
+        # In the standardised effects R is the identity.
         by_item = tail.T @ tail
         if owners is None or not len(tail):
             return np.asarray(by_item)
-        # -R W_u is the exposure of the targets to the deviations.
+        # -R W_u is the exposure of the targets to the deviations. Exposures to the same
+        # deviation, those of an owner's items, are summed before they are squared.
         owned = np.equal.outer(np.unique(owners), owners).astype(np.float64)
         by_judge = tail.reshape(self.layout.n_judges, len(owners), -1)
         alike = np.einsum("mot,mou->tu", owned @ by_judge, owned @ by_judge)
         least, most = alike.diagonal(), by_item.diagonal()
+        # Scaling both sides keeps the matrix positive semi-definite.
         ratio = np.divide(most, least, out=np.ones(len(least)), where=least > 0)
         scale = np.sqrt(np.maximum(ratio, 1.0))
         return np.asarray(scale[:, None] * alike * scale)
@@ -414,10 +446,12 @@ class RieszSystem:
         Returns
         -------
         ndarray of shape (3, n_targets, n_targets)
-            What human rows add, judge rows add, and the two share, which is nothing.
+            V_H, V_J and C_HJ: the parts of human rows, of judge rows, and their
+            covariance, which is zero.
         """
         whole = self.weights.T @ self.information @ self.weights
         human = self.weights.T @ self.human_information @ self.weights
+        # ``information`` includes the prior of the item effects, which is no vote.
         judge = whole - self._tail.T @ self._tail - human
         asked = self.people.asked
         if asked is not None and self.people.inner is not None:
@@ -430,7 +464,7 @@ class RieszSystem:
         Parameters
         ----------
         deviations : ndarray of shape (n_judges, n_items) or None
-            u, where there are item effects.
+            Item effects u; None where there are none.
 
         Returns
         -------
@@ -442,10 +476,11 @@ class RieszSystem:
         return np.asarray(-(v @ self._tail))
 
     def lower_bound(self, scores: Array) -> Array:
-        """Part of each score's variance that judge rows cannot lower.
+        """Lower bound of each target's variance, however many judge rows there are.
 
-        B_l of thm:human-scale-information-limit-v2: judges say nothing about the scale
-        of the scores.
+        ``B_l = (l'v0)^2 / (v0' J_H v0)`` of thm:human-scale-information-limit-v2, with
+        v0 the direction of the scale of the scores, on which judge rows carry no
+        information.
 
         Parameters
         ----------
@@ -458,14 +493,16 @@ class RieszSystem:
         """
         layout = self.layout
         direction = np.zeros(layout.size)
-        # Its columns are orthonormal.
+        # The selectors have orthonormal columns, so that S' scores are the free scores.
+        # B_l does not depend on the length of the direction.
         direction[layout.at["scores"]] = layout.items.T @ scores
         if not direction.any():
-            # Scores that all lie at zero have no scale to be unsure of.
+            # If all scores are zero, a change of scale does not change them.
             return np.zeros(self.targets.shape[1])
         information = float(direction @ self.human_information @ direction)
         moved = (self.targets.T @ direction) ** 2
         if information > 0.0:
             return np.asarray(moved / information)
-        # People say nothing of the scale: of scores that lie at zero, there is none.
+        # Without human information on the scale, the bound is infinite for targets that
+        # depend on the scale, and zero for the others.
         return np.where(moved > 0.0, np.inf, 0.0)
