@@ -1,4 +1,4 @@
-"""Estimating equation of the new scores, all else known, for many replicates at once."""
+"""Estimating equation of the new scores, all else known, for many replicates."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class ArrivalRows:
         """
         slope, offset = self.slope, self.offset
         n_new = self.signs.shape[1]
-        # Products sign_g sign_h of each row, (n_rows, n_new * n_new), so that one matrix
-        # product sums the second derivatives of all replicates.
+        # Products sign_g sign_h of each row, (n_rows, n_new * n_new): one matrix product
+        # then sums the derivatives of all replicates.
         pair = self.signs[:, :, None] * self.signs[:, None, :]
         pair = pair.reshape(len(pair), n_new**2)
         # Sum of the weights of each new model's rows, (n_replicates, n_new).
@@ -132,8 +132,7 @@ def _bounded_root(
         return np.asarray(equations(scores[None], at)[1][0])
 
     low, high = bounds
-    # Far from the root the sigmoid is flat, and a search may stop there. The first two
-    # starts lie in the middle third of the bounds.
+    # The first two starts lie in the middle third of the bounds.
     middle, reach = np.full_like(start, 0.5 * (low + high)), (high - low) / 6.0
     starts = [np.clip(start, middle - reach, middle + reach), middle]
     if ((start <= low) | (start >= high)).any():

@@ -82,7 +82,7 @@ class SpanningTree:
         # flows out of subtree i, by the node at the other end.
         below = self._subtree_sums(flow[np.ix_(self.order, self.order)])
         position = np.arange(len(below))
-        # Flows within the subtree cancel, and are left out as they would leave rounding.
+        # Flows within the subtree cancel. They are left out, as rounding would remain.
         within = (position >= position[:, None]) & (position < self.stop[:, None])
         return np.asarray(below.sum(axis=1, where=~within)[1:])
 
@@ -98,9 +98,9 @@ class SpanningTree:
         -------
         ndarray of shape (n - 1, n - 1)
         """
-        # The entry of two gaps sums the edges that leave both subtrees: with a plus sign
-        # where one subtree contains the other, with a minus sign where an edge leads
-        # from one to the other.
+        # The entry of two gaps sums edges. For nested subtrees these are the edges from
+        # inside the smaller to outside the larger one, for disjoint subtrees the edges
+        # between the two, with a minus sign.
         below = self._subtree_sums(weight[np.ix_(self.order, self.order)])
         crossing = self._crossing(below)
         between = self._subtree_sums(np.ascontiguousarray(below.T))
@@ -111,7 +111,7 @@ class SpanningTree:
         return result[1:, 1:]
 
     def potentials(self, gaps: Array) -> Array:
-        """Potentials, of shape (n, ...) and zero at the root, from gaps (n - 1, ...)."""
+        """Potentials (n, ...), zero at the root, from gaps of shape (n - 1, ...)."""
         # Parents come first, so that each node adds its gap to a finished potential.
         result = np.concatenate([np.zeros((1, *gaps.shape[1:])), gaps])
         for node in range(1, len(result)):

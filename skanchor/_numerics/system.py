@@ -103,7 +103,7 @@ def joint_information(
     both = pairs.T @ of_items.reshape(*lead, n_judges, -1)
     both = both.reshape(*lead, n_judges, n_judges, n, n)
     tail = total[..., n_head:, n_head:]
-    # Splitting the two last axes gives a view, with axes (a, item, b, item), so that the
+    # Splitting the two last axes gives a view with axes (a, item, b, item), and the
     # assignment writes into ``total``.
     tail.reshape(*lead, n_judges, n, n_judges, n)[...] = np.swapaxes(both, -3, -2)
     # The prior v ~ N(0, I).
@@ -232,7 +232,7 @@ class RieszProblem:
     def _joint(
         self, people: Array, grams: list[Array | None]
     ) -> tuple[Array, Array, Array]:
-        """Information of all parameters, the same with the ridge, and the votes' part."""
+        """Information of all parameters, without and with ridge, and the votes' part."""
         layout, n = self.layout, self.layout.n_items
         # A judge without rows has zero information.
         every = np.zeros((layout.n_judges, n + 2, n + 2))
