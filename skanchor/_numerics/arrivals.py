@@ -77,8 +77,8 @@ class ArrivalRows:
         """
         slope, offset = self.slope, self.offset
         n_new = self.signs.shape[1]
-        # Products sign_g sign_h of each row, (n_rows, n_new * n_new): one matrix product
-        # then sums the derivatives of all replicates.
+        # Products sign_g sign_h of each row, (n_rows, n_new * n_new), by which one
+        # matrix product sums the derivatives of all replicates.
         pair = self.signs[:, :, None] * self.signs[:, None, :]
         pair = pair.reshape(len(pair), n_new**2)
         # Sum of the weights of each new model's rows, (n_replicates, n_new).

@@ -35,7 +35,7 @@ _PILOT_ROWS, _LEAST_STRIDE = 200, 4
 which a pilot saves time."""
 
 _PILOT_MOVE, _PILOT_STEPS = 0.1, 8
-"""Change of the logits at which the pilot fit stops, and its largest number of steps."""
+"""Change of the logits at which the pilot fit stops, and its most steps."""
 
 
 @dataclass(frozen=True, slots=True)

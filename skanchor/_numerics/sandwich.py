@@ -20,7 +20,7 @@ of the former may be lost."""
 
 @dataclass(frozen=True, slots=True)
 class Bread:
-    """Inverse information of scores, the bread of a sandwich, by gaps of spanning trees.
+    """Inverse information of scores (the bread of a sandwich), by gaps of trees.
 
     A scale is a set of models whose scores are compared; each has a spanning tree. The
     gaps (see :class:`~skanchor._numerics.spanning.SpanningTree`) of all scales lie one
