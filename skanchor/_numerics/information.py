@@ -1,7 +1,7 @@
-"""Information that a judge's rows hold once its bias function is profiled out.
+"""Information of a judge's rows once its bias function is profiled out.
 
-Of a judge's local columns (items, delta, order) the joint system needs the weighted
-Gram matrix after projection on the contrasts of the bias learner: one small block for
+The joint system needs the weighted Gram matrix of a judge's local columns (items,
+delta, order) after projection on the contrasts of its bias learner: one small block for
 each judge.
 """
 
@@ -29,21 +29,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the bias learner of one judge takes from the columns of its rows.
+    """Projection of the columns of one judge's rows on contrasts of its bias learner.
 
     Attributes
     ----------
     learner : BiasLearner or None
         Learner of the projection; None where there are no features.
     coef : ndarray of shape (n_span, n_items + 2) or None
-        Projection on the learner's span, for learners that have one.
+        Coefficients of the projection on the learner's span; None for learners without
+        a span.
     left : ndarray of shape (n_items + 2,)
-        Information on each column that it leaves.
+        Information on each column that remains after the projection.
     asked : ndarray of shape (n_span, n_targets) or None
-        What the weights hold of the span's columns because targets ask for the bias
-        itself; None where they do not.
+        Weights of the span's columns that targets of the bias itself add; None without
+        such targets.
     inner : ndarray of shape (n_span, n_span) or None
-        Information on the span's own coefficients, of people alone.
+        Information on the coefficients of the span; known for people alone.
     """
 
     learner: Any
@@ -53,34 +54,38 @@ class Projection:
     inner: Array | None = None
 
     def correction(self, pairs: Any, columns: Array) -> Array | float:
-        """What the bias takes from the weights of rows, of shape (n, n_targets).
+        """Part D[gamma] of the Riesz weights of rows, of shape (n, n_targets).
 
-        D[gamma] of eq:direct-riesz-objective-v2, where the coefficients of the items,
-        delta and the order are ``columns``, of shape (n_items + 2, n_targets).
+        gamma is as in eq:direct-riesz-objective-v2; ``columns``, of shape (n_items + 2,
+        n_targets), are the coefficients of the items, delta and the order.
         """
         if self.learner is None:
             return 0.0
         if self.coef is not None:
-            # Target by target in memory, as the weights are summed.
+            # Computed transposed, so that each target is contiguous in memory, as the
+            # sums over rows need it.
             taken: Array = self._of_span(columns).T @ self.learner.span(pairs).T
             return np.negative(taken, out=taken).T
         return np.asarray(self.learner.contrast(pairs) @ columns)
 
     def misses(self, asked: Array) -> NDArray[np.bool_]:
-        """Targets that ask for coefficients which the rows do not tell.
+        """Targets of coefficients of the span that the rows do not identify.
 
         Parameters
         ----------
         asked : ndarray of shape (n_span, n_targets)
-            What is asked of the span's coefficients.
+            Part of each target in the coefficients of the span.
 
         Returns
         -------
         ndarray of shape (n_targets,)
+            True where a target is not identified.
         """
         assert self.inner is not None and self.asked is not None
+        # ``self.asked`` is the pseudo-inverse of ``inner`` times ``asked``: the product
+        # gives ``asked`` back if it lies in the range of ``inner``.
         missing = np.abs(self.inner @ self.asked - asked)
-        # Columns have units of their own.
+        # Each column of the span has units of its own.
         unit = np.abs(asked).max(axis=1, initial=0.0, keepdims=True)
         return np.asarray((missing > 1e-5 * unit).any(axis=0))
 
@@ -101,7 +106,7 @@ class Projection:
         return np.concatenate([columns, self._of_span(columns)])
 
     def _of_span(self, columns: Array) -> Array:
-        """Coefficients of the span's columns in the weights."""
+        """Coefficients of the span's columns, of shape (n_span, n_targets)."""
         assert self.coef is not None
         taken = -self.coef @ columns
         return taken if self.asked is None else taken + self.asked
@@ -140,7 +145,7 @@ class JudgeBlock:
 
     @property
     def projection(self) -> Projection:
-        """What is kept once the system is solved."""
+        """The projection alone, which is stored once the system is solved."""
         return Projection(self.learner, self.coef, self.gram.diagonal().copy())
 
 
@@ -155,11 +160,11 @@ def judge_block(
     Parameters
     ----------
     known : SourceSums
-        Of the judge's rows, by item, delta, order and span.
+        Information of the judge's rows by item, delta, order and span.
     learner : BiasLearner, optional
         Learner of the span; None where there are no features.
     ridge : ndarray of shape (n_span,), optional
-        Its ridge penalty, beside the mean curvature.
+        Ridge penalty of the span's coefficients, relative to the summed curvature.
 
     Returns
     -------
@@ -174,6 +179,8 @@ def judge_block(
     if ridge is not None:
         assert known.curvature is not None
         inner[np.diag_indices(len(inner))] += known.curvature * ridge
+    # The Schur complement: G_hh - G_ht (G_tt + ridge)^-1 G_th, with h the columns
+    # (items, delta, order) and t those of the span.
     coef = SymmetricSolver.factorise(inner).solve(gram[tail, head])
     projected = gram[head, head] - gram[head, tail] @ coef
     clear_explained(projected, gram[head, head])
@@ -181,18 +188,21 @@ def judge_block(
 
 
 def clear_explained(projected: Array, gram: Array) -> None:
-    """Set to zero, in place, what projection leaves of columns that a span explains.
+    """Set to zero, in place, the remainder of columns that a span explains fully.
 
-    That is rounding, which a solver free of units would take for information.
+    The remainder is rounding. A solver that first brings the matrix to unit diagonal
+    would take it for information.
 
     Parameters
     ----------
     projected, gram : ndarray of shape (..., n, n)
         Gram matrices after and before projection.
     """
+    # Diagonals: what is left of each column, and what there was before.
     left, whole = (np.einsum("...ii->...i", each) for each in (projected, gram))
     explained = left < RANK_TOLERANCE * whole
     if explained.any():
+        # The rows and columns of explained columns.
         projected[explained[..., None] | explained[..., None, :]] = 0.0
 
 
@@ -206,7 +216,8 @@ def fitted_block(
 ) -> JudgeBlock:
     """Aggregate one judge's rows after a fitted projection.
 
-    As :func:`judge_block`, for learners whose functions span no finite set of columns.
+    The counterpart of :func:`judge_block` for learners without a fixed span, such as
+    networks and trees.
 
     Parameters
     ----------
@@ -223,6 +234,8 @@ def fitted_block(
     -------
     JudgeBlock
     """
+    # Out-of-fold projections are not orthogonal to the rest, so that the identity,
+    # sum w V (x - D) x', differs from the Gram matrix of x - D.
     rest = columns - fitted
     weighted = rest * weight[:, None]
     return JudgeBlock(weighted.T @ rest, weighted.T @ columns, learner, None)

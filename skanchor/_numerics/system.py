@@ -232,7 +232,11 @@ class RieszProblem:
     def _joint(
         self, people: Array, grams: list[Array | None]
     ) -> tuple[Array, Array, Array]:
-        """Information of all parameters, without and with ridge, and the votes' part."""
+        """Information of all parameters, with and without ridge, and of the votes.
+
+        Returns the information, the same plus the ridge, and the votes' part of the
+        scores' block.
+        """
         layout, n = self.layout, self.layout.n_items
         # A judge without rows has zero information.
         every = np.zeros((layout.n_judges, n + 2, n + 2))
