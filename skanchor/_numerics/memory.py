@@ -30,7 +30,7 @@ def available_bytes() -> int:
 
 
 def _available() -> int | None:
-    """Memory that is free or can be freed; all memory where Linux does not report it."""
+    """Memory that is free or can be freed; all memory if that is not reported."""
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
         sizes = dict(line.split(":", 1) for line in lines)

@@ -170,8 +170,8 @@ class _Order:
         width = np.append(0.0, self.width[1:])
         up = _climb(self.beats, width, start)
         down = _climb(self.beats.T, width, start)
-        # A component without a chain of wins to or from the scale may be anywhere: it is
-        # placed within the scale, by its own chains.
+        # A component without a chain of wins to or from the scale may be anywhere. It
+        # is placed within the scale, by its own chains.
         centre = low + (high - low) * self._share(self.below, self.above)
         # Others lie between the edge of the scale and the bound, above or below.
         for reach, rest, edge, sign in (

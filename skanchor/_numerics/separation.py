@@ -1,4 +1,4 @@
-"""Whether a direction of the columns splits the outcomes of a logistic model."""
+"""Separation in logistic regression: directions that split wins from losses."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ __all__ = ["Separation", "separation_of"]
 
 
 _LP_ROWS = 20_000
+"""Most decided rows, and most tied rows, of the linear programme."""
+
 _TOLERANCE = 1e-7
+"""Absolute logit, by columns scaled to a largest entry of one, that counts as zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """Columns along which a likelihood rises without end.
+    """Columns along which a likelihood increases without bound.
 
     Attributes
     ----------
-    columns : ndarray
-        The columns that each separate alone; without any such, the columns of a
-        separating direction; empty where there is none.
+    columns : ndarray of shape (n_found,)
+        Indices of the columns that each separate by themselves. If there are none, the
+        columns of a separating direction; empty if there is no such direction.
     alone : bool
-        Whether each of them separates alone.
+        Whether each of them separates by itself.
     n_rows : int
-        Rows that the columns are not zero in, whose outcomes they settle.
+        Number of rows whose outcomes they determine: those in which they are not zero.
     """
 
     columns: NDArray[np.intp]
@@ -38,18 +41,18 @@ class Separation:
 
 
 def separation_of(design: Array, y: Array) -> Separation:
-    """Find columns along which the likelihood rises without end.
+    """Find columns along which the likelihood increases without bound.
 
-    A direction b separates where ``x'b`` is never negative for rows won, never positive
-    for rows lost, zero for ties, and not zero throughout. Ties on the boundary
-    (quasi-separation) are found, too.
+    A direction b separates if ``x'b`` is never negative for rows won, never positive
+    for rows lost, zero for ties, and not zero for all rows. Quasi-complete separation,
+    with decided rows at ``x'b = 0``, is included.
 
     Parameters
     ----------
     design : ndarray of shape (n_rows, n_columns)
         Columns of the model, without an intercept.
     y : ndarray of shape (n_rows,)
-        Outcomes in [0, 1]; those inside count as ties.
+        Outcomes in [0, 1]; all but 0 and 1 count as ties.
 
     Returns
     -------
@@ -57,11 +60,13 @@ def separation_of(design: Array, y: Array) -> Separation:
     """
     unit = np.abs(design).max(axis=0, initial=0.0)
     design = design / np.where(unit > 0, unit, 1.0)
+    # Rows lost are multiplied by -1, so that a direction must be nonnegative for all.
     decided = (y == 0.0) | (y == 1.0)
     signed = design[decided] * (2.0 * y[decided] - 1.0)[:, None]
     tied = design[~decided]
 
     def separates(direction: Array) -> NDArray[np.bool_]:
+        """Whether each of the directions, the columns of an array, separates."""
         gain, rest = signed @ direction, tied @ direction
         return np.asarray(
             (gain >= -_TOLERANCE).all(axis=0)
@@ -69,12 +74,14 @@ def separation_of(design: Array, y: Array) -> Separation:
             & (gain > _TOLERANCE).any(axis=0)
         )
 
+    # Single columns first, in either direction.
     eye = np.eye(design.shape[1])
     alone = np.flatnonzero(separates(eye) | separates(-eye))
     if len(alone) or not len(signed):
-        settled = (np.abs(signed[:, alone]) > _TOLERANCE).any(axis=1)
-        return Separation(alone, True, int(settled.sum()))
-    # What separates all rows separates some of them: the rest is for checking.
+        decisive = (np.abs(signed[:, alone]) > _TOLERANCE).any(axis=1)
+        return Separation(alone, True, int(decisive.sum()))
+    # Maximise the sum of x'b over a sample of the rows, subject to the conditions above.
+    # The solution is then checked on all rows.
     some, ties = (part[:: max(1, -(-len(part) // _LP_ROWS))] for part in (signed, tied))
     found = linprog(
         -some.sum(axis=0),
@@ -86,6 +93,6 @@ def separation_of(design: Array, y: Array) -> Separation:
     )
     if found.x is None or not separates(found.x[:, None])[0]:
         return Separation(np.empty(0, dtype=np.intp), False, 0)
-    settled = np.abs(signed @ found.x) > _TOLERANCE
+    decisive = np.abs(signed @ found.x) > _TOLERANCE
     columns = np.flatnonzero(np.abs(found.x) > 1e-6)
-    return Separation(columns, False, int(settled.sum()))
+    return Separation(columns, False, int(decisive.sum()))
