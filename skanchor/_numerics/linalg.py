@@ -185,7 +185,7 @@ def _sure_factor(unit: Array) -> tuple[Array, float] | None:
 
 
 def _full_rank_root(unit: Array) -> Array | None:
-    """Root of the inverse of a matrix of unit diagonal; None if the rank is in doubt."""
+    """Root of the inverse of a matrix of unit diagonal, None if rank is in doubt."""
     if not len(unit):
         return unit
     lower, failed = dpotrf(unit, lower=1)

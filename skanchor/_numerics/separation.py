@@ -80,8 +80,8 @@ def separation_of(design: Array, y: Array) -> Separation:
     if len(alone) or not len(signed):
         decisive = (np.abs(signed[:, alone]) > _TOLERANCE).any(axis=1)
         return Separation(alone, True, int(decisive.sum()))
-    # Maximise the sum of x'b over a sample of the rows, subject to the conditions above.
-    # The solution is then checked on all rows.
+    # Maximise the sum of x'b over a sample of the rows, subject to the conditions of
+    # separation. The solution is then checked on all rows.
     some, ties = (part[:: max(1, -(-len(part) // _LP_ROWS))] for part in (signed, tied))
     found = linprog(
         -some.sum(axis=0),

@@ -22,7 +22,7 @@ __all__ = ["Shrinkage", "choose_shrinkage", "shrink"]
 
 
 CEILING = 25.0
-"""Largest variance, in squared logits. Separated verdicts would give an infinite one."""
+"""Largest variance, in squared logits; that of separated verdicts has no maximum."""
 
 VARIANCE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Candidate shares of each judge's own variance."""
