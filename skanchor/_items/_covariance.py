@@ -248,7 +248,7 @@ def fit_item_covariance(
             break
         if n_lost == MOST_LOST:
             break
-    # Two degrees of freedom go to the zero and the scale of the scores.
+    # Two degrees of freedom are used by the scale of the scores.
     n_free = (n_models - 2.0) * historical_rows.free_share(covariance, found)
     return ItemCovariance(
         covariance,
@@ -301,7 +301,7 @@ def _check_memory(model: ItemLikelihood) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Quadratic:
-    """Quadratic expansion of the likelihood of u about the mode, all else profiled out.
+    """Quadratic expansion of the likelihood of u, all else profiled out.
 
     Attributes
     ----------
@@ -374,9 +374,9 @@ class _HistoricalRows:
         prior = model.prior(None)
         assert hessian is not None
         hessian[np.diag_indices(model.size)] += prior
-        # Parameters on a bound are held there. About the others x the penalised loss is
-        # (x - x0)'H(x - x0) / 2 + g'(x - x0), with g the gradient at x0: its linear term
-        # has the coefficients H x0 - g.
+        # Parameters on a bound are held there. In the others, x, the penalised loss is
+        # (x - x0)'H(x - x0) / 2 + g'(x - x0), with g the gradient at x0. This is
+        # x'H x / 2 - r'x up to a constant, with r = H x0 - g.
         known = np.where(self.free & inside, parameters, 0.0)
         right = hessian @ known - gradient - prior * parameters
         fixed = self.fixed & inside
@@ -422,9 +422,10 @@ def _profile(
 
 
 def _count_shown(information: Array, factor: Array) -> float:
-    """Number of deviations that the data show: the trace of I less posterior covariance.
+    """Number of deviations that the data show, at most the length of u.
 
-    ``information`` is on u; with L the ``factor``, the prior of v is N(0, I).
+    It is the trace of prior less posterior covariance of the standardised deviations v.
+    ``information`` is that on u, and u = L v with L the ``factor``.
     """
     posterior = mix_judges(information, factor, len(information) // len(factor))
     posterior.flat[:: len(posterior) + 1] += 1.0

@@ -95,8 +95,9 @@ def _taken(
         _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
         known = np.bincount(cell, information[used]).astype(np.float64)
         left, right = left[first], right[first]
-        # The squares are of sums by group and model, so that the decrease is that of
-        # one cell times the mean number of cells in a group.
+        # The squares are of sums by group: the fitted parts of a group's cells are
+        # added before they are squared. On average that multiplies the decrease by the
+        # number of cells in a group.
         per_group = len(first) / len(np.unique(group))
     # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
     size = np.diag(inverse)

@@ -47,9 +47,9 @@ def fit_deviations(
     """Fit the deviations together with the judges and the new scores.
 
     Historical rows decide the parameters of the judges and the deviations of historical
-    models, with the scores fixed unless the history is fitted jointly. Arrival rows then
-    decide the new scores and the deviations of new models. Without historical rows, the
-    parameters of the history stay as the rows carry them.
+    models, with the scores fixed unless the history is fitted jointly. Arrival rows
+    then decide the new scores and the deviations of new models. Without historical
+    rows, the parameters of the history stay as the rows carry them.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def fit_deviations(
     parameters, converged = model.start(factor, near), True
     included = np.ones(len(cells), dtype=bool)
     left_out = np.flatnonzero(np.isin(cells.judges, list(excluded_judges))).tolist()
-    # Excluded judges have the parameters that the rows carry, and not those of ``near``.
+    # Excluded judges have the parameters that the rows carry, not those of ``near``.
     own = model.start(factor) if left_out else parameters
     for m in left_out:
         included[cells.by_judge(m).rows] = False
@@ -106,8 +106,8 @@ def fit_deviations(
             parameters, factor, old & included, historical | scores
         )
     if old.any() and not (joint and included.all()):
-        # With the scores fixed: in two steps the only fit, in a joint fit the one that
-        # gives the deviations of excluded judges.
+        # With the scores fixed, and the rows of excluded judges included. In two steps
+        # this is the only fit; after a joint fit it gives excluded judges deviations.
         parameters, again = model.newton(parameters, factor, old, historical)
         converged = converged and again
     if arrival.any():
@@ -167,10 +167,7 @@ def _fit_arrivals(
 def _of_new_scores(
     bounds: tuple[float, float], size: int, n_new: int
 ) -> tuple[Array, Array]:
-    """Bounds of all parameters; only the new scores, which come first, have finite ones.
-
-    Both arrays have the shape (size,).
-    """
+    """Bounds of all parameters, infinite except for the new scores, which come first."""
     low, high = np.full(size, -np.inf), np.full(size, np.inf)
     low[:n_new], high[:n_new] = bounds
     return low, high

@@ -1,4 +1,4 @@
-"""The loss of the item effects in its free parameters, as a problem for Newton's method.
+"""Loss of the item effects by its free parameters, as a problem for Newton's method.
 
 Which parameters are free differs between the fit of the history and that of arrivals;
 all others stay fixed.
