@@ -167,7 +167,7 @@ def _fit_arrivals(
 def _of_new_scores(
     bounds: tuple[float, float], size: int, n_new: int
 ) -> tuple[Array, Array]:
-    """Bounds of all parameters, infinite except for the new scores, which come first."""
+    """Bounds of all parameters: infinite but for the new scores, which come first."""
     low, high = np.full(size, -np.inf), np.full(size, np.inf)
     low[:n_new], high[:n_new] = bounds
     return low, high

@@ -37,8 +37,7 @@ larger."""
 
 _SHORT_STEPS = 8
 """Consecutive short steps after which a fit is given up. A judge with about as many
-rows as parameters may be fitted perfectly, by adapting scores and deviations to it, and
-its sensitivity then grows without bound."""
+rows as parameters may be fitted perfectly once scores and deviations adapt to it."""
 
 
 class ItemLikelihood:
@@ -214,7 +213,7 @@ class ItemLikelihood:
         return updated
 
     def voters(self, parameters: Array) -> Any:
-        """Copy of people's bias with these coefficients; None if people have no bias."""
+        """Copy of people's bias with these coefficients; None if they have no bias."""
         if self.spans[PEOPLE] is None:
             return self.human_bias
         coef = parameters[self.layout.bias[PEOPLE]].copy()
@@ -470,8 +469,8 @@ class ItemLikelihood:
 def _nearer(learner: Any, own: Array) -> Array:
     """Coefficients of a learner fitted on nearly the same rows, where comparable.
 
-    They are comparable if the columns of the learner do not depend on the rows;
-    otherwise ``own`` is returned.
+    They are comparable if features alone determine the columns of the learner, and
+    their number is the same. Otherwise ``own`` is returned.
     """
     if linearity(learner) != "fixed" or len(learner.coef_) != len(own):
         return own
