@@ -95,8 +95,8 @@ def bordered(unknown: Array, shown: Array) -> Array:
     size = len(shown)
     result = np.empty((size + 1, size + 1))
     result[:size, :size] = laplacian(unknown + shown)
-    # Sum of w z o: a shown row adds its weight to its first model and takes it from its
-    # second. The last diagonal entry is the sum of w o^2.
+    # Sum of w z o: a shown row adds w at its first model and -w at its second. The last
+    # diagonal entry is the sum of w o^2.
     result[:size, size] = result[size, :size] = shown.sum(axis=1) - shown.sum(axis=0)
     result[size, size] = shown.sum()
     return result
