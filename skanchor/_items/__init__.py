@@ -1,9 +1,10 @@
-"""Item effects: what each judge thinks of a model beyond score and features.
+"""Item effects: preferences of a judge for a model beyond score and features.
 
 A judge may like or dislike a model in ways that no feature shows. The deviations
-``u[m, i]`` of judge m from model i are random, alike in law over models and correlated
-between judges, ``u[:, i] ~ N(0, Sigma_u)``. They enter the logit of a judge row as
-``u[m, a] - u[m, b]``: item columns of the system, with a prior.
+``u[m, i]`` of judge m for model i are random. They are correlated between judges and
+have the same distribution for all models, ``u[:, i] ~ N(0, Sigma_u)``. The logit of a
+judge row includes ``u[m, a] - u[m, b]``, so that the system gets a column for each
+judge and model, with a prior.
 """
 
 from skanchor._items._covariance import (

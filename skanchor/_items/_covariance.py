@@ -34,20 +34,20 @@ __all__ = [
 
 
 MIN_HISTORICAL = 5
-"""Historical models below which the covariance of the deviations is not estimated."""
+"""Least number of historical models for which the covariance is estimated."""
 
 MATRICES = 12
-"""Matrices over all parameters that are alive at once, at most: ten here, and as many
-in a fold beside the fit of all rows."""
+"""Most matrices by all parameters that are in memory at once: ten in this module, and
+as many in a fold beside the fit of all rows."""
 
 
 FAR = 1.0
-"""Squared Newton decrement, in squared standard errors, of the farthest point that may
-stand for a mode."""
+"""Largest squared Newton decrement, in squared standard errors, of a point that may
+replace a mode that was not found."""
 
 MOST_LOST = 2
-"""Modes that are not found, after which no further one is looked for: what is expanded
-about another point says less of the covariance with every step."""
+"""Number of modes not found after which the estimation ends. An expansion about another
+point becomes less informative on the covariance with every step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,19 +59,20 @@ class ItemCovariance:
     covariance : ndarray of shape (n_judges, n_judges)
         Sigma_u, in squared judge logits.
     shrinkage : Shrinkage or None
-        Shares of the judges' own variances and correlations kept in it; None where
-        it was given.
+        Shares of the judges' own variances and correlations in it; None where Sigma_u
+        was given.
     inflation : float
-        Factor of the item part of a variance, for Sigma_u being estimated.
+        Factor of the item part of a variance that accounts for the estimation of
+        Sigma_u.
     df : float
         Degrees of freedom of the item part; infinite where Sigma_u was given.
     free : float
-        Models' worth of deviations that it was learned from: two less than there are,
-        and fewer where features tell models apart.
+        Degrees of freedom of the moments before shrinkage: the number of historical
+        models less two, and fewer where features distinguish models.
     slopes : ndarray of shape (n_judges,) or None
-        Sensitivities beside which it was estimated.
+        Sensitivities at the estimate; None where Sigma_u was given.
     converged : bool
-        Whether the last step changed it by less than the tolerance.
+        Whether the last step changed Sigma_u by less than the tolerance.
     """
 
     covariance: Array
@@ -83,28 +84,27 @@ class ItemCovariance:
     converged: bool = True
 
     def for_arrivals(self, X: Comparisons) -> ItemCovariance:
-        """The same covariance, with what its estimation costs these new models.
+        """The same covariance, with ``inflation`` and ``df`` for these new models.
 
         Parameters
         ----------
         X : Comparisons
-            Rows of the arrivals, which tell the judges that see a new model; all of
-            them count where there is none.
+            Rows whose arrivals show which judges see a new model. If no judge does, all
+            judges count.
 
         Returns
         -------
         ItemCovariance
-            With ``inflation`` and ``df``.
         """
         return self.for_judges(judges_of_arrivals(X))
 
     def for_judges(self, seen: NDArray[np.bool_]) -> ItemCovariance:
-        """As :meth:`for_arrivals`, of arrivals that these judges see.
+        """As :meth:`for_arrivals`, for new models that these judges see.
 
         Parameters
         ----------
         seen : ndarray of shape (n_judges,)
-            As :func:`judges_of_arrivals` tells them.
+            Mask of the judges, as :func:`judges_of_arrivals` returns it.
 
         Returns
         -------
@@ -112,6 +112,7 @@ class ItemCovariance:
         """
         if self.slopes is None or self.shrinkage is None:
             return self
+        # The covariance was shrunk with judges of negative sensitivity reversed.
         sign = _signs(self.slopes)
         factor, df = inflation(
             self.covariance * np.outer(sign, sign),
@@ -124,12 +125,12 @@ class ItemCovariance:
 
 
 def judges_of_arrivals(X: Comparisons) -> NDArray[np.bool_]:
-    """Judges that see a new model.
+    """Mask of the judges that see a new model.
 
     Parameters
     ----------
     X : Comparisons
-        Rows in their roles.
+        Rows of which it is decided which models are new.
 
     Returns
     -------
@@ -152,7 +153,8 @@ def estimate_item_covariance(
     sample : Sample
         Rows that carry the plug-in of the earlier stages, outcomes, weights, groups.
     calibrator : JudgeCalibrator
-        Fitted. What of its learners is linear in coefficients is profiled out.
+        Fitted calibrator. The part of its learners that is linear in coefficients is
+        profiled out.
     conservative : bool
         Divides by one less than the number of historical models, which keeps the
         covariance away from zero.
@@ -168,6 +170,8 @@ def estimate_item_covariance(
         memory of this machine holds the information of, or rows too few for an
         estimate.
     """
+    # Weights divided by the dispersion make the likelihood that of independent votes.
+    # The code of people, -1, is the last entry of ``noise``.
     noise = dispersions(sample, has_deviations=True)
     noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
     weighed = sample.weighted(sample.weight / noise[sample.X.judge])
@@ -183,7 +187,7 @@ def fit_item_covariance(
     Parameters
     ----------
     model : ItemLikelihood
-        Of rows whose weights are divided by the dispersion of their source.
+        Likelihood of rows whose weights are divided by the dispersion of their source.
     conservative : bool
         As in :func:`estimate_item_covariance`.
 
@@ -199,18 +203,20 @@ def fit_item_covariance(
     n_historical, n_models = int((~model.X.is_new).sum()), _count_historical(model.X)
     _check_models(n_models)
     _check_memory(model)
-    known = _HistoricalRows(model)
-    identity = np.eye(known.model.n_judges)
+    historical_rows = _HistoricalRows(model)
+    identity = np.eye(historical_rows.model.n_judges)
     covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
     converged, n_lost = False, 0
+    # Each round expands the likelihood about the mode of all parameters under the
+    # present covariance, and estimates the covariance from that expansion.
     for step in range(10):
-        found = known.quadratic(covariance)
+        found = historical_rows.quadratic(covariance)
         if found.is_far:
             break
         n_lost += not found.is_mode
         before = covariance
-        # Judges that dislike what people like are turned round, as the shrinkage
-        # takes judges to deviate alike.
+        # Judges of negative sensitivity dislike what people like. Their deviations are
+        # reversed, as the shrinkage assumes a positive common correlation.
         sign = _signs(found.slopes)
         turned, flip = np.outer(sign, sign), np.repeat(sign, n_historical)
         likelihood = DeviationLikelihood(
@@ -219,7 +225,7 @@ def fit_item_covariance(
             np.abs(found.slopes),
         )
         try:
-            covariance, shrinkage, settled = fit_covariance(
+            covariance, shrinkage, em_converged = fit_covariance(
                 likelihood,
                 covariance * turned,
                 shrinkage,
@@ -236,29 +242,33 @@ def fit_item_covariance(
         covariance *= turned
         change = np.abs(covariance - before).max()
         # A tenth of a variance is far below its sampling error with so few items.
-        settled = settled and found.is_mode
-        if settled and change <= 0.1 * max(np.abs(covariance).max(), 1e-3):
+        reliable = em_converged and found.is_mode
+        if reliable and change <= 0.1 * max(np.abs(covariance).max(), 1e-3):
             converged = True
             break
         if n_lost == MOST_LOST:
             break
-    n_free = (n_models - 2.0) * known.free_share(covariance, found)
+    # Two degrees of freedom are used by the scale of the scores.
+    n_free = (n_models - 2.0) * historical_rows.free_share(covariance, found)
     return ItemCovariance(
         covariance,
         shrinkage,
         free=n_free,
         slopes=found.slopes,
         converged=converged,
-    ).for_arrivals(known.model.X)
+    ).for_arrivals(historical_rows.model.X)
 
 
 def _count_historical(X: Comparisons) -> int:
-    """Historical models, each once: they may deviate alike in all contexts."""
+    """Number of historical models, each counted once in all contexts.
+
+    The deviations for a model may be the same in all its contexts.
+    """
     return len(np.unique(X.rows.items.model[~X.is_new]))
 
 
 def _check_models(n_historical: int) -> None:
-    """Refuse to learn a covariance from too few models."""
+    """Refuse to estimate a covariance from too few models."""
     if n_historical < MIN_HISTORICAL:
         raise BattlesError(
             f"Item effects need at least {MIN_HISTORICAL} historical models to learn "
@@ -268,12 +278,13 @@ def _check_models(n_historical: int) -> None:
 
 
 def _signs(slopes: Array) -> Array:
-    """-1 for judges that dislike what people like, else 1."""
+    """-1 for judges of negative sensitivity, else 1."""
     return np.where(slopes < 0, -1.0, 1.0)
 
 
 def _check_memory(model: ItemLikelihood) -> None:
-    """Refuse item effects that memory does not hold, before any of it is taken."""
+    """Refuse item effects that do not fit into memory, before any is allocated."""
+    # A double has 8 bytes.
     needed = MATRICES * 8 * model.size**2
     available = available_bytes()
     if needed > available:
@@ -290,23 +301,24 @@ def _check_memory(model: ItemLikelihood) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Quadratic:
-    """The likelihood of the deviations u about its mode, all else profiled out.
+    """Quadratic expansion of the likelihood of u, all else profiled out.
 
     Attributes
     ----------
     information : ndarray of shape (n_u, n_u)
-        Information on the deviations of the historical models.
+        Information on the deviations u of the historical models, n_u = n_judges *
+        n_historical.
     target : ndarray of shape (n_u,)
-        Information times the mode.
+        Information times the unpenalised estimate of u.
     slopes : ndarray of shape (n_judges,)
         Sensitivities at the mode.
     hessian : ndarray of shape (p, p)
-        Of all parameters.
+        Hessian by all parameters.
     is_mode : bool
         Whether the mode was found.
     is_far : bool
-        Whether no point near it was found either. What is expanded about another one
-        says nothing of the deviations.
+        Whether not even a point near the mode was found. An expansion about a distant
+        point has no information on the deviations.
     """
 
     information: Array
@@ -318,7 +330,12 @@ class _Quadratic:
 
 
 class _HistoricalRows:
-    """The likelihood of the historical rows, under one covariance after another."""
+    """Likelihood of the historical rows, expanded under one covariance after another.
+
+    The masks have the shape (size,) and select parameters: ``free`` those that the
+    historical rows decide, ``at_u`` the deviations of historical models among them, and
+    ``fixed`` the others, which are profiled out.
+    """
 
     def __init__(self, model: ItemLikelihood):
         self.model = model
@@ -331,12 +348,14 @@ class _HistoricalRows:
         self.at_u[model.at["deviation"]] = historical[model.at["deviation"]]
         self.fixed = self.free & ~self.at_u
         self.identity = np.eye(model.n_judges)
+        # Between calls the parameters hold u itself: with L = I, u = v.
         self.parameters = model.start(self.identity)
 
     def quadratic(self, covariance: Array) -> _Quadratic:
         """Expand the likelihood about its mode under a covariance of u."""
         model = self.model
-        # The mode under the current covariance exists where votes are separated too.
+        # Under the prior with this covariance there is a mode even where verdicts are
+        # separated. It is found in v, from the last mode, v = L^-1 u.
         factor = covariance_factor(covariance)
         parameters = self.parameters.copy()
         model.rescale(parameters, np.asarray(np.linalg.pinv(factor), np.float64))
@@ -346,6 +365,7 @@ class _HistoricalRows:
             parameters[self.free] = mode.coef
         low, high = model.bounds
         inside = (low < parameters) & (parameters < high)
+        # Back to u, in which the likelihood is expanded without a prior of u.
         model.rescale(parameters, factor)
         self.parameters = parameters
         weight = model.lay(np.where(self.rows, model.weight, 0.0))
@@ -354,7 +374,9 @@ class _HistoricalRows:
         prior = model.prior(None)
         assert hessian is not None
         hessian[np.diag_indices(model.size)] += prior
-        # What lies on a bound stays there, whatever the deviations.
+        # Parameters on a bound are held there. In the others, x, the penalised loss is
+        # (x - x0)'H(x - x0) / 2 + g'(x - x0), with g the gradient at x0. This is
+        # x'H x / 2 - r'x up to a constant, with r = H x0 - g.
         known = np.where(self.free & inside, parameters, 0.0)
         right = hessian @ known - gradient - prior * parameters
         fixed = self.fixed & inside
@@ -370,7 +392,11 @@ class _HistoricalRows:
         )
 
     def free_share(self, covariance: Array, found: _Quadratic) -> float:
-        """Share of the deviations that features which tell models apart leave."""
+        """Share of the deviations that remain after the bias functions.
+
+        Features that distinguish models explain a part of the deviations. The share is
+        the number of deviations shown with biases profiled out, over that without.
+        """
         bias = np.zeros(self.model.size, dtype=bool)
         bias[self.model.at["bias"]] = True
         if not bias.any():
@@ -384,9 +410,10 @@ class _HistoricalRows:
 def _profile(
     hessian: Array, at: NDArray[np.bool_], fixed: NDArray[np.bool_]
 ) -> tuple[Array, Array]:
-    """Information on parameters ``at`` with ``fixed`` ones profiled out.
+    """Information on parameters ``at``, the ``fixed`` ones profiled out.
 
-    The second array is what a gradient by the fixed ones takes from theirs.
+    Also returns the matrix ``H_af H_ff^-1``, of shape (n_at, n_fixed): its product with
+    a gradient by the fixed parameters is subtracted from that by the others.
     """
     cross = hessian[np.ix_(at, fixed)]
     solver = SymmetricSolver.factorise(hessian[np.ix_(fixed, fixed)])
@@ -395,9 +422,13 @@ def _profile(
 
 
 def _count_shown(information: Array, factor: Array) -> float:
-    """How many of the deviations the data show beside their prior."""
+    """Number of deviations that the data show, at most the length of u.
+
+    It is the trace of prior less posterior covariance of the standardised deviations v.
+    ``information`` is that on u, and u = L v with L the ``factor``.
+    """
     posterior = mix_judges(information, factor, len(information) // len(factor))
     posterior.flat[:: len(posterior) + 1] += 1.0
-    # The trace of the posterior covariance is what they do not show.
+    # The trace of the posterior covariance of v is the squared norm of its root.
     root = SymmetricSolver.factorise(posterior).root
     return len(posterior) - float(np.vdot(root, root))

@@ -1,4 +1,4 @@
-"""Dispersion of each source's residuals, one for independent votes."""
+"""Dispersion of each source's residuals, which is one for independent votes."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ __all__ = ["LEAST_DISPERSION", "dispersions"]
 
 
 LEAST_DISPERSION = 1e-10
-"""Variance of a source's residuals, in that of votes, below which they are rounding."""
+"""Dispersion below which the residuals of a source are rounding."""
 
 
 def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
-    """Variance of historical residuals in that of independent votes, by source.
+    """Variance of historical residuals relative to independent votes, by source.
 
-    Half-wins vary less than votes, and the sums by model of rows that share a group
-    more, as do rows with a weight.
+    It is below one for half-wins, and above one where sums by model include several
+    rows of a group, or rows with a weight.
 
     Parameters
     ----------
     sample : Sample
         Rows that carry the plug-in, without item effects; outcomes, weights, groups.
     has_deviations : bool
-        Whether what a source thinks of each model is taken out first. A test of there
-        being nothing of the kind needs the variance under that hypothesis.
+        Whether a deviation of the source for each model is fitted and removed first.
+        A test of the hypothesis that there are none needs the variance without it.
 
     Returns
     -------
     ndarray of shape (n_judges + 1,)
-        By judge, people last; one where there is nothing to see.
+        By judge, people last; one for sources without information.
     """
     X, y, weight = sample.X, sample.y, sample.weight
     eta = X.logits()
@@ -44,6 +44,7 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
     residual = np.where(used, y - p, 0.0)
     variance = np.where(used, p * (1.0 - p), 0.0)
     found = np.ones(len(X.judges) + 1)
+    # The code -1 of people is the last entry.
     for m in range(-1, len(X.judges)):
         cut = X.by_judge(m)
         w, v = weight.take(cut.rows), variance.take(cut.rows)
@@ -53,6 +54,8 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
         r = w * residual.take(cut.rows)
         taken = 0.0
         if has_deviations:
+            # One step of weighted least squares on the item columns: r loses the part
+            # w V (u_a - u_b) that deviations explain.
             solver = SymmetricSolver.factorise(laplacian(cut.pair_sums(w * v)))
             r -= w * v * cut.differences(solver.solve(cut.net(r)))
             taken = _taken(cut, w * v, solver.inverse(), sample)
@@ -71,9 +74,10 @@ def _taken(
     inverse: Array,
     sample: Sample,
 ) -> float:
-    """What taking out the deviations takes of the expected squares of the residuals.
+    """Decrease of the expected sum of squared residuals by fitting the deviations.
 
-    Rows of one pair in one group count as one, so that copies change nothing.
+    ``information`` is w V by row, ``inverse`` the pseudo-inverse of its Laplacian.
+    Rows of one pair in one group count as one row, so that copies change nothing.
     """
     used = np.flatnonzero(information > 0)
     left, right = cut.left[used], cut.right[used]
@@ -93,8 +97,10 @@ def _taken(
         _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
         known = np.bincount(cell, known).astype(np.float64)
         left, right = left[first], right[first]
-        # What is taken counts once in a group, a lone row at both of its models.
+        # Squares are of sums by group, in which what was fitted to each of its cells
+        # adds up. What is taken is set in proportion to the number of cells in a group.
         per_group = len(first) / len(np.unique(group))
+    # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
     size = np.diag(inverse)
-    spread = size[left] + size[right] - 2.0 * inverse[left, right]
-    return float(per_group * np.sum(known**2 * spread))
+    variance = size[left] + size[right] - 2.0 * inverse[left, right]
+    return float(per_group * np.sum(known**2 * variance))

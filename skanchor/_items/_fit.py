@@ -1,4 +1,4 @@
-"""Item effects fitted, with their covariance given."""
+"""Fit of the item effects, with their covariance given."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ __all__ = ["fit_deviations"]
 
 
 ARRIVAL_DECREMENT = 1e-20
-"""Squared Newton decrement, in standard errors, before the last step of their fit."""
+"""Squared Newton decrement, in squared standard errors, before the last step of the fit
+of the arrivals."""
 
 
 ARRIVAL_ERROR = 1e-14
-"""Error that the last step of their fit may leave, as far as rounding lets it."""
+"""Error that the last step of the fit of the arrivals may leave, up to rounding."""
 
 _DENSE = 1 << 22
-"""Entries of the columns of arrivals up to which they are made."""
+"""Largest number of entries of the dense matrix of the arrivals' columns."""
 
 
 def fit_deviations(
@@ -43,71 +44,79 @@ def fit_deviations(
     excluded_judges: Collection[Any] = (),
     bounds: tuple[float, float] = (-np.inf, np.inf),
 ) -> tuple[Comparisons, JudgeCalibrator, Any]:
-    """Fit the deviations, and with them the judges and the new scores.
+    """Fit the deviations together with the judges and the new scores.
 
-    Historical rows decide the judges and the deviations of historical models, with the
-    scores fixed unless the history is fitted jointly; arrival rows then decide the new
-    scores and their deviations. Without historical rows, what the others carry stays
-    as it is.
+    Historical rows decide the parameters of the judges and the deviations of historical
+    models, with the scores fixed unless the history is fitted jointly. Arrival rows
+    then decide the new scores and the deviations of new models. Without historical
+    rows, the parameters of the history stay as the rows carry them.
 
     Parameters
     ----------
     sample : Sample
         Rows that carry the plug-in of the earlier stages, outcomes and weights.
     calibrator : JudgeCalibrator
-        Fitted. What of its learners is linear in coefficients (the span, or the last
-        stage) is fitted again beside the deviations; the rest is held fixed.
+        Fitted calibrator. The part of its learners that is linear in coefficients (the
+        span, or the last stage) is fitted again together with the deviations; the rest
+        is held fixed.
     covariance : ndarray of shape (n_judges, n_judges)
-        Sigma_u.
+        Sigma_u, in squared logits.
     near : tuple of (Comparisons, JudgeCalibrator), optional
-        What this function returned on nearly the same rows: where to start.
+        Start: what this function returned on nearly the same rows.
     joint : bool
         Whether votes and verdicts decide the scores of historical models together.
     human_bias : learner, optional
-        Fitted bias of people; decided with the scores, where rows decide these.
+        Fitted bias of people. It is fitted again where the scores are.
     excluded_judges : collection of labels
         Judges excluded from these scores. Their sensitivity, position effect and bias
         stay as they are: the rows bound none of them.
     bounds : tuple of (low, high)
-        Bounds of the new scores.
+        Bounds of the new scores, in logits.
 
     Returns
     -------
     X : Comparisons
         Rows with updated parameters and ``deviations``.
     calibrator : JudgeCalibrator
-        A copy with the updated judge parameters; as it was without historical rows.
+        A copy with the updated judge parameters; without historical rows, the given
+        calibrator.
     human_bias : learner or None
-        A copy with the updated coefficients.
+        A copy with the updated coefficients, None where people have no bias.
     """
     model = ItemLikelihood(sample, calibrator, human_bias=human_bias)
     factor = covariance_factor(covariance)
+    # ``historical`` and ``arrival`` are masks of parameters, ``old`` and ``included``
+    # masks of rows, some of which the model has merged.
     historical, arrival = model.masks()
     cells = model.X
     old = ~cells.involves_new & cells.is_usable
-    parameters, settled = model.start(factor, near), True
+    parameters, converged = model.start(factor, near), True
     included = np.ones(len(cells), dtype=bool)
     left_out = np.flatnonzero(np.isin(cells.judges, list(excluded_judges))).tolist()
+    # Excluded judges have the parameters that the rows carry, not those of ``near``.
     own = model.start(factor) if left_out else parameters
     for m in left_out:
         included[cells.by_judge(m).rows] = False
         held = model.layout.of_judge(m)
         historical[held], parameters[held] = False, own[held]
     if old.any() and joint:
+        # Scores, and people's bias where there is one, are free in a joint fit alone.
         scores = model.masks(joint=True)[0] & ~model.masks()[0]
-        parameters, settled = model.newton(
+        parameters, converged = model.newton(
             parameters, factor, old & included, historical | scores
         )
     if old.any() and not (joint and included.all()):
         # Excluded judges get deviations at the scores that the others determine.
         parameters, again = model.newton(parameters, factor, old, historical)
-        settled = settled and again
+        converged = converged and again
     if arrival.any():
-        late = model.part(cells.involves_new & cells.is_usable)
+        arrivals = model.part(cells.involves_new & cells.is_usable)
         limits = _of_new_scores(bounds, len(parameters), int(model.X.is_new.sum()))
-        parameters, again = _fit_new_scores(late, parameters, factor, arrival, limits)
-        settled = settled and again
-    if not settled:
+        parameters, again = _fit_new_scores(
+            arrivals, parameters, factor, arrival, limits
+        )
+        converged = converged and again
+    if not converged:
         warn(ConvergenceWarning("The fit of the item effects did not settle."))
     fitted = model.annotate(parameters, factor, sample.X)
     if old.any():
@@ -117,33 +126,36 @@ def fit_deviations(
 
 
 def _fit_new_scores(
-    late: ItemLikelihood,
+    model: ItemLikelihood,
     parameters: Array,
     factor: Array,
     arrival: NDArray[np.bool_],
     bounds: tuple[Array, Array],
 ) -> tuple[Array, bool]:
-    """Fit new scores and deviations, as near as rounding lets them come, from anywhere.
+    """Fit new scores and deviations up to rounding, so that the start does not matter.
 
-    Returns the parameters, and whether the fit settled.
+    ``model`` has the arrival rows alone, and ``arrival`` is the mask of their
+    parameters. Returns all parameters, and whether the fit converged.
     """
     parameters = parameters.copy()
-    if len(late.X) * np.count_nonzero(arrival) > _DENSE:
-        every = np.ones(len(late.X), dtype=bool)
-        found = late.minimum(
+    if len(model.X) * np.count_nonzero(arrival) > _DENSE:
+        # A dense matrix of the columns would be too large: fit from blocks by source.
+        every = np.ones(len(model.X), dtype=bool)
+        found = model.minimum(
             parameters, factor, every, arrival, tol=ARRIVAL_DECREMENT, bounds=bounds
         )
         parameters[arrival] = found.coef
         return parameters, found.converged
-    # Of these few the logit is linear, and columns are fewer than what all would take.
-    offset, columns = late.arrival_columns(parameters, factor)
+    # The logit is linear in the new scores and their deviations: a penalised logistic
+    # regression, whose mean loss needs the prior divided by the sum of the weights.
+    offset, columns = model.arrival_columns(parameters, factor)
     low, high = bounds
     fit = fit_logistic(
         columns,
-        late.y,
-        late.weight,
+        model.y,
+        model.weight,
         offset=offset,
-        penalty=late.prior(factor)[arrival] / late.weight.sum(),
+        penalty=model.prior(factor)[arrival] / model.weight.sum(),
         lower=low[arrival],
         upper=high[arrival],
         start=parameters[arrival],
@@ -156,7 +168,7 @@ def _fit_new_scores(
 def _of_new_scores(
     bounds: tuple[float, float], size: int, n_new: int
 ) -> tuple[Array, Array]:
-    """Bounds of all parameters, of which the new scores come first."""
+    """Bounds of all parameters: infinite but for the new scores, which come first."""
     low, high = np.full(size, -np.inf), np.full(size, np.inf)
     low[:n_new], high[:n_new] = bounds
     return low, high

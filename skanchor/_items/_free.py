@@ -1,4 +1,8 @@
-"""The likelihood of item effects by its free parameters, as Newton's method sees it."""
+"""Loss of the item effects by its free parameters, as a problem for Newton's method.
+
+Which parameters are free differs between the fit of the history and that of arrivals;
+all others stay fixed.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,21 @@ __all__ = ["FreeParameters"]
 
 
 _FAR_OFF = 1e12
-"""Parameters beyond it have no likely value: rows and prior leave them open."""
+"""Absolute parameter beyond which a fit diverges: neither rows nor prior bound it."""
 
 
 class Likelihood(Protocol):
-    """A likelihood of all parameters, without prior."""
+    """A likelihood of all parameters, without prior.
+
+    ``parameters`` has the shape (size,), ``factor`` is the square root L of the
+    covariance of the item effects, ``weight`` and ``eta`` have the shape (n_rows,).
+    """
 
     def logits(self, parameters: Array, factor: Array, weight: Array) -> Array:
-        """Logits of weighted rows."""
+        """Logits of weighted rows, of shape (n_rows,)."""
 
     def loss(self, eta: Array, weight: Array) -> float:
-        """Loss at these logits."""
+        """Weighted sum of the logistic losses at these logits."""
 
     def derivatives(
         self,
@@ -37,21 +45,29 @@ class Likelihood(Protocol):
         *,
         curved: bool = True,
     ) -> tuple[Array, Array | None]:
-        """Gradient and, where ``curved``, the expected Hessian."""
+        """Gradient, (size,), and if ``curved`` the expected Hessian, (size, size)."""
 
 
 @dataclass(frozen=True, slots=True)
 class FreeParameters:
-    """The penalised loss of weighted rows, by the free parameters alone.
+    """The penalised loss of weighted rows as a function of the free parameters.
 
     Attributes
     ----------
-    weight : ndarray
-        Of the rows, laid out by source.
-    fixed : ndarray
-        All parameters; the free ones, ``where``, are replaced.
-    lower, upper : ndarray
-        Bounds of the free ones.
+    model : Likelihood
+        Likelihood of all parameters.
+    fixed : ndarray of shape (size,)
+        All parameters; the entries of the free ones are not used.
+    factor : ndarray of shape (n_judges, n_judges)
+        Square root L of the covariance of the item effects.
+    weight : ndarray of shape (n_rows,)
+        Row weights, sorted by source.
+    prior : ndarray of shape (size,)
+        Diagonal of the quadratic penalty of all parameters.
+    where : ndarray of shape (n_free,)
+        Indices of the free parameters.
+    lower, upper : ndarray of shape (n_free,)
+        Bounds of the free parameters.
     """
 
     model: Likelihood
@@ -64,24 +80,26 @@ class FreeParameters:
     upper: Array
 
     def parameters(self, coef: Array) -> Array:
-        """All parameters, with these free ones."""
+        """All parameters, of shape (size,), with ``coef`` as the free ones."""
         parameters = self.fixed.copy()
         parameters[self.where] = coef
         return parameters
 
     def at(self, coef: Array, since: _FreePoint | None = None) -> _FreePoint:
-        """Point at the free parameters, moved back to the bounds they have left."""
+        """Point at the free parameters, clipped to their bounds."""
         inside = np.clip(coef, self.lower, self.upper)
         is_cut, coef = bool((inside != coef).any()), inside
         eta = self.model.logits(self.parameters(coef), self.factor, self.weight)
         if since is None:
-            # The first step needs a Hessian, most others do without.
+            # The first step needs a Hessian, so that it is computed together with the
+            # gradient. Most later steps reuse an older one.
             return _FreePoint(self, coef, eta, 0.0, is_cut, is_curved=True)
         change = np.abs(eta - since.eta).max(initial=0.0)
         return _FreePoint(self, coef, eta, change, is_cut)
 
     def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
-        """Newton step; a parameter on its bound moves only inwards."""
+        """Newton step; a parameter on a bound moves inwards only."""
+        # Parameters that the gradient pushes out of their bounds are held fixed.
         held = (point.coef <= self.lower) & (gradient > 0)
         held |= (point.coef >= self.upper) & (gradient < 0)
         if not held.any():
@@ -93,15 +111,15 @@ class FreeParameters:
         return step
 
     def diverges(self, point: _FreePoint, decrement: float) -> bool:
-        """Whether parameters without a prior have left the range of products."""
+        """Whether a parameter has grown without bound."""
         return bool(np.abs(point.coef).max(initial=0.0) > _FAR_OFF)
 
 
 @dataclass(slots=True)
 class _FreePoint:
-    """Free parameters with logits; the rest is computed once it is asked for.
+    """Free parameters and their logits; the other values are computed when first used.
 
-    The Hessian comes with the gradient where the point ``is_curved``.
+    If ``is_curved``, the Hessian is computed together with the gradient.
     """
 
     problem: FreeParameters
@@ -115,7 +133,7 @@ class _FreePoint:
     _loss: float | None = None
 
     def gradient(self) -> Array:
-        """Gradient."""
+        """Gradient of the penalised loss, of shape (n_free,)."""
         if self._slope is None:
             problem = self.problem
             parameters = problem.parameters(self.coef)
@@ -124,17 +142,18 @@ class _FreePoint:
         return self._slope
 
     def loss(self) -> float:
-        """Loss."""
+        """Summed loss plus the penalty."""
         if self._loss is None:
             problem = self.problem
             parameters = problem.parameters(self.coef)
-            # What has no prior may be too large for a square.
+            # The penalty multiplies first: a parameter without a prior may be too large
+            # for its square.
             penalty = 0.5 * (problem.prior * parameters) @ parameters
             self._loss = problem.model.loss(self.eta, problem.weight) + float(penalty)
         return self._loss
 
     def hessian(self) -> Array:
-        """Expected Hessian."""
+        """Expected Hessian of the penalised loss, of shape (n_free, n_free)."""
         problem = self.problem
         if self._second is None:
             parameters = problem.parameters(self.coef)

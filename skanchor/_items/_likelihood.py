@@ -1,4 +1,4 @@
-"""The joint likelihood of judges, new scores and item effects, and its maximum."""
+"""Joint likelihood of scores, judges and item effects, and its maximum."""
 
 from __future__ import annotations
 
@@ -28,24 +28,31 @@ __all__ = ["NEAR_MODE", "ItemLikelihood"]
 
 
 NEAR_MODE = 1e-2
-"""Squared Newton decrement, in squared standard errors, of the last step to a mode: a
-tenth of an error at most, which the last step squares."""
+"""Squared Newton decrement, in squared standard errors, of the last step to a mode. The
+step is at most a tenth of a standard error long, and leaves the square of that."""
 
 _STALE_MOVE = 0.2
-"""Change of the logits up to which a Hessian is kept, as it changes by that share."""
+"""Change of the logits up to which a Hessian is reused: its relative change is no
+larger."""
 
 _SHORT_STEPS = 8
-"""Short steps in succession after which a fit is given up. A judge with about as many
-rows as parameters may be sure of all of them once scores and deviations bend to it."""
+"""Consecutive short steps after which a fit is given up. A judge with about as many
+rows as parameters may be fitted perfectly once scores and deviations adapt to it."""
 
 
 class ItemLikelihood:
-    """The joint likelihood of scores, judges and deviations, by aggregated blocks.
+    """Joint likelihood of scores, judges and deviations, computed source by source.
 
     The parameter vector holds scores s, sensitivities c, position effects p, bias
-    coefficients b and standardised deviations v with ``u = L v``, unless it is not
-    ``has_deviations``. Judge m sees it through the local columns (items, delta, order,
-    span), for which one pass over its rows gives the gradient and the Gram matrix.
+    coefficients b and, with ``has_deviations``, standardised deviations v, ``u = L v``
+    (see :class:`~skanchor._numerics.parameters.Parameters`). The rows of a source
+    depend on it through the local columns (items, delta, order, span), by which one
+    pass over the rows gives the gradient and the Gram matrix.
+
+    Dictionaries have the sources as keys, the code of a judge or ``PEOPLE``: ``spans``
+    has the columns that the bias is linear in, of shape (n_source_rows, n_span) or None
+    without any, ``rests`` the fixed part of the bias of each row, in logits, and
+    ``coef`` the coefficients of the columns in the fit that was given.
     """
 
     def __init__(
@@ -69,7 +76,8 @@ class ItemLikelihood:
         for m, learner in [*enumerate(learners), (PEOPLE, human_bias)]:
             cut = X.by_judge(m)
             row_weight = np.where(X.involves_new[cut.rows], 0.0, weight[cut.rows])
-            # Without historical rows, coefficients stay as they are.
+            # Without historical rows coefficients are not fitted, so that the weights
+            # only need to be positive.
             basis = row_weight if row_weight.any() else np.ones(len(cut))
             stage = None
             if learner is not None:
@@ -77,6 +85,7 @@ class ItemLikelihood:
             self.spans[m] = None if stage is None else stage.columns
             self.rests[m] = self._rest(m, stage)
             self.coef[m] = np.empty(0) if stage is None else stage.coef
+            # The ridge of a learner is relative to its mean loss, here losses are sums.
             ridges.append(
                 np.empty(0) if stage is None else row_weight.sum() * stage.ridge
             )
@@ -96,11 +105,11 @@ class ItemLikelihood:
         low[at], high[at] = calibrator.sensitivity_bounds
         at = self.at["position"]
         low[at], high[at] = -POSITION_BOUND, POSITION_BOUND
-        # Those of the calibrator, for all parameters.
+        # The calibrator's bounds of c and p; all other parameters are unbounded.
         self.bounds = low, high
 
     def _rest(self, m: int, stage: LastStage | None) -> Array:
-        """Bias of a source's rows that stays as it is."""
+        """Fixed part of the bias of a source's rows, of shape (n_source_rows,)."""
         rows = self.X.by_judge(m).rows
         if stage is not None:
             return np.broadcast_to(stage.rest, len(rows))
@@ -110,10 +119,11 @@ class ItemLikelihood:
     def start(
         self, factor: Array, near: tuple[Comparisons, JudgeCalibrator] | None = None
     ) -> Array:
-        """Parameters that the comparisons carry, as far as ``factor`` can say them.
+        """Parameters that the comparisons carry, of shape (size,).
 
-        All but the historical scores come from ``near``, a fit on nearly the same rows,
-        where there is one.
+        Where ``near`` is given, a fit on nearly the same rows, all but the historical
+        scores come from it. Deviations u become v by least squares, which is exact
+        where u lies in the range of ``factor``.
         """
         known, coef = self.X, self.coef
         if near is not None:
@@ -126,6 +136,7 @@ class ItemLikelihood:
         assert known.sensitivities is not None
         scores = np.where(self.X.is_new, known.scores, self.X.scores)
         parameters = np.zeros(self.size)
+        # The free scores s solve S s = scores, S the selectors.
         parameters[self.at["scores"]] = np.linalg.lstsq(self.items, scores, rcond=None)[
             0
         ]
@@ -140,7 +151,11 @@ class ItemLikelihood:
         return parameters
 
     def prior(self, factor: Array | None) -> Array:
-        """Diagonal of the quadratic penalty; no prior on u itself without a factor."""
+        """Diagonal of the quadratic penalty of all parameters, of shape (size,).
+
+        It is the ridge of the biases and, with a factor, the prior v ~ N(0, I). Without
+        one the deviations have no prior.
+        """
         diagonal = self.ridge.copy()
         if factor is not None:
             diagonal[self.at["deviation"]] = 1.0
@@ -154,7 +169,7 @@ class ItemLikelihood:
         return np.asarray(factor @ v)
 
     def annotate(self, parameters: Array, factor: Array, X: Comparisons) -> Comparisons:
-        """Rows with the parameters written into their learned columns."""
+        """Return the rows ``X`` with the parameters in their learned columns."""
         biases = X.biases if X.biases is not None else np.zeros(len(X))
         biases = biases.copy()
         for m, span in self.spans.items():
@@ -198,16 +213,17 @@ class ItemLikelihood:
         return updated
 
     def voters(self, parameters: Array) -> Any:
-        """Copy of people's bias with these coefficients; None where they have none."""
+        """Copy of people's bias with these coefficients; None if they have no bias."""
         if self.spans[PEOPLE] is None:
             return self.human_bias
         coef = parameters[self.layout.bias[PEOPLE]].copy()
         return rejoined(self.human_bias, coef)
 
     def part(self, rows: NDArray[np.bool_]) -> ItemLikelihood:
-        """The same parameters, seen by the chosen rows alone."""
-        # Row numbers choose much faster than a mask where few rows are meant.
+        """The likelihood of the chosen rows alone, with the same parameters."""
+        # Where few rows are chosen, indices are much faster than a mask.
         part, chosen = copy(self), np.flatnonzero(rows)
+        # The cached order of all rows does not hold for the part.
         vars(part).pop("_laid", None)
         part.X = self.X.without_features()[chosen]
         part.y, part.weight = self.y[chosen], self.weight[chosen]
@@ -219,30 +235,32 @@ class ItemLikelihood:
         return part
 
     def arrival_columns(self, parameters: Array, factor: Array) -> tuple[Array, Array]:
-        """What the logits of arrival rows are linear in: scores and v of new models.
+        """Columns of the scores and v of new models in the logits of arrival rows.
 
         Parameters
         ----------
         parameters : ndarray of shape (size,)
-            All parameters; those of new models count for nothing.
+            All parameters; those of new models are not used.
         factor : ndarray of shape (n_judges, n_judges)
             L.
 
         Returns
         -------
         offset : ndarray of shape (n_rows,)
-            Logits at zero.
-        columns : ndarray of shape (n_rows, n_new * (1 + n_judges))
-            In the order of the parameters.
+            Logits with the scores and deviations of new models at zero.
+        columns : ndarray of shape (n_rows, (1 + n_judges) * n_new)
+            The scores of the new models, then their v, all new models of the first
+            judge, then those of the second and so on, as in the parameter vector.
         """
         X, new = self.X, np.flatnonzero(self.X.is_new)
         slopes = parameters[self.at["sensitivity"]]
+        # Part of each item in the logits of each source: c_m s_i + u_mi for judges, and
+        # s_i for people, whose code -1 is the last row. New models have zero.
         by_item = np.zeros((self.n_judges + 1, self.n_items))
         by_item[-1] = self.items @ parameters[self.at["scores"]]
         by_item[:-1] = slopes[:, None] * by_item[-1]
         by_item[:-1] += self.deviations(parameters, factor)
         by_item[:, new] = 0.0
-        # The code of people, -1, is the last row.
         offset = by_item[X.judge, X.left] - by_item[X.judge, X.right]
         for m in range(self.n_judges):
             cut, span = X.by_judge(m), self.spans[m]
@@ -252,8 +270,11 @@ class ItemLikelihood:
             if self.layout.has_positions:
                 own += parameters[self.at["position"]][m] * cut.order
             offset[cut.rows] += own
+        # signs, (n_rows, n_new): 1 where a new model is first, -1 where it is second.
         signs = (X.left[:, None] == new).astype(np.float64)
         signs -= X.right[:, None] == new
+        # share, (n_sources, 1 + n_judges): derivative of a source's logit by the score
+        # of a model, c_m or 1 for people, and by its v, L[m] or 0 for people.
         share = np.zeros((self.n_judges + 1, 1 + self.n_judges))
         share[:-1, 0], share[-1, 0], share[:-1, 1:] = slopes, 1.0, factor
         columns = share[X.judge][:, :, None] * signs[:, None, :]
@@ -261,9 +282,9 @@ class ItemLikelihood:
 
     @cached_property
     def _laid(self) -> tuple[NDArray[np.intp], Array, dict[int, slice]]:
-        """Rows source after source, their outcomes, and where each source has them.
+        """Rows sorted by source, their outcomes, and the slice of each source.
 
-        Every pass then reads slices in place of picking the rows of each source.
+        Every pass over the rows can then take slices, which need no copies.
         """
         cuts = {m: self.X.by_judge(m).rows for m in (PEOPLE, *range(self.n_judges))}
         stops = np.cumsum([len(rows) for rows in cuts.values()]).tolist()
@@ -272,17 +293,17 @@ class ItemLikelihood:
         return rows, self.y[rows], dict(zip(cuts, places, strict=True))
 
     def lay(self, values: Array) -> Array:
-        """Values of the rows, in the order in which :meth:`derivatives` takes them."""
+        """Values of the rows sorted by source, as :meth:`derivatives` takes them."""
         return np.asarray(values[self._laid[0]])
 
     def logits(self, parameters: Array, factor: Array, weight: Array) -> Array:
-        """Logits of weighted rows, zero where a row weighs nothing.
+        """Logits of weighted rows, zero for rows of weight zero.
 
-        Weights and logits are laid out by source, as :meth:`lay` does.
+        Weights and logits, of shape (n_rows,), are sorted by source as by :meth:`lay`.
         """
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
-        # What each model adds to the logits of each judge.
+        # c_m s_i + u_mi, of shape (n_judges, n_items).
         by_item = slopes[:, None] * scores + self.deviations(parameters, factor)
         _, y, places = self._laid
         eta = np.empty(len(y))
@@ -306,33 +327,42 @@ class ItemLikelihood:
         *,
         curved: bool = True,
     ) -> tuple[Array, Array | None]:
-        """Gradient and expected Hessian over weighted rows, without prior.
+        """Gradient and expected Hessian of the summed loss, without prior.
 
-        ``eta`` are the :meth:`logits`. The Hessian, most of the work, is None unless
-        ``curved``.
+        ``eta`` are the :meth:`logits`; ``weight`` is sorted by source, too. The Hessian
+        is most of the work, and None unless ``curved``.
+
+        Returns
+        -------
+        gradient : ndarray of shape (size,)
+        hessian : ndarray of shape (size, size) or None
         """
         X, n, layout = self.X, self.n_items, self.layout
+        # Sums are taken by item, and reduced to the parameters at the end.
         gradient = layout.no_gradient()
         hessian = layout.no_information() if curved else None
         scores = self.items @ parameters[self.at["scores"]]
         slopes = parameters[self.at["sensitivity"]]
         _, y, places = self._laid
         p = sigmoid(eta)
+        # w (p - y), the derivative of the loss by the logit, and w p (1 - p).
         expected = weight * p
         residuals = expected - weight * y
         curvatures = np.multiply(expected, np.subtract(1.0, p, out=p), out=p)
         judged = list(range(self.n_judges))
         if self.spans[PEOPLE] is None:
+            # People without a bias have the item columns alone.
             human, at = X.by_judge(PEOPLE), places[PEOPLE]
             gradient[:n] += human.net(residuals[at])
             if hessian is not None and curvatures[at].any():
                 hessian[:n, :n] += laplacian(human.pair_sums(curvatures[at]))
         else:
-            # A judge of sensitivity one.
+            # People with a bias are treated as a judge of sensitivity one.
             judged.append(PEOPLE)
         for m in judged:
             cut, span, at = X.by_judge(m), self.spans[m], places[m]
             slope = 1.0 if m == PEOPLE else slopes[m]
+            # Columns that follow those of the items: delta, order and span.
             blocks = [cut.differences(scores)[:, None], cut.order[:, None]]
             if span is not None:
                 blocks.append(span)
@@ -349,7 +379,7 @@ class ItemLikelihood:
         return reduced, layout.reduce_information(hessian, mixed)
 
     def loss(self, eta: Array, weight: Array) -> float:
-        """Loss of weighted rows at these logits, without prior, laid out by source."""
+        """Summed loss of rows sorted by source at these logits, without prior."""
         return float(weight @ log_loss_terms(self._laid[1], eta))
 
     def newton(
@@ -362,7 +392,10 @@ class ItemLikelihood:
         tol: float = NEAR_MODE,
         max_iter: int = 50,
     ) -> tuple[Array, bool]:
-        """Minimise the penalised loss of ``rows`` over the ``free`` parameters."""
+        """Minimise the penalised loss of ``rows`` over the ``free`` parameters.
+
+        Returns all parameters, and whether the fit converged.
+        """
         found = self.minimum(parameters, factor, rows, free, tol=tol, max_iter=max_iter)
         parameters = parameters.copy()
         parameters[free] = found.coef
@@ -379,9 +412,9 @@ class ItemLikelihood:
         bounds: tuple[Array, Array] | None = None,
         max_iter: int = 50,
     ) -> SolverResult:
-        """What :meth:`newton` finds, with the Hessian by the free parameters.
+        """As :meth:`newton`, but return the solver's result for the free parameters.
 
-        Bounds are those of all parameters; None is those of the calibrator.
+        ``bounds`` are those of all parameters; by default they are ``self.bounds``.
         """
         low, high = (bound[free] for bound in bounds or self.bounds)
         problem = FreeParameters(
@@ -394,14 +427,18 @@ class ItemLikelihood:
             low,
             high,
         )
-        # Without deviations, scores that run away are looked at once they are far.
+        # Only with deviations do short steps end a fit. Otherwise scores that diverge
+        # are recognised by their size.
         short_steps = _SHORT_STEPS if self.layout.has_deviations else None
         tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE, short_steps=short_steps)
         found = minimise(problem, parameters[free], tolerance, max_iter=max_iter)
         return replace(found, coef=np.clip(found.coef, low, high))
 
     def rescale(self, parameters: Array, factor: Array) -> None:
-        """Multiply the deviations of each item by a factor, in place."""
+        """Multiply the deviations of each item by a factor, in place.
+
+        ``factor``, of shape (n_judges, n_judges), acts on the vector of all judges.
+        """
         tail = self.at["deviation"]
         by_judge = parameters[tail].reshape(self.n_judges, self.n_items)
         parameters[tail] = (factor @ by_judge).ravel()
@@ -409,14 +446,16 @@ class ItemLikelihood:
     def masks(
         self, *, joint: bool = False
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which parameters the historical and the arrival rows decide.
+        """Masks of the parameters that historical and that arrival rows decide.
 
-        Where the history is fitted jointly, its scores are among the former.
+        The former include the scores of historical models and the bias of people if the
+        history is fitted jointly. Both have the shape (size,).
         """
         historical, arrival = (np.zeros(self.size, dtype=bool) for _ in range(2))
         for name in ("sensitivity", "position", "bias"):
             historical[self.at[name]] = True
         historical[self.layout.bias[PEOPLE]] = joint
+        # The free scores of new models come first, then the historical coordinates.
         n_new = int(self.X.is_new.sum())
         historical[n_new : self.at["scores"].stop] = joint
         arrival[:n_new] = True
@@ -428,19 +467,29 @@ class ItemLikelihood:
 
 
 def _nearer(learner: Any, own: Array) -> Array:
-    """Coefficients of a fit on nearly the same rows, where they mean the same."""
+    """Coefficients of a learner fitted on nearly the same rows, where comparable.
+
+    They are comparable if features alone determine the columns of the learner, and
+    their number is the same. Otherwise ``own`` is returned.
+    """
     if linearity(learner) != "fixed" or len(learner.coef_) != len(own):
         return own
     return np.asarray(learner.coef_)
 
 
 def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
-    """Merge rows that are alike to all parameters; without features these are many."""
+    """Merge rows with equal local columns into one row of their mean outcome.
+
+    Returns rows, outcomes and weights. With features, rows are not merged, since equal
+    rows are rare.
+    """
     X, y, weight = sample.X, sample.y, sample.weight
     if X.features_left.shape[1]:
         return X, y, weight
+    # ``kind`` is the number of each row's class of equal rows, ``first`` a row of each.
     first, kind = X.rows.alike
     total = np.bincount(kind, weight, minlength=len(first))
     wins = np.bincount(kind, weight * y, minlength=len(first))
+    # Classes of total weight zero get the outcome 1/2, which has no influence.
     mean = np.where(total > 0, wins, 0.5) / np.where(total > 0, total, 1.0)
     return X[first], mean, total.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The equation of the new scores, with all else known, for many replicates."""
+"""Estimating equation of the new scores, all else known, for many replicates."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SCORE_BOUND = 15.0
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ArrivalRows:
-    """Rows that involve new models.
+    """Rows that involve new models, in several replicates (sets of row weights).
 
     Attributes
     ----------
     signs : ndarray of shape (n_rows, n_new)
-        +1 where the new model is first, -1 where it is second.
+        +1 where the new model is first, -1 where it is second, else 0.
     weight, first : ndarray of shape (n_replicates, n_rows)
         Weights, and weights times outcomes.
     slope : ndarray of shape (n_replicates, n_rows)
@@ -61,9 +61,9 @@ class ArrivalRows:
         weighting : {"sensitivity", "equal"}
             The factor k.
         start : ndarray of shape (n_new,)
-            First scores.
+            Start of the scores, in logits.
         shift : ndarray of shape (n_replicates,), optional
-            Added to the mean.
+            Constant added to the mean, zero by default.
         tol : float
             Accepted error of the scores.
         bounds : tuple of (low, high)
@@ -77,26 +77,31 @@ class ArrivalRows:
         """
         slope, offset = self.slope, self.offset
         n_new = self.signs.shape[1]
+        # Products sign_g sign_h of each row, (n_rows, n_new * n_new), by which one
+        # matrix product sums the derivatives of all replicates.
         pair = self.signs[:, :, None] * self.signs[:, None, :]
         pair = pair.reshape(len(pair), n_new**2)
+        # Sum of the weights of each new model's rows, (n_replicates, n_new).
         total = self.weight @ np.abs(self.signs)
         given = np.zeros(len(slope)) if shift is None else shift
 
         def equations(scores: Array, at: NDArray[np.intp]) -> tuple[Array, Array]:
-            """Left sides and their derivatives."""
-            # All replicates, most often: then there is nothing to copy.
-            rows = slice(None) if len(at) == len(slope) else at
-            c, w, n = slope[rows], self.weight[rows], np.maximum(total[rows], 1e-300)
-            p = expit(offset[rows] + c * (scores @ self.signs.T))
+            """Left sides (r, n_new) and Jacobians (r, n_new, n_new) of replicates."""
+            # Usually these are all replicates, and a slice avoids a copy.
+            reps = slice(None) if len(at) == len(slope) else at
+            c, w, n = slope[reps], self.weight[reps], np.maximum(total[reps], 1e-300)
+            p = expit(offset[reps] + c * (scores @ self.signs.T))
+            # Arrays are reused in place: ``rest`` is w p, then the residual w (y - p),
+            # and ``curvature`` becomes k c w p (1 - p).
             rest = w * p
             curvature = rest * (1.0 - p)
             curvature *= c
-            np.subtract(self.first[rows], rest, out=rest)
+            np.subtract(self.first[reps], rest, out=rest)
             if weighting == "sensitivity":
                 rest *= c
                 curvature *= c
             second = (curvature @ pair).reshape(len(at), n_new, n_new)
-            left = (rest @ self.signs) / n + given[rows, None]
+            left = (rest @ self.signs) / n + given[reps, None]
             return left, -second / n[:, :, None]
 
         values, converged = newton(equations, np.tile(start, (len(slope), 1)), tol=tol)
@@ -104,6 +109,7 @@ class ArrivalRows:
         missing |= ~np.isfinite(slope + offset).all(axis=1, keepdims=True)
         low, high = bounds
         inside = ((values > low) & (values < high)).all(axis=1)
+        # Replicates that failed, or left the bounds, are solved one by one.
         for r in np.flatnonzero(~(converged & inside) & ~missing.all(axis=1)):
             values[r] = _bounded_root(equations, int(r), start, bounds)
         values[missing] = np.nan
@@ -116,7 +122,7 @@ def _bounded_root(
     start: Array,
     bounds: tuple[float, float],
 ) -> Array:
-    """Solve one replicate's equations within the bounds, as nearly as they allow."""
+    """Scores within the bounds with the least squared left sides, of one replicate."""
     at = np.array([replicate])
 
     def left(scores: Array) -> Array:
@@ -126,10 +132,12 @@ def _bounded_root(
         return np.asarray(equations(scores[None], at)[1][0])
 
     low, high = bounds
+    # The first two starts lie in the middle third of the bounds.
     middle, reach = np.full_like(start, 0.5 * (low + high)), (high - low) / 6.0
     starts = [np.clip(start, middle - reach, middle + reach), middle]
     if ((start <= low) | (start >= high)).any():
-        # Where the likelihood has no maximum within the bounds, this has no zero.
+        # The likelihood may have no maximum within the bounds. The equations then have
+        # no root, and the nearest point is on a bound: start just inside of it.
         margin = 1e-9 * (high - low)
         starts.append(np.clip(start, low + margin, high - margin))
     found = [

@@ -2,9 +2,9 @@
 
 A row of a source enters the inference through its local columns. They come in blocks:
 one column for each item (1 at the first, -1 at the second), the score difference delta,
-the display order, the span of the bias function, and what a test adds to these. Whoever
-sums over rows says which blocks the sums have; whoever reads the sums names the blocks
-that it reads, and never counts columns.
+the display order, the span of the bias function, and the columns that a test adds. Sums
+over rows carry the names of their blocks. Code that reads them selects columns by name,
+and never by number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Blocks:
     names : tuple of str
         Names of the blocks, in the order of the columns.
     widths : tuple of int
-        Number of columns of each.
+        Number of columns of each block.
 
     Examples
     --------
@@ -57,22 +57,23 @@ class Blocks:
         return sum(self.widths)
 
     def __getitem__(self, name: str) -> slice:
-        """Columns of a block."""
+        """Slice of the columns of a block."""
+        # A block starts where those before it end.
         number = self.names.index(name)
         start = sum(self.widths[:number])
         return slice(start, start + self.widths[number])
 
     def run(self, first: str, last: str) -> slice:
-        """Columns of neighbouring blocks, from the first to the last of these."""
+        """Slice of the columns from the start of ``first`` to the end of ``last``."""
         return slice(self[first].start, self[last].stop)
 
     def with_items(self, n_items: int) -> Blocks:
-        """The same blocks where there are so many items."""
+        """The same blocks for another number of items."""
         widths = dict(zip(self.names, self.widths, strict=True))
         return Blocks.of(**widths | {"items": n_items})
 
     def at(self, *names: str) -> NDArray[np.intp]:
-        """Numbers of the columns of some blocks, one block after another."""
+        """Indices of the columns of some blocks, one block after another."""
         return np.concatenate([np.arange(self.size)[self[name]] for name in names])
 
 
@@ -82,7 +83,7 @@ def item_columns(n_items: int) -> Blocks:
 
 
 def fitted_columns(n_items: int, n_span: int) -> Blocks:
-    """Blocks of the local columns of a judge that a fit has coefficients for.
+    """Blocks of a judge's local columns that have coefficients in a fit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bradley-Terry-Luce scores of most likelihood from wins (eq:human-estimation-v2)."""
+"""Maximum-likelihood Bradley-Terry-Luce scores from wins (eq:human-estimation-v2)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from skanchor._numerics.types import Array
 __all__ = ["LONGEST_STEP", "fit_scores", "laplacian", "pair_sums"]
 
 LONGEST_STEP = 20.0
-"""Most by which a Newton step may change the logit of a pair."""
+"""Largest change of the logit of a pair by one Newton step."""
 
 _WELL_JOINED = 1e4
-"""Condition number up to which sums over all games of a model keep their digits."""
+"""Condition number of the Hessian up to which sums over all games of a model are exact
+enough."""
 
 
 def pair_sums(
@@ -45,6 +46,7 @@ def laplacian(pair_weight: Array) -> Array:
     ndarray of shape (n_models, n_models)
     """
     result: Array = -(pair_weight + pair_weight.T)
+    # Each diagonal entry is such that its row sums to zero.
     result.flat[:: len(result) + 1] -= result.sum(axis=1)
     return result
 
@@ -60,35 +62,40 @@ def fit_scores(
     """Zero-sum scores that maximise the BTL likelihood of a win matrix.
 
     Solves eq:human-estimation-v2 by Newton's method on the zero-sum vectors, with step
-    halving. Without a ridge the maximum is finite within a strong component of the
-    wins alone (Ford's condition); between them it lies at infinity, where their games
-    say nothing more, so that each component is fitted on its own.
+    halving. Without a ridge the maximum is finite only within a strong component of the
+    wins (Ford's condition). Differences between components are infinite, and games
+    between them carry no further information, so that each component is fitted by
+    itself.
 
     Parameters
     ----------
     wins : ndarray of shape (n_models, n_models)
         (Half) wins of the row model over the column model.
     alpha : float
-        Ridge: half the squared norm of the scores beside the mean loss.
+        Ridge: adds ``alpha / 2`` times the squared norm of the scores to the mean loss.
     start : ndarray of shape (n_models,), optional
-        First scores.
+        Start of the scores, zero by default.
     tol : float
-        Most by which the last step may change the logit of a pair.
+        Largest change of a pair's logit by the last step.
     max_iter : int
-        Most Newton steps.
+        Largest number of Newton steps.
 
     Returns
     -------
     scores : ndarray of shape (n_models,)
-        They sum to zero in each strong component, with a ridge over all models.
+        Scores in logits, of sum zero in each strong component; with a ridge, of sum
+        zero over all models.
     converged : bool
+        Whether the fits of all components met the tolerance.
     n_iter : int
+        Most Newton steps that a component took.
     """
     size = len(wins)
     scores, converged, n_iter = np.zeros(size), True, 1
     parts = [np.arange(size)] if alpha else strong_components(wins)
     for part in parts:
         inner = wins[np.ix_(part, part)]
+        # A model by itself has no games: its score is zero.
         if not inner.any():
             continue
         first = np.zeros(len(part)) if start is None else start[part]
@@ -106,7 +113,11 @@ def fit_scores(
 
 @dataclass(slots=True)
 class _ScorePoint:
-    """Scores; the rest is computed once it is asked for."""
+    """Scores; the other values are computed when first used.
+
+    ``_means`` are the probabilities that the row model wins, ``_surplus`` is
+    :meth:`surplus`; both have the shape (n_models, n_models).
+    """
 
     problem: _BTLLoss
     coef: Array
@@ -117,33 +128,35 @@ class _ScorePoint:
     _surplus: Array | None = None
 
     def loss(self) -> float:
-        """Loss."""
+        """Mean loss plus the ridge penalty."""
         if self._loss is None:
             scores, problem = self.coef, self.problem
-            # Each unordered pair appears twice in the matrix of log(1 + e^-d).
+            # losses[i, j] = log(1 + exp(s_j - s_i)), the loss of a win of i over j.
             losses = np.logaddexp(0.0, scores[None, :] - scores[:, None])
             ridge = 0.5 * problem.alpha * scores @ scores
             self._loss = float((problem.wins * losses).sum() + ridge)
         return self._loss
 
     def gradient(self) -> Array:
-        """Gradient."""
+        """Gradient of the loss, of shape (n_models,)."""
         return np.asarray(self.surplus().sum(axis=1) + self.problem.alpha * self.coef)
 
     def surplus(self) -> Array:
-        """Expected wins of each model over each other one, less those that it has."""
+        """Expected less observed wins of the row model over the column model."""
         if self._surplus is None:
             scores, wins = self.coef, self.problem.wins
             p = sigmoid(scores[:, None] - scores[None, :])
             self._means = p
+            # (wins + wins') p - wins, without its cancellation; p' is 1 - p.
             self._surplus = wins.T * p - wins * p.T
         return self._surplus
 
     def hessian(self) -> Array:
-        """Second derivative; takes the means that the gradient has left."""
+        """Hessian; discards the probabilities that the gradient stored."""
         p, problem = self._means, self.problem
         assert p is not None
         self._means = None
+        # Laplacian of the information w p (1 - p) of each pair.
         second = laplacian(problem.wins * (p * p.T))
         second.flat[:: len(second) + 1] += problem.alpha
         return second
@@ -151,7 +164,10 @@ class _ScorePoint:
 
 @dataclass(frozen=True, slots=True)
 class _BTLLoss:
-    """Mean loss of eq:human-estimation-v2 from shares of wins, with a ridge."""
+    """Mean loss of eq:human-estimation-v2 plus a ridge, by the scores of all models.
+
+    ``wins``, of shape (n_models, n_models), is divided by its sum.
+    """
 
     wins: Array
     alpha: float
@@ -161,12 +177,12 @@ class _BTLLoss:
         return cls(wins / wins.sum(), alpha)
 
     def at(self, coef: Array, since: _ScorePoint | None = None) -> _ScorePoint:
-        """Point at these scores."""
+        """Point at these scores, which was reached from ``since``."""
         change = 0.0 if since is None else self._longest(coef - since.coef)
         return _ScorePoint(self, coef, change)
 
     def step(self, point: _ScorePoint, gradient: Array, curvature: Curvature) -> Array:
-        """Zero-sum step."""
+        """Newton step of sum zero, shortened where it would move a logit too far."""
         step = self._plain_step(gradient, curvature.hessian)
         if step is None:
             step = self._tree_step(point, curvature.hessian)
@@ -174,9 +190,14 @@ class _BTLLoss:
         return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
 
     def _plain_step(self, gradient: Array, hessian: Array) -> Array | None:
-        """Step from the scores themselves; None where models hang by light edges."""
+        """Step by the Hessian of the scores; None where that is badly conditioned.
+
+        This happens where groups of models are joined by few games, or by games whose
+        outcomes are nearly certain.
+        """
         size = len(gradient)
-        # All scores may move together: any curvature will do there.
+        # The loss does not change if all scores move together. That direction gets an
+        # arbitrary positive curvature.
         level = np.trace(hessian) / size**2
         solver = SymmetricSolver.factorise(hessian + level)
         if solver.condition > _WELL_JOINED:
@@ -185,12 +206,15 @@ class _BTLLoss:
         return step - step.mean()
 
     def _tree_step(self, point: _ScorePoint, hessian: Array) -> Array:
-        """Step from the gaps along the heaviest tree."""
+        """Step by the gaps along the heaviest spanning tree, which keeps all digits."""
+        # Off the diagonal, a Laplacian has minus the weights of the edges.
         weight = -hessian
         np.fill_diagonal(weight, 0.0)
         weight = grounded(weight, self.alpha)
         flow = point.surplus()
         if self.alpha:
+            # The ridge is one more node, at potential zero; its edge to a model has the
+            # derivative alpha s.
             flow = np.pad(flow, (0, 1))
             flow[:-1, -1] = self.alpha * point.coef
             flow[-1] = -flow[:, -1]
@@ -200,10 +224,10 @@ class _BTLLoss:
         return step - step.mean()
 
     def diverges(self, point: _ScorePoint, decrement: float) -> bool:
-        """Whether the minimum lies at infinity: never."""
+        """Whether the minimum lies at infinity: never, within a strong component."""
         return False
 
     def _longest(self, step: Array) -> float:
-        """Largest change of the logit of a pair that has met."""
+        """Largest absolute change of a logit among pairs that have met."""
         changes = np.abs(step[:, None] - step[None, :])
         return float(changes.max(where=self.wins > 0, initial=0.0))

@@ -1,4 +1,4 @@
-"""Which models the comparisons join, and in which directions."""
+"""Connectivity of the graph of comparisons: components and strong components."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Connectivity:
-    """How the wins join the models.
+    """Connectivity of the graph of wins.
 
     Attributes
     ----------
     components : tuple of tuples of labels
-        Groups that no comparison joins; one group means a common scale exists.
+        Groups between which there is no comparison; a single group means that a common
+        scale exists.
     strong_components : tuple of tuples of labels
-        Groups within which every model is, through others, both beaten and beating;
-        one group means that the likelihood has a finite maximum. In the order of
+        Groups within which a chain of wins leads from every model to every other one; a
+        single group means that the likelihood has a finite maximum. In the order of
         :func:`strong_components`.
     never_won, never_lost : tuple of labels
         Models with no win (ties count for both sides) and with no loss.
     n_scales : int
-        Scales that there are meant to be: one, or one by context.
+        Expected number of scales: one, or one for each context.
     """
 
     components: tuple[tuple[Any, ...], ...]
@@ -47,7 +48,7 @@ class Connectivity:
 
     @property
     def is_connected(self) -> bool:
-        """Whether all models lie on one scale, in each context if there are some."""
+        """Whether all models lie on one scale, or on one scale in each context."""
         return len(self.components) <= self.n_scales
 
     @property
@@ -57,11 +58,11 @@ class Connectivity:
 
     @property
     def is_separated(self) -> bool:
-        """Whether some scores within a group are bound on one side only."""
+        """Whether some scores within a component are bounded on one side only."""
         return len(self.strong_components) > len(self.components)
 
     def groups(self) -> str:
-        """Name the models of the components, a few of each."""
+        """Text that lists some models of the first components."""
         return "; ".join(
             "{"
             + ", ".join(map(str, part[:5]))
@@ -71,7 +72,7 @@ class Connectivity:
         )
 
     def separation(self) -> str:
-        """Say in words why some scores are bound on one side only."""
+        """Text that explains why some scores are bounded on one side only."""
         named = {"never won": self.never_won[:5], "never lost": self.never_lost[:5]}
         facts = [f"{list(models)} {what}" for what, models in named.items() if models]
         if facts:
@@ -86,7 +87,7 @@ _EQUAL = 1e-9
 """Share of all wins by which two sums must differ to count as different."""
 
 _FEW_STEPS = 8
-"""Steps that are tried before a graph is searched in earnest."""
+"""Steps of a fast search that is tried before the full one."""
 
 
 def components(
@@ -99,12 +100,15 @@ def components(
     links : ndarray of shape (n, n)
         Whether a link leads from the row's node to the column's.
     connection : {"weak", "strong"}
-        Whether links serve both ways, or there must be a way back.
+        "weak" takes links in both directions; "strong" requires a path to and fro.
 
     Returns
     -------
     ndarray of shape (n,)
+        Number of each node's component.
     """
+    # Most graphs have one component. It is strong if the first node leads to all others
+    # by the links, and by the reversed links.
     ways = (links | links.T,) if connection == "weak" else (links, links.T)
     if all(_lead_everywhere(way) for way in ways):
         return np.zeros(len(links), dtype=np.intp)
@@ -115,7 +119,7 @@ def components(
 
 
 def _lead_everywhere(links: NDArray[np.bool_]) -> bool:
-    """Whether a few steps lead from the first node to all; False says nothing."""
+    """Whether a few steps lead from the first node to all; False leaves it open."""
     reached = np.arange(len(links)) == 0
     for _ in range(_FEW_STEPS):
         if reached.all():
@@ -144,9 +148,9 @@ def describe_connectivity(
 def strong_components(wins: Array) -> list[NDArray[np.intp]]:
     """Models of each strong component of ``wins``, largest first.
 
-    Of equally large ones the one with more games among its models comes first, then
-    the one with more wins over others less losses to them, so that neither names nor
-    rows decide; only then the one that holds the first model.
+    Components of equal size are sorted by the games among their models, then by their
+    wins over other models less losses to them. The order then depends neither on names
+    nor on the order of rows. Remaining ties go by the first model.
     """
     return _parts(wins, "strong")
 
@@ -155,10 +159,12 @@ def _parts(
     wins: Array, connection: Literal["weak", "strong"]
 ) -> list[NDArray[np.intp]]:
     """Models of each component, in the order of ``strong_components``."""
+    # Models sorted by component, cut where the number of the component changes.
     membership = components(wins > 0, connection)
     order = np.argsort(membership, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(membership[order])) + 1)
-    # Sums that another order of the rows rounds otherwise are to be equal.
+    # Sums are compared in multiples of this step, so that rounding, which depends on
+    # the order of the rows, does not decide.
     step = max(float(wins.sum()), np.finfo(np.float64).tiny) * _EQUAL
     surplus = (wins.sum(axis=1) - wins.sum(axis=0)) / step
 
@@ -170,7 +176,7 @@ def _parts(
 
 
 def count_components(wins: NDArray[np.number]) -> tuple[int, int]:
-    """Count the components of ``wins``, and its strong components."""
+    """Numbers of components and of strong components of ``wins``."""
     weak, strong = (
         int(components(wins > 0, connection).max(initial=-1)) + 1
         for connection in _CONNECTIONS

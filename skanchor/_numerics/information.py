@@ -1,7 +1,7 @@
-"""Information that a judge's rows hold once its bias function is profiled out.
+"""Information of a judge's rows once its bias function is profiled out.
 
-Of a judge's local columns (items, delta, order) the joint system needs the weighted
-Gram matrix after projection on the contrasts of the bias learner: one small block for
+The joint system needs the weighted Gram matrix of a judge's local columns (items,
+delta, order) after projection on the contrasts of its bias learner: one small block for
 each judge.
 """
 
@@ -29,7 +29,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What the bias learner of one judge takes from the columns of its rows.
+    """Projection of the columns of one judge's rows on contrasts of its bias learner.
 
     Attributes
     ----------
@@ -40,10 +40,10 @@ class Projection:
     left : ndarray of shape (..., n_items + 2)
         Information on each column that it leaves.
     asked : ndarray of shape (n_span, n_targets) or None
-        What the weights hold of the span's columns because targets ask for the bias
-        itself; None where they do not.
+        Weights of the span's columns that targets of the bias itself add; None without
+        such targets.
     inner : ndarray of shape (n_span, n_span) or None
-        Information on the span's own coefficients, of people alone.
+        Information on the coefficients of the span; known for people alone.
     """
 
     learner: Any
@@ -53,34 +53,38 @@ class Projection:
     inner: Array | None = None
 
     def correction(self, pairs: Any, columns: Array) -> Array | float:
-        """What the bias takes from the weights of rows, of shape (n, n_targets).
+        """Part D[gamma] of the Riesz weights of rows, of shape (n, n_targets).
 
-        D[gamma] of eq:direct-riesz-objective-v2, where the coefficients of the items,
-        delta and the order are ``columns``, of shape (n_items + 2, n_targets).
+        gamma is as in eq:direct-riesz-objective-v2; ``columns``, of shape (n_items + 2,
+        n_targets), are the coefficients of the items, delta and the order.
         """
         if self.learner is None:
             return 0.0
         if self.coef is not None:
-            # Target by target in memory, as the weights are summed.
+            # Computed transposed, so that each target is contiguous in memory, as the
+            # sums over rows need it.
             taken: Array = self._of_span(columns).T @ self.learner.span(pairs).T
             return np.negative(taken, out=taken).T
         return np.asarray(self.learner.contrast(pairs) @ columns)
 
     def misses(self, asked: Array) -> NDArray[np.bool_]:
-        """Targets that ask for coefficients which the rows do not tell.
+        """Targets of coefficients of the span that the rows do not identify.
 
         Parameters
         ----------
         asked : ndarray of shape (n_span, n_targets)
-            What is asked of the span's coefficients.
+            Part of each target in the coefficients of the span.
 
         Returns
         -------
         ndarray of shape (n_targets,)
+            True where a target is not identified.
         """
         assert self.inner is not None and self.asked is not None
+        # ``self.asked`` is the pseudo-inverse of ``inner`` times ``asked``: the product
+        # gives ``asked`` back if it lies in the range of ``inner``.
         missing = np.abs(self.inner @ self.asked - asked)
-        # Columns have units of their own.
+        # Each column of the span has units of its own.
         unit = np.abs(asked).max(axis=1, initial=0.0, keepdims=True)
         return np.asarray((missing > 1e-5 * unit).any(axis=0))
 
@@ -101,7 +105,7 @@ class Projection:
         return np.concatenate([columns, self._of_span(columns)], axis=-2)
 
     def _of_span(self, columns: Array) -> Array:
-        """Coefficients of the span's columns in the weights."""
+        """Coefficients of the span's columns, of shape (n_span, n_targets)."""
         assert self.coef is not None
         taken = -self.coef @ columns
         return taken if self.asked is None else taken + self.asked
@@ -230,9 +234,11 @@ def _clear_explained(projected: Array, gram: Array) -> None:
     That is rounding, which a solver free of units would take for information. Both
     arguments are Gram matrices of shape (..., n, n), after and before projection.
     """
+    # Diagonals: what is left of each column, and what there was before.
     left, whole = (np.einsum("...ii->...i", each) for each in (projected, gram))
     explained = left < RANK_TOLERANCE * whole
     if explained.any():
+        # The rows and columns of explained columns.
         projected[explained[..., None] | explained[..., None, :]] = 0.0
 
 
@@ -246,7 +252,8 @@ def fitted_block(
 ) -> JudgeBlock:
     """Aggregate one judge's rows after a fitted projection.
 
-    As :func:`judge_block`, for learners whose functions span no finite set of columns.
+    The counterpart of :func:`judge_block` for learners without a fixed span, such as
+    networks and trees.
 
     Parameters
     ----------
@@ -263,6 +270,8 @@ def fitted_block(
     -------
     JudgeBlock
     """
+    # Out-of-fold projections are not orthogonal to the rest, so that the identity,
+    # sum w V (x - D) x', differs from the Gram matrix of x - D.
     rest = columns - fitted
     weighted = rest * weight[:, None]
     return JudgeBlock(weighted.T @ rest, weighted.T @ columns, learner, None)

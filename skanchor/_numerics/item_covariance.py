@@ -1,9 +1,9 @@
 """Covariance of the item effects between judges, from a linearised likelihood.
 
 After scores, sensitivities and biases are profiled out, the likelihood of the
-deviations u (judges by items) is Gaussian with a given information matrix. EM finds
-their covariance between judges, shrinking it in every M-step towards judges that are
-alike.
+deviations u (judges by items) is Gaussian with a given information matrix. EM
+estimates their covariance between judges. Every M-step shrinks it towards one in which
+all judges have the same variance and all pairs of judges the same correlation.
 """
 
 from __future__ import annotations
@@ -30,25 +30,26 @@ __all__ = [
 
 
 PRIOR_ITEMS = 0.5
-"""Items that the prior of the common variance is worth: log-F with as many degrees of
-freedom. Few items under one judge often show no deviation where there is one, and an
-interval that believes them holds half the time."""
+"""Weight of the prior of the common variance, in items: a log-F prior with as many
+degrees of freedom. With few items and one judge the estimate without a prior is often
+zero although there are deviations, and intervals that use it cover half the time."""
 
 PRIOR_VARIANCE = 0.09
-"""Where that prior is centred, and estimation starts, in squared logits."""
+"""Centre of that prior, and start of the estimation, in squared logits."""
 
 LONGEST = 16.0
-"""Longest extrapolation of two EM steps."""
+"""Longest extrapolation of two EM steps, in multiples of their length."""
 
-SETTLED = 1e-12
-"""Relative change of the covariance by an EM step at its fixed point."""
+FIXED_POINT = 1e-12
+"""Relative change of the covariance by an EM step, up to which it is a fixed point."""
 
 MOST_ROUNDS = 30
-"""Most updates of the items' evidence. Where judges are many and their rows few, the
-choices may take turns for as long as one lets them."""
+"""Largest number of updates of the items' evidence. With many judges and few rows the
+choices of the shrinkage may alternate without end."""
 
 MOST_STEPS, MEMORY = 100, 16
-"""Steps towards the fixed point, at most, and how many of them a step looks back on."""
+"""Largest number of steps towards the fixed point, and how many past steps enter the
+extrapolation of one."""
 
 N_DRAWS = 400
 """Monte Carlo draws behind the inflation factor."""
@@ -61,11 +62,12 @@ class DeviationLikelihood:
     Attributes
     ----------
     information : ndarray of shape (n_judges * n_items, n_judges * n_items)
-        Information of the deviations, judges first, all else profiled out.
+        Information on u, all items of the first judge, then those of the second and so
+        on; all other parameters are profiled out.
     target : ndarray of shape (n_judges * n_items,)
-        Its product with the unpenalised estimate.
+        Product of the information with the unpenalised estimate of u.
     sensitivities : ndarray of shape (n_judges,)
-        What each judge's verdicts say per unit of score.
+        Sensitivity c of each judge.
     """
 
     information: Array
@@ -73,7 +75,7 @@ class DeviationLikelihood:
     sensitivities: Array
 
     def evidence(self, covariance: Array) -> ItemEvidence:
-        """What is known of each item, the others having this covariance."""
+        """Likelihood of each item, the others integrated out under a covariance."""
         return ItemEvidence.of(self.information, self.target, covariance)
 
 
@@ -87,34 +89,38 @@ def fit_covariance(
     tol: float = 1e-3,
     max_iter: int = 3,
 ) -> tuple[Array, Shrinkage, bool]:
-    """Covariance of the deviations between judges, of highest marginal likelihood.
+    """Estimate the covariance of the deviations between judges, Sigma_u.
 
-    By EM, with the moments shrunk inside every M-step.
+    EM for the marginal likelihood, with the moments shrunk in every M-step.
 
     Parameters
     ----------
     likelihood : DeviationLikelihood
         Likelihood of the verdicts as a function of the deviations.
     covariance : ndarray of shape (n_judges, n_judges)
-        Where to start.
+        Start of the covariance.
     shrinkage : Shrinkage
-        Where to start with the shares.
+        Start of the shrinkage.
     conservative : bool
-        Divides by one less than the number of items.
+        Divides the second moments by one less than the number of items.
     choose : bool
-        Whether to choose the shares, or to keep them.
+        Whether to choose the shares of the shrinkage; otherwise they stay as given.
     tol : float
-        Relative change at which the steps that choose the shares stop.
+        Relative change of the covariance at which the extrapolated EM steps stop; the
+        updates of the evidence stop at ten times as much.
     max_iter : int
-        Most extrapolated EM steps between two updates of the items' evidence. Few:
-        with more judges than items, steps that go on under evidence that is out of
-        date end where the fixed point is no longer near.
+        Most extrapolated EM steps between two updates of the items' evidence. Few are
+        best: with more judges than items, many steps under outdated evidence lead away
+        from the fixed point.
 
     Returns
     -------
     covariance : ndarray of shape (n_judges, n_judges)
+        Sigma_u, in squared logits.
     shrinkage : Shrinkage
+        Shares that were chosen.
     converged : bool
+        Whether the updates of the evidence met the tolerance.
     """
     n_judges = len(covariance)
     converged = False
@@ -123,10 +129,11 @@ def fit_covariance(
         evidence = likelihood.evidence(covariance)
         covariance = _em(evidence, covariance, shrinkage, conservative, tol, max_iter)
         if step >= 2:
-            # Each item's evidence leans on the covariance of the others, against it:
-            # whole steps would go back and forth.
+            # A larger covariance of the other items changes an item's evidence so that
+            # its own estimate becomes smaller. Full steps would oscillate; half steps
+            # converge.
             covariance = (covariance + before) / 2.0
-        # Two choices could take turns for ever.
+        # Two choices of the shares could alternate for ever, so they end after 5 steps.
         if choose and n_judges > 1 and step < 5:
             shrinkage = choose_shrinkage(evidence, covariance, likelihood.sensitivities)
         change = np.abs(covariance - before).max()
@@ -135,23 +142,24 @@ def fit_covariance(
             converged = True
             break
     return (
-        _settled(likelihood, covariance, shrinkage, conservative),
+        _fixed_point(likelihood, covariance, shrinkage, conservative),
         shrinkage,
         converged,
     )
 
 
-def _settled(
+def _fixed_point(
     likelihood: DeviationLikelihood,
     covariance: Array,
     shrinkage: Shrinkage,
     conservative: bool,
 ) -> Array:
-    """Fixed point of EM steps from nearby, by Anderson's acceleration.
+    """Fixed point of the EM step near ``covariance``, by Anderson acceleration.
 
-    EM that stops at a tolerance ends anywhere within it, and rounding, as of another
-    order of the rows, decides where. The fixed point itself is the same for all.
+    EM that stops at a tolerance ends somewhere within it, where exactly depends on
+    rounding and so on the order of the rows. The fixed point does not.
     """
+    # A symmetric matrix is represented by its lower triangle.
     at = np.tril_indices(len(covariance))
     best, least = covariance, np.inf
     points: list[Array] = []
@@ -164,20 +172,23 @@ def _settled(
         change = np.abs(residual).max() / max(np.abs(after).max(), 1e-4)
         if change < least:
             best, least = after, change
-        if change <= SETTLED:
+        if change <= FIXED_POINT:
             break
         points = [*points[1 - MEMORY :], after[at]]
         residuals = [*residuals[1 - MEMORY :], residual]
         covariance = after
         if len(points) > 1:
-            # Of all mixtures of the last steps, the one whose residual is least.
-            spread = np.array(residuals[:-1]).T - residual[:, None]
-            mixture = np.linalg.lstsq(spread, -residual, rcond=1e-10)[0]
+            # Affine combination of the last points with the smallest residual. The
+            # columns of ``differences``, of shape (n_entries, n_past), are past
+            # residuals less the present one.
+            differences = np.array(residuals[:-1]).T - residual[:, None]
+            mixture = np.linalg.lstsq(differences, -residual, rcond=1e-10)[0]
             ahead = np.zeros_like(after)
             ahead[at] = (
                 after[at] + (np.array(points[:-1]).T - after[at][:, None]) @ mixture
             )
             ahead += np.tril(ahead, -1).T
+            # An extrapolation that is not positive definite is not used.
             if np.linalg.eigvalsh(ahead)[0] > FLOOR:
                 covariance = ahead
     return best
@@ -191,10 +202,10 @@ def _em(
     tol: float,
     max_iter: int,
 ) -> Array:
-    """EM over the items' own likelihoods, shrinking inside every M-step.
+    """EM steps under fixed evidence, extrapolated in pairs (SQUAREM).
 
-    Every two steps are followed by one along the line through them, the further the
-    less the two differ (SQUAREM): plain EM is slow where the covariance is nearly
+    Two steps give a direction and its change. The extrapolation is the longer the less
+    the two steps differ, since plain EM is slow where the covariance is nearly
     singular.
     """
     for _ in range(max_iter):
@@ -206,6 +217,8 @@ def _em(
         bend = second - 2.0 * first + covariance
         ratio = np.linalg.norm(move) / max(float(np.linalg.norm(bend)), 1e-300)
         length = min(max(1.0, float(ratio)), LONGEST)
+        # A length of 1 is the second step itself. Longer ones are shortened until the
+        # result is positive definite.
         while length > 1.0:
             ahead = covariance + 2.0 * length * move + length**2 * bend
             if np.linalg.eigvalsh(ahead)[0] > FLOOR:
@@ -219,30 +232,39 @@ def _em_step(
     evidence: ItemEvidence, covariance: Array, shrinkage: Shrinkage, conservative: bool
 ) -> Array:
     """One EM step: the posterior second moments of the deviations, shrunk."""
+    # Posterior means, (n_items, n_judges), and covariances, (n_items, n_judges,
+    # n_judges), whose sum over items is E[u u'] given the data.
     means, spreads = evidence.posterior(covariance_factor(covariance))
     moments = means.T @ means + spreads.sum(axis=0)
     moments /= _divisor(covariance, len(means), conservative)
-    # The moments themselves lean to the covariance they were computed with, by what
-    # the data do not show; the shares are those of the data's moments.
+    # Posterior moments are partly those of the prior, which is shrunk already. The
+    # shares are meant for the moments of the data, and so are adjusted.
     shown = float(np.mean(shown_share(spreads, covariance)))
-    leaning = Shrinkage(
-        _kept(shrinkage.own_correlation, shown), _kept(shrinkage.own_variance, shown)
+    adjusted = Shrinkage(
+        _adjusted(shrinkage.own_correlation, shown),
+        _adjusted(shrinkage.own_variance, shown),
     )
-    return shrink(moments, leaning)
+    return shrink(moments, adjusted)
 
 
 def _divisor(covariance: Array, n_items: int, conservative: bool) -> float:
-    """Items that the sum of squares is divided by, for the prior of the variance."""
+    """Divisor of the sum of second moments, with the prior of the common variance."""
     if conservative:
         return n_items - 1.0
     ratio = np.trace(covariance) / (len(covariance) * PRIOR_VARIANCE)
-    # The derivative of the log-F density by the logarithm of the variance.
+    # Twice the derivative of the log-F log density by the logarithm of the variance. It
+    # is zero at ratio 1, where the prior does not change the estimate.
     pull = PRIOR_ITEMS * (1.0 - ratio) / (1.0 + ratio)
     return float(n_items - pull / len(covariance))
 
 
-def _kept(share: float, shown: float) -> float:
-    """Share to keep of leaning moments, for ``share`` of the data's own."""
+def _adjusted(share: float, shown: float) -> float:
+    """Share to apply to posterior moments so that ``share`` applies to the data's.
+
+    Posterior moments are about ``shown d + (1 - shown) c``, with d the moments of the
+    data and c the prior covariance. The result k is such that the fixed point of
+    ``c = k (shown d + (1 - shown) c)`` is ``c = share d``.
+    """
     return share / (shown + share * (1.0 - shown)) if share > 0.0 else 0.0
 
 
@@ -253,28 +275,30 @@ def inflation(
     seen: NDArray[np.bool_],
     n_free: float,
 ) -> tuple[float, float]:
-    """What learning the covariance adds to the variance it implies.
+    """Factor by which estimating the covariance raises the variance it implies.
 
-    Weights that are best for an estimated covariance look better than they are. By how
-    much, a simulation of that estimate, shrunk in the same way, shows.
+    Weights that are optimal for an estimated covariance have a larger variance than
+    that estimate says. A simulation of the estimate, shrunk in the same way, gives the
+    ratio.
 
     Parameters
     ----------
     covariance : ndarray of shape (n_judges, n_judges)
         Estimated covariance.
     shrinkage : Shrinkage
-        Shares kept in the estimate.
+        Shares used in the estimate.
     sensitivities : ndarray of shape (n_judges,)
-        What each judge's verdicts say per unit of score.
+        Sensitivity c of each judge.
     seen : ndarray of shape (n_judges,)
-        Judges that are weighed against each other: those of the new models.
+        Mask of the judges that see a new model, and so are weighted against each other.
     n_free : float
-        Degrees of freedom of the unshrunk moments.
+        Degrees of freedom of the moments before shrinkage.
 
     Returns
     -------
     factor : float
-        Ratio of the variance of the weighted deviations to its estimate, at least one.
+        Mean true variance of the weighted deviations over its mean estimate, at least
+        one.
     df : float
         Degrees of freedom of that estimate, at most ``n_free``.
     """
@@ -282,24 +306,32 @@ def inflation(
     slopes = sensitivities[seen]
     if n_judges == 1 or n_free < 1 or not np.any(slopes):
         return 1.0, n_free
-    # Judges in an order of their own, so that the draws do not go by their names.
+    # Judges are sorted by sensitivity and variance, so that the draws of a judge do not
+    # depend on its name or position.
     order = np.lexsort((covariance.diagonal(), sensitivities))
     covariance = covariance[np.ix_(order, order)]
     slopes, seen = sensitivities[order][seen[order]], seen[order]
-    # The same draws for every fit, so that the answer depends on the data alone.
+    # The seed is fixed, so that the result depends on the data alone.
     n_draws = round(n_free)
     normal = np.random.default_rng(0).normal(size=(N_DRAWS, n_judges, n_draws))
-    # Eigenvectors of a covariance of judges that are alike are anything.
+    # Cholesky and not eigenvectors: those of equal eigenvalues are arbitrary.
     root = np.linalg.cholesky(covariance + FLOOR * np.eye(n_judges))
+    # Each draw b has n_draws deviations per judge, whose second moments are shrunk as
+    # in the estimate: ``estimates`` has the shape (N_DRAWS, n_seen, n_seen).
     draws = root @ normal
     moments = draws @ draws.transpose(0, 2, 1) / n_draws
     moments += FLOOR * np.eye(n_judges)
     estimates = shrink(moments, shrinkage)[:, seen][:, :, seen]
+    # Generalised least squares of a score t from verdicts c t + u with the drawn
+    # covariance C: the weights are C^-1 c / (c' C^-1 c), the variance 1 / (c' C^-1 c).
     right = np.broadcast_to(slopes[:, None], (N_DRAWS, len(slopes), 1))
     solved = np.linalg.solve(estimates, right)[..., 0]
-    believed = 1.0 / (solved @ slopes)
-    weights = solved * believed[:, None]
+    estimated = 1.0 / (solved @ slopes)
+    weights = solved * estimated[:, None]
+    # Variance of the same weights under the covariance that was drawn from.
     true = np.einsum("bm,mn,bn->b", weights, covariance[np.ix_(seen, seen)], weights)
-    factor = max(1.0, float(true.mean() / believed.mean()))
-    df = 2.0 * believed.mean() ** 2 / believed.var()
+    factor = max(1.0, float(true.mean() / estimated.mean()))
+    # Satterthwaite: a variance estimate with df degrees of freedom has the squared
+    # coefficient of variation 2 / df.
+    df = 2.0 * estimated.mean() ** 2 / estimated.var()
     return factor, float(min(df, n_free))

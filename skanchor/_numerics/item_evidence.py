@@ -1,9 +1,10 @@
-"""The likelihood of the deviations of each item, apart from their prior.
+"""Likelihood of the deviations of each item by itself.
 
 After scores, sensitivities and biases are profiled out, the likelihood of the
-deviations u (judges by items) is Gaussian with a given information matrix. Its items
-are correlated; here the deviations of the other items are integrated out, so that each
-item has a small Gaussian likelihood of its own.
+deviations u (judges by items) is Gaussian with a given information matrix, in which
+items are correlated. Here the deviations of all other items are integrated out under
+their prior, so that each item has a small Gaussian likelihood of its own, which does
+not include the item's own prior.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ and enough to keep every item's posterior invertible."""
 class ItemEvidence:
     """Likelihood of each item's deviations, those of other items integrated out.
 
-    The likelihood of item i's deviations is ``exp(q'u - u'Qu/2)``.
+    As a function of the deviations u of item i under all judges, a vector of length
+    n_judges, it is proportional to ``exp(q'u - u'Qu/2)``.
 
     Attributes
     ----------
@@ -42,14 +44,15 @@ class ItemEvidence:
 
     @classmethod
     def of(cls, information: Array, target: Array, covariance: Array) -> ItemEvidence:
-        """Each item's own likelihood, from its posterior with the prior taken out.
+        """Compute each item's posterior, and divide it by the item's prior.
 
         Parameters
         ----------
         information : ndarray of shape (n_judges * n_items, n_judges * n_items)
-            Information of the deviations, judges first, all else profiled out.
+            Information on u, all items of the first judge, then those of the second and
+            so on; all other parameters are profiled out.
         target : ndarray of shape (n_judges * n_items,)
-            Its product with the unpenalised estimate.
+            Product of the information with the unpenalised estimate of u.
         covariance : ndarray of shape (n_judges, n_judges)
             Prior covariance of the deviations.
 
@@ -59,19 +62,26 @@ class ItemEvidence:
         """
         n_judges = len(covariance)
         n_items = len(target) // n_judges
+        # Standardised deviations v with u = root v have the prior N(0, I). ``back`` is
+        # the inverse of root'.
         values, vectors = np.linalg.eigh(covariance)
         scale = np.sqrt(np.maximum(values, FLOOR))
         root, back = vectors * scale, vectors / scale
+        # Posterior precision and mean of v, of all items together.
         inner = mix_judges(information, root, n_items)
         inner[np.diag_indices_from(inner)] += 1.0
         solver = SymmetricSolver.factorise(inner)
         v = solver.solve((root.T @ target.reshape(n_judges, n_items)).ravel())
-        # Of the inverse, which is most of the work, only what one item has with itself.
+        # Posterior covariance of v of each item, (n_items, n_judges, n_judges). The
+        # inverse is most of the work: only its blocks of an item with itself are made.
         of_item = solver.root.reshape(n_judges, n_items, -1).transpose(1, 0, 2)
         own = of_item @ of_item.transpose(0, 2, 1)
         own_inverse = np.linalg.inv((own + own.transpose(0, 2, 1)) / 2.0)
+        # The prior has mean zero, so that precision times mean is the likelihood's q.
         by_item = v.reshape(n_judges, n_items).T
         linear = np.einsum("imn,in->im", own_inverse, by_item) @ back.T
+        # The likelihood's precision Q is the posterior's less the prior's, I. Rounding
+        # must not make it indefinite.
         values, turned = np.linalg.eigh(own_inverse - np.eye(n_judges))
         precision = (turned * np.maximum(values, 0.0)[:, None, :]) @ turned.transpose(
             0, 2, 1
@@ -79,14 +89,19 @@ class ItemEvidence:
         return cls(back @ precision @ back.T, linear)
 
     def posterior(self, factor: Array) -> tuple[Array, Array]:
-        """Means and covariances under the prior N(0, factor factor')."""
+        """Means and covariances of each item under the prior N(0, factor factor').
+
+        They have the shapes (n_items, n_judges) and (n_items, n_judges, n_judges).
+        """
+        # F (I + F'QF)^-1 F', which exists for a singular factor F, too.
         inner = factor.T @ self.precision @ factor
         inner[:, np.arange(len(factor)), np.arange(len(factor))] += 1.0
         spread = factor @ np.linalg.solve(inner, np.broadcast_to(factor.T, inner.shape))
         return np.einsum("imn,in->im", spread, self.linear), spread
 
     def without(self, direction: Array) -> ItemEvidence:
-        """Forget what the data say along one direction, as if its score were free."""
+        """Profile out one direction of u, of shape (n_judges,), as if it were free."""
+        # With d the direction: Q - Q d d'Q / d'Q d, and q changed accordingly.
         pull = self.precision @ direction
         amount = np.maximum(pull @ direction, FLOOR)
         return ItemEvidence(
@@ -96,7 +111,12 @@ class ItemEvidence:
         )
 
     def predictive(self, covariances: Array) -> Array:
-        """Log density of each item under its own prior, up to a constant."""
+        """Log marginal density of each item's data, up to a constant.
+
+        Each item has a prior covariance of its own, of shape (n_items, n_judges,
+        n_judges); the result has the shape (n_items,).
+        """
+        # With R R' the prior covariance, (q'R (I + R'QR)^-1 R'q - log|I + R'QR|) / 2.
         roots = np.linalg.cholesky(covariances + FLOOR * np.eye(covariances.shape[-1]))
         turned = roots.transpose(0, 2, 1)
         inner = turned @ self.precision @ roots
@@ -109,7 +129,7 @@ class ItemEvidence:
 
 
 def shown_share(spreads: Array, covariance: Array) -> Array:
-    """Share of each item's deviations that the data show.
+    """Share of the prior variance of each item's deviations that the data remove.
 
     Parameters
     ----------

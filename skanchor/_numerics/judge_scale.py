@@ -1,8 +1,9 @@
-"""The scale on which a judge sees score differences: straight, or bent.
+"""Curvature of the scale on which a judge sees score differences.
 
-A straight scale has log-odds ``c delta``; a bent one ``c sinh(b asinh(delta)) / b``,
-which is odd and monotone for every b > 0: below one a judge saturates, or lapses, above
-one it is the surer the farther two models are apart.
+On a straight scale the log-odds are ``c delta``, on a curved one
+``c sinh(b asinh(delta)) / b``, which is odd and monotone for every b > 0. With b below
+one a judge saturates (or lapses): its log-odds grow more slowly than the difference.
+With b above one they grow faster.
 """
 
 from __future__ import annotations

@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 RANK_TOLERANCE = 1e-11
-"""Share of the largest eigenvalue below which one is taken for zero."""
+"""Share of the largest eigenvalue below which an eigenvalue counts as zero."""
 
 _LARGE = 100
-"""Size from which on eigenvalues take long."""
+"""Size of a matrix from which on its eigenvalues take too long to compute."""
 
 
 class Columns:
-    """Blocks of columns side by side, without a copy of them.
+    """Blocks of columns side by side, without copying them into one array.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Columns:
 
     @classmethod
     def of(cls, design: Array | Columns) -> Columns:
-        """Take columns as they are, and an array as one block."""
+        """Return ``design`` as Columns; an array becomes a single block."""
         return design if isinstance(design, Columns) else cls(design)
 
     def part(self, rows: slice) -> Columns:
@@ -59,7 +59,7 @@ class Columns:
 
     def dot(self, coef: Array) -> Array:
         """Linear combination of the columns, of shape (n_rows,)."""
-        # Of one column, ``@`` takes much longer.
+        # For a block of one column, ``@`` is much slower than ``dot``.
         parts = [block.dot(coef[at]) for block, at in self._blocks]
         if not parts:
             return np.zeros(self.shape[0])
@@ -76,7 +76,8 @@ class Columns:
         return result
 
     def scaled(self, factor: Array) -> Array:
-        """One array of the columns with each row times its factor."""
+        """Columns in one array, with each row multiplied by its factor."""
+        # Column-major, so that each block is contiguous.
         result = np.empty(self.shape, order="F")
         for block, at in self._blocks:
             np.multiply(block, factor[:, None], out=result[:, at])
@@ -87,22 +88,22 @@ class Columns:
 class SymmetricSolver:
     """Pseudo-inverse of a positive semi-definite matrix, factorised once.
 
-    The matrix is brought to unit diagonal first, so that the rank decision does not
-    depend on the units of the columns; where the rank is short, the solution has
-    minimum norm in those units.
+    The matrix is first scaled to unit diagonal, so that the rank decision does not
+    depend on the units of the columns. If the rank is deficient, the solution has
+    minimum norm in the scaled units.
 
     Attributes
     ----------
     scale : ndarray of shape (n,)
-        What brings the matrix to unit diagonal, zero where it has none.
+        Factors that scale the matrix to unit diagonal, zero where its diagonal is zero.
     factor : ndarray of shape (n, n) or (n, rank)
-        At unit diagonal: where the rank is full beyond doubt, the Cholesky factor (what
-        is above its diagonal means nothing); else a root of the pseudo-inverse.
+        Of the scaled matrix. With a finite ``condition`` its lower Cholesky factor (the
+        entries above the diagonal are arbitrary), else a root of its pseudo-inverse.
     rank : int
-        Rank found.
+        Numerical rank.
     condition : float
-        Estimate of the condition number at unit diagonal, which is seldom short by more
-        than a factor of three; infinite where the rank is short or in doubt.
+        Estimate of the condition number of the scaled matrix, seldom too small by more
+        than a factor of three. Infinite if the rank is deficient or in doubt.
     """
 
     scale: Array
@@ -113,13 +114,16 @@ class SymmetricSolver:
     @classmethod
     def factorise(cls, matrix: Array) -> SymmetricSolver:
         """Factorise ``matrix`` of shape (n, n)."""
-        # Rounding may leave a zero on the diagonal just below it.
+        # A zero on the diagonal may be slightly negative by rounding.
         diagonal = np.sqrt(np.maximum(matrix.diagonal(), 0.0))
         scale = np.zeros_like(diagonal)
         np.divide(1.0, diagonal, out=scale, where=diagonal > 0)
+        # From the fastest method to the slowest: Cholesky where the rank is certain, a
+        # root by Cholesky, a pivoted Cholesky for a deficient rank, eigenvalues.
         sure = _sure_factor(_at_unit_diagonal(matrix, scale))
         if sure is not None:
             return cls(scale, sure[0], len(scale), sure[1])
+        # Scaled anew, as the first attempt has overwritten its argument.
         unit = _at_unit_diagonal(matrix, scale)
         root = _full_rank_root(unit)
         if root is not None:
@@ -137,11 +141,12 @@ class SymmetricSolver:
         """Root of the pseudo-inverse, ``root @ root.T``, of shape (n, rank)."""
         factor = self.factor
         if np.isfinite(self.condition):
+            # The inverse of C C' is C^-T C^-1, with the root C^-T.
             factor = np.tril(dtrtri(factor, lower=1)[0]).T
         return np.asarray(self.scale[:, None] * factor)
 
     def solve(self, right: Array) -> Array:
-        """Solve for one or several right-hand sides."""
+        """Solve for right-hand sides of shape (n,) or (n, k)."""
         if not np.isfinite(self.condition):
             return self.root @ (self.root.T @ right)
         scale = self.scale if right.ndim == 1 else self.scale[:, None]
@@ -150,7 +155,7 @@ class SymmetricSolver:
         return found
 
     def inverse(self) -> Array:
-        """Pseudo-inverse."""
+        """Pseudo-inverse, of shape (n, n)."""
         return self.root @ self.root.T
 
 
@@ -205,14 +210,15 @@ def _at_unit_diagonal(matrix: Array, scale: Array) -> Array:
 
 
 def _sure_factor(unit: Array) -> tuple[Array, float] | None:
-    """Cholesky factor and condition of a matrix of unit diagonal, which is written to.
+    """Cholesky factor and condition number of a matrix of unit diagonal.
 
-    None where the rank may be short.
+    None where the rank may be deficient. The matrix is overwritten.
     """
     size = float(len(unit))
     if not size:
         return None
-    # A symmetric matrix in either order is the same: transposed, it is not copied.
+    # LAPACK needs column-major order, which the transpose has without a copy; the
+    # matrix is symmetric.
     lower, failed = dpotrf(unit.T, lower=1, clean=0, overwrite_a=1)
     if failed:
         return None
@@ -224,50 +230,53 @@ def _sure_factor(unit: Array) -> tuple[Array, float] | None:
 
 
 def _full_rank_root(unit: Array) -> Array | None:
-    """Root of the inverse of a matrix of unit diagonal, None where rank is in doubt."""
+    """Root of the inverse of a matrix of unit diagonal, None if rank is in doubt."""
     if not len(unit):
         return unit
     lower, failed = dpotrf(unit, lower=1)
     if failed:
         return None
     root: Array = dtrtri(lower, lower=1)[0].T
-    # The largest eigenvalue is at most the trace, the smallest at least one over that
-    # of the inverse.
+    # A bound on the condition number: the largest eigenvalue is at most the trace, n,
+    # the smallest at least one over the trace of the inverse, which is |root|^2.
     bound = len(root) * float(np.vdot(root, root))
     return root if 1.0 > 10.0 * RANK_TOLERANCE * bound else None
 
 
 def _short_rank_root(unit: Array, some: NDArray[np.bool_]) -> tuple[Array, int] | None:
-    """Root of the pseudo-inverse and the rank, None where that is in doubt.
+    """Root of the pseudo-inverse, and the rank; None if the rank is in doubt.
 
-    Many times as fast as eigenvalues. What is left of the diagonal once the rank is
-    reached must be rounding, and what is there far above it.
+    Many times as fast as eigenvalues. It succeeds only if the remainder of the pivoted
+    factorisation is rounding, and the eigenvalues found are far above rounding.
 
     Parameters
     ----------
     unit : ndarray of shape (n, n)
-        Of unit diagonal, or zero in a row.
+        Matrix of unit diagonal, except for rows and columns that are zero.
     some : ndarray of shape (n,)
-        Rows that are not zero.
+        Mask of the rows that are not zero.
     """
     inner = unit if some.all() else unit[np.ix_(some, some)]
     left_over = len(inner) * np.finfo(float).eps
     if len(inner) < _LARGE:
         return None
+    # Pivots at most ``left_over`` end the factorisation; ``order`` counts from 1.
     factor, order, rank, _ = dpstrf(inner, tol=left_over, lower=1)
     if (len(inner) - rank) * left_over > 0.1 * RANK_TOLERANCE:
         return None
-    # What L' takes to zero, as an orthonormal basis.
+    # Orthonormal basis of the null space of L' (rank x n), hence of the matrix. With
+    # L' = [A' B'] in pivoted order, its columns are (-A'^-1 B', I).
     null = np.zeros((len(inner), len(inner) - rank))
     null[order[:rank] - 1] = -dtrtrs(
         factor[:rank, :rank], factor[rank:, :rank].T, lower=1, trans=1
     )[0]
     null[order[rank:] - 1] = np.eye(len(inner) - rank)
     null = np.linalg.qr(null)[0]
-    # With ones for its zero eigenvalues the matrix has an inverse.
+    # With its zero eigenvalues replaced by ones, the matrix has an inverse.
     inverse = _full_rank_root(inner + null @ null.T)
     if inverse is None:
         return None
+    # The null space is projected out of the root again.
     root = np.zeros((len(unit), len(inner)))
     root[some] = inverse - null @ (null.T @ inverse)
     return root, rank
@@ -279,12 +288,13 @@ def semidefinite_root(matrix: Array) -> Array:
     Parameters
     ----------
     matrix : ndarray of shape (n, n)
-        The matrix.
+        Positive semi-definite matrix.
 
     Returns
     -------
     ndarray of shape (n, rank)
     """
+    # Pivoted Cholesky; ``order`` counts from 1 and undoes the pivoting of the rows.
     factor, order, rank, _ = dpstrf(matrix, lower=1)
     root = np.zeros((len(matrix), rank))
     root[order - 1] = np.tril(factor)[:, :rank]
@@ -292,41 +302,45 @@ def semidefinite_root(matrix: Array) -> Array:
 
 
 def covariance_factor(covariance: Array) -> Array:
-    """Square root L with L L' equal to a positive semi-definite covariance."""
+    """Square root L with L L' equal to a covariance, with orthogonal columns."""
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def standardised(factor: Array, deviations: Array) -> Array:
-    """Shortest v with ``factor @ v`` as near to deviations as can be.
+    """Standardised deviations v: the least-squares solution of ``factor @ v = u``.
+
+    Where the factor is singular, v has minimum norm.
 
     Parameters
     ----------
     factor : ndarray of shape (n, n)
-        What :func:`covariance_factor` returned, whose columns are orthogonal.
+        Result of :func:`covariance_factor`, whose columns are orthogonal.
     deviations : ndarray of shape (..., n, n_items)
-        Deviations.
+        Deviations u of n judges.
 
     Returns
     -------
     ndarray of shape (..., n, n_items)
     """
+    # For orthogonal columns the pseudo-inverse is D^-1 L', with D their squared norms.
     squares = np.einsum("ij,ij->j", factor, factor)
-    # Singular values are the roots.
+    # The singular values are the roots of these, so that their tolerance is squared.
     least = (len(factor) * np.finfo(float).eps) ** 2 * squares.max(initial=0.0)
     inverse = np.divide(1.0, squares, out=np.zeros(len(squares)), where=squares > least)
     return np.asarray((inverse[:, None] * factor.T) @ deviations)
 
 
 def mix_judges(matrix: Array, factor: Array, n_items: int) -> Array:
-    """Change the last parameters u of a symmetric matrix to v with u = L v.
+    """Change the last parameters of a quadratic form from u to v, where u = L v.
 
     Parameters
     ----------
     matrix : ndarray of shape (size, size)
-        Its last parameters are u, the items of each judge in turn.
+        Matrix of the form. Its last parameters are u, all items of the first judge,
+        then those of the second and so on.
     factor : ndarray of shape (n_judges, n_judges)
-        L, which mixes the judges of each item.
+        L, which acts on the judges of each item.
     n_items : int
         Number of items.
 
@@ -336,10 +350,12 @@ def mix_judges(matrix: Array, factor: Array, n_items: int) -> Array:
     """
     size, n_judges = len(matrix), len(factor)
     head = size - n_judges * n_items
-    # L' (x) I from the left, by one product over the judges instead of a dense one.
+    # Multiply by L' (x) I from the left, without that Kronecker product: rows of u have
+    # the axes (judge, item), and the product sums over the judges.
     mixed = matrix.copy()
     tail = matrix[head:].reshape(n_judges, -1)
     mixed[head:] = (factor.T @ tail).reshape(-1, size)
+    # Then by L (x) I from the right, on the columns of u.
     right = mixed[:, head:].reshape(size, n_judges, n_items)
     mixed[:, head:] = (factor.T @ right).reshape(size, -1)
     return mixed
@@ -358,6 +374,7 @@ def zero_sum_basis(n: int) -> Array:
     ndarray of shape (n, n - 1)
         Helmert contrasts.
     """
+    # Column j, from 1: j ones, then -j, then zeros, of norm sqrt(j (j + 1)).
     columns = np.arange(1, n)
     basis = np.where(np.arange(n)[:, None] < columns, 1.0, 0.0)
     basis[columns, columns - 1] = -columns

@@ -22,19 +22,20 @@ __all__ = [
 
 
 _STALE_MOVE = 0.003
-"""Change of the logits up to which the Hessian is kept: it changes by no larger a
-share."""
+"""Change of the logits up to which a Hessian is reused: its own relative change is no
+larger."""
 
 FLAT_LOGIT, FLAT_LOSS = 30.0, 1e-9
-"""Logit beyond which the likelihood is flat to rounding, and the gain in mean loss
-below which a step that leads there says separation."""
+"""Logit beyond which the likelihood is flat up to rounding, and decrease of the mean
+loss below which a step to such logits is taken as separation."""
 
 
 _PILOT_ROWS, _LEAST_STRIDE = 200, 4
-"""Rows for each column in the fit to a few rows, and the least share that pays."""
+"""Rows per column in the pilot fit, which uses every k-th row, and the smallest k for
+which a pilot saves time."""
 
 _PILOT_MOVE, _PILOT_STEPS = 0.1, 8
-"""Change of the logits at which that fit is near enough, and its most steps."""
+"""Change of the logits at which the pilot fit stops, and its most steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def fit_logistic(
     Parameters
     ----------
     design : ndarray or Columns of shape (n_rows, n_columns)
-        Columns.
+        Columns that the logit is linear in.
     y : ndarray of shape (n_rows,)
         Outcomes in [0, 1].
     weight : ndarray of shape (n_rows,)
@@ -106,18 +107,18 @@ def fit_logistic(
     offset : ndarray of shape (n_rows,), optional
         Known part of the logit.
     penalty : ndarray of shape (n_columns,), optional
-        Diagonal of the quadratic penalty, beside the mean loss.
+        Diagonal of the quadratic penalty, which is added to the mean loss.
     lower, upper : ndarray of shape (n_columns,), optional
-        Bounds; a coefficient that leaves them is held there.
+        Bounds of the coefficients.
     start : ndarray of shape (n_columns,), optional
-        First coefficients, zero by default.
+        Start of the coefficients; by default a fit to a few of the rows, or zero.
     hessian : ndarray of shape (n_columns, n_columns), optional
-        Hessian of a fit on nearly the same rows that ended at ``start``; serves the
+        Hessian of a fit on nearly the same rows that ended at ``start``, used for the
         first step.
     tol : float
         Bound on the error left by the last step, in the norm of the Hessian.
     max_iter : int
-        Most Newton steps.
+        Largest number of Newton steps.
 
     Returns
     -------
@@ -142,7 +143,11 @@ def fit_logistic(
 
 @dataclass(slots=True)
 class _LogisticPoint:
-    """Coefficients and their logits; the rest is computed once it is asked for."""
+    """Coefficients and their logits; the other values are computed when first used.
+
+    ``_means`` stores what the gradient computed for the Hessian: the probabilities and
+    weight times probability, both of shape (n_rows,).
+    """
 
     problem: _PenalisedLoss
     coef: Array
@@ -154,18 +159,19 @@ class _LogisticPoint:
     _means: tuple[Array, Array] | None = None
 
     def loss(self) -> float:
-        """Loss."""
+        """Weighted mean loss plus the penalty."""
         if self._loss is None:
             problem = self.problem
             smooth = problem.weight @ np.logaddexp(0.0, self.eta)
             smooth -= problem.weighted_y @ self.eta
-            # A step along what nothing bounds may be too long for a square.
+            # The penalty multiplies first: without a bound, a coefficient of zero
+            # penalty may be too large for its square.
             ridge = 0.5 * (problem.penalty * self.coef) @ self.coef
             self._loss = float(smooth + ridge)
         return self._loss
 
     def gradient(self) -> Array:
-        """Gradient."""
+        """Gradient of the penalised loss, of shape (n_columns,)."""
         if self._gradient is None:
             problem, mean = self.problem, sigmoid(self.eta)
             expected = problem.weight * mean
@@ -175,12 +181,13 @@ class _LogisticPoint:
         return self._gradient
 
     def hessian(self) -> Array:
-        """Second derivative; takes the means that the gradient has left."""
+        """Hessian; overwrites the means that :meth:`gradient` stored."""
         assert self._means is not None
         mean, expected = self._means
         self._means = None
+        # ``expected`` becomes w p (1 - p), in place.
         expected *= np.subtract(1.0, mean, out=mean)
-        # The product of a matrix with itself costs half of another one.
+        # A product of a matrix with its own transpose costs half of a general one.
         scaled = self.problem.columns.scaled(np.sqrt(expected, out=expected))
         hessian: Array = scaled.T @ scaled
         hessian.flat[:: len(hessian) + 1] += self.problem.penalty
@@ -189,10 +196,10 @@ class _LogisticPoint:
 
 @dataclass(frozen=True, slots=True)
 class _PenalisedLoss:
-    """Mean logistic loss and half a diagonal quadratic, within bounds.
+    """Mean logistic loss plus half a diagonal quadratic penalty, within bounds.
 
-    The weights sum to one. ``target`` is the weighted sum of outcomes times each
-    column, ``counted`` is 1 for the rows that weigh anything.
+    The weights sum to one. ``target``, of shape (n_columns,), is the sum of w y times
+    each column; ``counted``, of shape (n_rows,), is 1 for rows with a positive weight.
     """
 
     columns: Columns
@@ -233,7 +240,7 @@ class _PenalisedLoss:
         )
 
     def pilot(self) -> Array:
-        """Minimum over a few rows, where all begin; zero where these have none."""
+        """Start for the fit: the minimum over every k-th row, or zero without one."""
         zero = np.zeros(self.columns.shape[1])
         stride = len(self.weight) // (_PILOT_ROWS * max(len(zero), 1))
         if stride < _LEAST_STRIDE or not len(zero):
@@ -259,14 +266,15 @@ class _PenalisedLoss:
         return found.coef if found.converged and inside.all() else zero
 
     def at(self, coef: Array, since: _LogisticPoint | None = None) -> _LogisticPoint:
-        """Point at the coefficients, moved back to the bounds that they have left."""
-        # Several times faster than np.clip, which counts where rows are few.
+        """Point at the coefficients, clipped to the bounds."""
+        # Several times faster than np.clip, which matters where rows are few.
         inside: Array = np.minimum(np.maximum(coef, self.lower), self.upper)
         if since is None:
             eta = self.columns.dot(inside)
             if self.offset is not None:
                 eta += self.offset
             return _LogisticPoint(self, inside, eta)
+        # The change of the logits first, since Newton's loop needs its largest size.
         eta = self.columns.dot(inside - since.coef)
         change = self._largest(eta)
         eta += since.eta
@@ -275,7 +283,8 @@ class _PenalisedLoss:
     def step(
         self, point: _LogisticPoint, gradient: Array, curvature: Curvature
     ) -> Array:
-        """Step of the free coefficients: one on its bound moves only inwards."""
+        """Newton step; a coefficient on a bound moves inwards only."""
+        # Coefficients that the gradient pushes out of their bounds are held fixed.
         free = ~(
             ((point.coef <= self.lower) & (gradient > 0))
             | ((point.coef >= self.upper) & (gradient < 0))
@@ -288,11 +297,12 @@ class _PenalisedLoss:
         return step
 
     def diverges(self, point: _LogisticPoint, decrement: float) -> bool:
-        """Whether the loss is flat while logits still move, as under separation."""
+        """Whether the loss is flat at large logits, as under separation."""
         return decrement <= FLAT_LOSS and self._largest(point.eta) > FLAT_LOGIT
 
     def _largest(self, values: Array) -> float:
-        """Largest size of the values of rows that count."""
+        """Largest absolute value among rows with a positive weight."""
+        # By minimum and maximum, so that no array of absolute values is made.
         inside = values * self.counted
         low, high = inside.min(initial=0.0), inside.max(initial=0.0)
         return float(np.maximum(high, -low))

@@ -1,4 +1,4 @@
-"""How much memory the machine has left."""
+"""Memory that is available on this machine."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 __all__ = ["available_bytes"]
 
 ASSUMED = 16 * 2**30
-"""Bytes taken for available where the system does not say."""
+"""Bytes assumed to be available where the system does not report them."""
 
 _MEMINFO = Path("/proc/meminfo")
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 def available_bytes() -> int:
-    """Bytes that can still be taken without swapping.
+    """Bytes that can still be allocated without swapping.
 
-    What Linux says is available, at most the limit of the container; elsewhere all
-    memory of the machine, and a constant where it is not known.
+    On Linux the available memory that the kernel reports, at most the limit of the
+    container. Elsewhere all memory of the machine, or a constant if that is not known.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def available_bytes() -> int:
 
 
 def _available() -> int | None:
-    """Memory that is free or can be freed."""
+    """Memory that is free or can be freed; all memory if that is not reported."""
     try:
         lines = _MEMINFO.read_text(encoding="ascii").splitlines()
         sizes = dict(line.split(":", 1) for line in lines)
@@ -40,7 +40,7 @@ def _available() -> int | None:
 
 
 def _physical() -> int | None:
-    """All memory of the machine."""
+    """All memory of the machine, None if it is not known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -48,9 +48,9 @@ def _physical() -> int | None:
 
 
 def _limit() -> int | None:
-    """Limit of the container, if there is one."""
+    """Memory limit of the container, None if there is none."""
     try:
         return int(_LIMIT.read_text(encoding="ascii"))
     except (OSError, ValueError):
-        # "max" says that there is none.
+        # Without a limit the file contains the word "max".
         return None

@@ -19,19 +19,19 @@ from skanchor._numerics.types import Array
 __all__ = ["OrderCounts", "OrderedBTL", "OrderedFit", "bordered"]
 
 _OWN_SHARE = 1e-9
-"""Share of the order column's information that scores must leave."""
+"""Least share of the order column's information that is left beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderCounts:
-    """Sums over rows by ordered pair of models, apart by what is known of the display.
+    """Sums over rows by ordered pair, separately for known and unknown display order.
 
     Attributes
     ----------
     unknown : PairCounts
         Rows whose display order is unknown.
     shown : PairCounts
-        Rows that showed the row model first.
+        Rows that showed the row model (the first of the ordered pair) first.
     """
 
     unknown: PairCounts
@@ -46,7 +46,9 @@ class OrderCounts:
         weight: Array,
         size: int,
     ) -> OrderCounts:
-        """Aggregate rows; a weight of size one holds for every row."""
+        """Aggregate rows; ``weight`` has one value per row, or a single one for all."""
+        # Rows that showed the right side first are reversed, outcome included, so that
+        # every row of known order has o = 1.
         turned = order < 0
         left, right = pairs
         left, right = np.where(turned, right, left), np.where(turned, left, right)
@@ -63,7 +65,7 @@ class OrderCounts:
         return OrderCounts(self.unknown.among(models), self.shown.among(models))
 
     def within(self, inside: NDArray[np.bool_]) -> OrderCounts:
-        """Counts of the pairs inside, the others zero."""
+        """Counts of the pairs ``inside``; those of other pairs are zero."""
         return OrderCounts(self.unknown.within(inside), self.shown.within(inside))
 
     @property
@@ -78,7 +80,7 @@ class OrderCounts:
 
 
 def bordered(unknown: Array, shown: Array) -> Array:
-    """Sum of weight (z, o)(z, o)' over rows, from weights by ordered pair.
+    """Sum of weight (z, o)(z, o)' over rows, z = e_a - e_b, by ordered pair.
 
     Parameters
     ----------
@@ -93,6 +95,8 @@ def bordered(unknown: Array, shown: Array) -> Array:
     size = len(shown)
     result = np.empty((size + 1, size + 1))
     result[:size, :size] = laplacian(unknown + shown)
+    # Sum of w z o: a shown row adds w at its first model and -w at its second. The last
+    # diagonal entry is the sum of w o^2.
     result[:size, size] = result[size, :size] = shown.sum(axis=1) - shown.sum(axis=0)
     result[size, size] = shown.sum()
     return result
@@ -105,11 +109,11 @@ class OrderedFit:
     Attributes
     ----------
     scores : ndarray of shape (n_models,)
-        They sum to zero in each part.
+        Scores in logits, of sum zero in each part.
     effect : float
-        Logits by which people favour the side shown first.
+        Position effect: logits by which people favour the side shown first.
     is_identified : bool
-        Whether the rows can separate the effect from the scores.
+        Whether the rows identify the effect beside the scores.
     is_finite : bool
         Whether the likelihood has a maximum.
     converged : bool
@@ -128,17 +132,20 @@ class OrderedFit:
 
 @dataclass(frozen=True, slots=True)
 class OrderedBTL:
-    """Loss of rows whose logit is a score difference and an effect of the order.
+    """Loss of rows whose logit is a score difference plus an effect of the order.
+
+    It is a :class:`~skanchor._numerics.newton.Problem` in the coefficients (scores,
+    effect), a vector of length ``n_models + 1``.
 
     Attributes
     ----------
     counts : OrderCounts
-        Sums over rows, of pairs inside a part.
+        Sums over rows, of pairs within a part.
     member : ndarray of shape (n_parts, n_models)
-        One where a model belongs to a part, zero elsewhere. Between parts a score has
-        no limit, and rows say nothing.
+        One where a model belongs to a part, zero elsewhere. Score differences between
+        parts are infinite, so that rows between them carry no information.
     ridge : float
-        Added to the information of each score.
+        Ridge penalty on each score, beside the summed loss.
     """
 
     counts: OrderCounts
@@ -147,12 +154,17 @@ class OrderedBTL:
 
     @classmethod
     def of(cls, counts: OrderCounts, alpha: float = 0.0) -> OrderedBTL:
-        """Parts are strong components of the wins; with a ridge there is but one."""
+        """Set up the loss; ``alpha`` is the ridge beside the mean loss.
+
+        Parts are the strong components of the wins. With a ridge all scores are finite,
+        and there is a single part.
+        """
         size = len(counts.wins)
         parts = [np.arange(size)] if alpha else strong_components(counts.wins)
         member = np.zeros((len(parts), size))
         for row, part in zip(member, parts, strict=True):
             row[part] = 1.0
+        # member' member is 1 for two models of the same part, and 0 otherwise.
         inside = counts.within(member.T @ member > 0)
         return cls(inside, member, alpha * counts.weight)
 
@@ -164,21 +176,23 @@ class OrderedBTL:
         Parameters
         ----------
         start : ndarray of shape (n_models,)
-            Scores without the effect, as of :func:`skanchor._numerics.btl.fit_scores`.
+            Scores fitted without the effect, as by
+            :func:`skanchor._numerics.btl.fit_scores`.
         tol : float
-            Most by which the last step may change the logit of a pair.
+            Largest change of a pair's logit by the last step.
         max_iter : int
-            Most Newton steps.
+            Largest number of Newton steps.
 
         Returns
         -------
         OrderedFit
         """
         first = np.append(start, 0.0)
-        if not self._tells_order(first):
+        if not self._identifies_order(first):
             return OrderedFit(start, 0.0, False)
         found = minimise(self, first, Tolerance(change=tol), max_iter=max_iter)
         scores = found.coef[:-1]
+        # The mean score of each part is subtracted from the scores of its models.
         means = self.member @ scores / self.member.sum(axis=1)
         return OrderedFit(
             scores - means @ self.member,
@@ -190,7 +204,7 @@ class OrderedBTL:
         )
 
     def information(self, coef: Array) -> Array:
-        """Information of scores and effect, made regular along shifts of the parts.
+        """Information of scores and effect, made nonsingular along shifts of a part.
 
         Parameters
         ----------
@@ -206,28 +220,32 @@ class OrderedBTL:
             self.counts.unknown.information(scores),
             self.counts.shown.information(scores, effect),
         )
+        # A shift of all scores of a part changes no logit. Any curvature along these
+        # shifts will do; the mean diagonal has the right order of magnitude.
         unit = np.trace(matrix[:-1, :-1]) / max(len(scores), 1)
         matrix[:-1, :-1] += (unit or 1.0) * (self.member.T @ self.member)
         matrix[:-1, :-1] += self.ridge * np.eye(len(scores))
         return matrix
 
-    def _tells_order(self, coef: Array) -> bool:
-        """Whether the order column has information that the scores leave."""
+    def _identifies_order(self, coef: Array) -> bool:
+        """Whether the order column has information beside that of the scores."""
         matrix = self.information(coef)
         border, own = matrix[:-1, -1], matrix[-1, -1]
+        # own - taken is the Schur complement: the information on the effect once the
+        # scores are profiled out.
         taken = border @ SymmetricSolver.factorise(matrix[:-1, :-1]).solve(border)
         return bool(own - taken > _OWN_SHARE * own)
 
     # --------------------------------------------------- as a problem of Newton steps
     def at(self, coef: Array, since: _OrderedPoint | None = None) -> _OrderedPoint:
-        """Point at these coefficients."""
+        """Point at these coefficients, which was reached from ``since``."""
         change = 0.0 if since is None else self.longest(coef - since.coef)
         return _OrderedPoint(self, coef, change)
 
     def step(
         self, point: _OrderedPoint, gradient: Array, curvature: Curvature
     ) -> Array:
-        """Newton step."""
+        """Newton step, shortened where it would move a logit too far."""
         step = -curvature.solver.solve(gradient)
         longest = self.longest(step)
         return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
@@ -237,7 +255,7 @@ class OrderedBTL:
         return decrement <= FLAT_LOSS and self.longest(point.coef) > FLAT_LOGIT
 
     def longest(self, coef: Array) -> float:
-        """Largest logit, in size, of rows."""
+        """Largest absolute logit among pairs that have rows."""
         gaps = coef[:-1, None] - coef[None, :-1]
         return max(
             float(np.abs(gaps + effect).max(where=part.weight > 0, initial=0.0))
@@ -245,13 +263,13 @@ class OrderedBTL:
         )
 
     def layers(self, coef: Array) -> tuple[tuple[PairCounts, float], ...]:
-        """Counts, and the effect on their rows."""
+        """The two tables of counts, each with the position effect on its rows."""
         return (self.counts.unknown, 0.0), (self.counts.shown, float(coef[-1]))
 
 
 @dataclass(frozen=True, slots=True)
 class _OrderedPoint:
-    """Scores, and behind them the effect."""
+    """A point of :class:`OrderedBTL`: coefficients (scores, effect)."""
 
     problem: OrderedBTL
     coef: Array
@@ -259,7 +277,7 @@ class _OrderedPoint:
     is_cut: ClassVar[bool] = False
 
     def loss(self) -> float:
-        """Mean loss."""
+        """Mean logistic loss, half the ridge penalty included."""
         scores, problem = self.coef[:-1], self.problem
         gaps = scores[:, None] - scores[None, :]
         total = 0.5 * problem.ridge * float(scores @ scores)
@@ -269,15 +287,17 @@ class _OrderedPoint:
         return total / problem.counts.weight
 
     def gradient(self) -> Array:
-        """Gradient."""
+        """Gradient of the loss, of shape (n_models + 1,)."""
         scores, problem = self.coef[:-1], self.problem
         unknown, shown = (
             part.surplus(scores, effect) for part, effect in problem.layers(self.coef)
         )
         both = unknown + shown
+        # A pair's surplus counts positively for its row model and negatively for its
+        # column model. The effect is in the logits of the shown rows alone.
         slope = both.sum(axis=1) - both.sum(axis=0) + problem.ridge * scores
         return np.append(slope, shown.sum()) / problem.counts.weight
 
     def hessian(self) -> Array:
-        """Second derivative."""
+        """Hessian of the loss, with curvature along the shifts of each part."""
         return self.problem.information(self.coef) / self.problem.counts.weight

@@ -14,19 +14,21 @@ from skanchor._numerics.types import Array
 
 __all__ = ["LEAST_NOISE", "PairCounts", "silent_pairs"]
 
-# Worth of a win where wins and rows share one sum, and rows of such a sum: below 2**53
-# in all, so that it is exact.
+# A sum of ``_PACKED * y + 1`` over rows counts wins and rows in one pass. With at most
+# ``_MOST`` rows the count of rows stays below 2**26, and the whole below 2**53, so that
+# floats hold it exactly.
 _PACKED, _MOST = 2.0**26, 1 << 25
 
 LEAST_NOISE = 1e-26
-"""Variance of outcomes, in that of votes, below which it is rounding."""
+"""Variance of outcomes, relative to that of votes, below which it is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairCounts:
     """All that BTL and its covariance need of the rows, by ordered pair of models.
 
-    Wins and losses are summed apart, so that neither is lost beside the other.
+    Wins and losses are summed separately: a difference of two large sums would lose the
+    digits of a small one.
 
     Attributes
     ----------
@@ -35,9 +37,9 @@ class PairCounts:
     first_squared, second_squared : ndarray of shape (n_models, n_models)
         Sums of w^2 y, and of w^2 (1 - y).
     spread : ndarray of shape (n_models, n_models)
-        Sum of ``w^2 (y - m)^2`` about the mean outcome m of the pair, by squared
-        weight. About its own mean, so that a sandwich of outcomes that lie close to
-        their probabilities is not lost in rounding.
+        Sum of ``w^2 (y - m)^2``, m the mean outcome of the pair weighted by ``w^2``.
+        It is taken about the pair's own mean, so that the sandwich keeps its digits
+        where outcomes lie close to their probabilities.
     """
 
     first: Array
@@ -56,7 +58,7 @@ class PairCounts:
         size: int,
         multiplicity: Array | None = None,
     ) -> PairCounts:
-        """Aggregate rows; those of a model against itself count for nothing.
+        """Aggregate rows; those of a model against itself are ignored.
 
         A weight of size one holds for every row. With ``multiplicity`` each row stands
         for so many equal ones, whose weights ``weight`` sums up.
@@ -68,6 +70,8 @@ class PairCounts:
         else:
             totals, exact = _weigh(left, right, y, weight, size, times)
         if not exact:
+            # With graded outcomes the sum about the mean needs a second pass over the
+            # rows. The mean m and 1 - m of each pair are weighted by w^2.
             totals[4] = 0.0
             won, lost = totals[2:4]
             both = won + lost
@@ -77,6 +81,7 @@ class PairCounts:
             )
             for rows in _steps(len(left), size):
                 pair, outcome = left[rows] * size + right[rows], y[rows]
+                # y - m as y (1 - m) - (1 - y) m, which is exact where m is 0 or 1.
                 gap = outcome * rest.take(pair) - (1.0 - outcome) * share.take(pair)
                 gap *= weight if equal else weight[rows]
                 squares = gap * gap / (times if times.size == 1 else times[rows])
@@ -98,7 +103,7 @@ class PairCounts:
 
     @property
     def wins(self) -> Array:
-        """(Half) wins of the row model over the column model."""
+        """(Half) wins of the row model over the column model, from both orders."""
         return self.first + self.second.T
 
     def among(self, models: NDArray[np.intp]) -> PairCounts:
@@ -107,7 +112,7 @@ class PairCounts:
         return PairCounts(*(getattr(self, field.name)[box] for field in fields(self)))
 
     def within(self, inside: NDArray[np.bool_]) -> PairCounts:
-        """Counts of the pairs inside, those of the others zero."""
+        """Counts of the pairs ``inside``; those of other pairs are zero."""
         return PairCounts(
             *(
                 np.where(inside, getattr(self, field.name), 0.0)
@@ -116,59 +121,67 @@ class PairCounts:
         )
 
     def surplus(self, scores: Array, effect: float = 0.0) -> Array:
-        """Expected wins of the row model less those that it has, by pair."""
+        """Expected less observed wins of the row model, by ordered pair."""
         p, q = _probabilities(scores, effect)
+        # The same as (first + second) p - first, without its cancellation.
         return self.second * p - self.first * q
 
     def information(self, scores: Array, effect: float = 0.0) -> Array:
-        """Fisher information by pair; an effect favours the row models."""
+        """Fisher information by ordered pair; ``effect`` adds to the row's logit."""
         p, q = _probabilities(scores, effect)
         return self.weight * (p * q)
 
     def meat(self, scores: Array, effect: float = 0.0) -> Array:
-        """Summed squares of the weighted residuals by pair."""
+        """Sums of ``w^2 (y - p)^2`` by ordered pair, the meat of a sandwich."""
         p, q = _probabilities(scores, effect)
+        # With W the sum of w^2 this is W (m - p), and the result is the sum about the
+        # mean plus W (m - p)^2.
         gap = self.first_squared * q - self.second_squared * p
         squared = self.squared
-        # Squares of squares of weights leave the range of floats.
+        # gap^2 has fourth powers of weights, which may leave the range of floats, so
+        # that the division comes first.
         share = np.divide(gap, squared, out=np.zeros_like(gap), where=squared > 0)
         return self.spread + gap * share
 
     def expected_meat(self, scores: Array, effect: float = 0.0) -> Array:
-        """The same sums as independent votes would have them."""
+        """Expectation of :meth:`meat` for independent votes, ``sum w^2 p (1 - p)``."""
         p, q = _probabilities(scores, effect)
         return self.squared * (p * q)
 
 
 def silent_pairs(noise: Array, expected: Array) -> NDArray[np.bool_]:
-    """Pairs without noise that alone join what noisy pairs leave apart.
+    """Pairs without noise that connect models which no noisy pairs connect.
 
-    Their outcomes are what the scores predict, to the last digit, and say nothing of
-    the error of the contrast that hangs on them.
+    The outcomes of these pairs equal the predictions of the scores up to rounding. A
+    contrast between models that only such pairs connect has no estimate of its error.
 
     Parameters
     ----------
     noise, expected : ndarray of shape (n_models, n_models)
-        Summed squares of residuals by ordered pair, and those of independent votes.
+        Sums of squared residuals by ordered pair, and their expectation for independent
+        votes.
 
     Returns
     -------
     ndarray of shape (n_models, n_models)
-        Symmetric.
+        Whether a pair is one of them; symmetric.
     """
+    # The order of the two models does not matter here. ``part`` numbers the groups of
+    # models that noisy pairs connect.
     noise, due = noise + noise.T, expected + expected.T
     part = components(noise > LEAST_NOISE * due, "weak")
     return (due > 0) & (part[:, None] != part[None, :])
 
 
 def _probabilities(scores: Array, effect: float) -> tuple[Array, Array]:
-    """P(row model beats column model), and that it does not."""
+    """Probabilities that the row model wins, and that the column model does."""
     gaps = scores[:, None] - scores[None, :] + effect
+    # 1 - sigmoid(gap) would lose all digits for large gaps.
     return sigmoid(gaps), sigmoid(-gaps)
 
 
 def _steps(n_rows: int, size: int) -> Iterator[slice]:
-    """Rows that stay in the cache, yet outweigh a table of pairs."""
+    """Slices of rows: short enough for the cache, longer than a table of pairs."""
     step = min(max(1 << 16, size * size), _MOST)
     return (slice(start, start + step) for start in range(0, n_rows, step))
 
@@ -176,10 +189,11 @@ def _steps(n_rows: int, size: int) -> Iterator[slice]:
 def _sums_of_outcomes(
     won: Array, tied: Array, lost: Array
 ) -> tuple[Array, Array, Array]:
-    """Sums of ``y``, ``1 - y`` and squares about the mean, from those by outcome."""
+    """Sums of ``y``, ``1 - y`` and ``(y - m)^2``, from counts of wins, ties, losses."""
     total = won + tied + lost
     rare = np.divide(lost, total, out=np.zeros_like(total), where=total > 0)
     half = np.divide(tied, total, out=np.zeros_like(total), where=total > 0)
+    # sum (y - m)^2 = {won lost + (won + lost) tied / 4} / total, free of cancellation.
     spread = won * rare + (won + lost) * half / 4.0
     return won + tied / 2.0, lost + tied / 2.0, spread
 
@@ -187,7 +201,11 @@ def _sums_of_outcomes(
 def _count(
     left: NDArray[np.intp], right: NDArray[np.intp], y: Array, size: int, unit: float
 ) -> tuple[Array, bool]:
-    """Tables of rows of one weight, and whether outcomes are 0, 1/2 and 1 alone."""
+    """Tables of rows that all have the weight ``unit``, by ordered pair.
+
+    Returns the five tables of :class:`PairCounts`, of shape (5, size * size), and
+    whether all outcomes are 0, 1/2 or 1. Otherwise the last table is not yet valid.
+    """
     games, wins, squares = np.zeros((3, size * size))
     exact = True
     for rows in _steps(len(left), size):
@@ -199,7 +217,8 @@ def _count(
             for total, term in (games, None), (wins, won), (squares, won * won):
                 total += np.bincount(pair, term, size * size)
         else:
-            # Wins in the high bits, rows in the low ones.
+            # Without ties y^2 = y, and one pass counts both: wins in the high bits of
+            # the sum, rows in the low ones.
             packed = won * _PACKED
             packed += 1.0
             both = np.bincount(pair, packed, size * size)
@@ -207,7 +226,8 @@ def _count(
             games += both - _PACKED * decided
             wins += decided
             squares += decided
-    # Whole numbers and quarters, so that nothing is lost where outcomes are exact.
+    # So far ``wins`` is the sum of y and ``squares`` that of y^2. A tie has
+    # y - y^2 = 1/4, other exact outcomes have zero: the counts are free of rounding.
     tied = 4.0 * (wins - squares)
     won = wins - tied / 2.0
     first, second, spread = _sums_of_outcomes(won, tied, games - won - tied)
@@ -239,7 +259,7 @@ def _weigh(
         pair, won, w = left[rows] * size + right[rows], y[rows], weight[rows]
         square = w * w / (times if times.size == 1 else times[rows])
         if exact:
-            # Losses, ties and wins.
+            # One bin for each outcome and pair: losses, then ties, then wins.
             pair += (2.0 * won).astype(np.intp) * cells
             sums += np.bincount(pair, w, 3 * cells)
             squares += np.bincount(pair, square, 3 * cells)

@@ -1,11 +1,13 @@
 """The parameter vector: where scores, judges' parameters and item effects lie in it.
 
-The vector holds scores s, sensitivities c, position effects p, bias coefficients b and
-standardised deviations v, with ``u = L v`` for a square root L of their covariance. A
-source of rows sees it through local columns: the items, the score difference delta, the
-display order, and the span of its bias function. Sums over rows are taken by these
-columns; they are added up by item, where each source touches few places, and reduced to
-the free scores and to v once they are complete.
+The vector holds free scores s, sensitivities c, position effects p, bias coefficients b
+and standardised deviations v, with ``u = L v`` for a square root L of the covariance of
+the item effects u. The logits of a source depend on it through local columns: the
+items, the score difference delta, the display order, and the span of its bias function.
+
+Sums over rows are taken by local columns and added up *by item*: in a vector that has
+the score of every item in place of the free scores, and u in place of v. There each
+source changes few entries. The complete sums are then reduced to the free scores and v.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ __all__ = ["PEOPLE", "Parameters", "selectors", "without_rounding"]
 
 
 PEOPLE = -1
-"""Code of the human rows among the sources, whose others are the judges."""
+"""Code of the human rows among the sources; the judges have the codes 0, 1, ..."""
 
 LEAST_SENSITIVITY = 1e-10
 """Sensitivity below which a judge is uninformative: what is left is rounding."""
@@ -34,7 +36,7 @@ _KINDS = ("scores", "sensitivity", "position", "bias", "deviation")
 
 
 def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
-    """Scores of all items from the free ones, as a matrix.
+    """Matrix that gives the scores of all items from the free scores.
 
     The free scores are those of the new models, then the coordinates of the historical
     ones in ``basis``, whose columns sum to zero.
@@ -59,14 +61,14 @@ def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:
 
 
 def without_rounding(sensitivities: Array) -> Array:
-    """Sensitivities, zero where they are rounding.
+    """Sensitivities with values that are rounding set to zero.
 
     Otherwise even the smallest one would identify scores, by rounding alone.
 
     Parameters
     ----------
     sensitivities : ndarray of shape (n_judges,)
-        As they were fitted.
+        Fitted sensitivities.
 
     Returns
     -------
@@ -77,25 +79,27 @@ def without_rounding(sensitivities: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Layout of the vector (s, c, p, b, v).
+    """Layout of the parameter vector (s, c, p, b, v).
 
     Attributes
     ----------
     items : ndarray of shape (n_items, n_scores)
         Selector of each item's score among the free scores.
     n_judges : int
-        Judges, each with a sensitivity.
+        Number of judges; each has a sensitivity.
     positions : tuple of bool
         Whether each judge has a position effect; empty where none has.
     widths : tuple of int
-        Bias coefficients of each judge; empty where the biases are profiled out.
+        Number of bias coefficients of each judge; empty where the biases are profiled
+        out.
     has_deviations : bool
-        Whether each judge deviates from each item.
+        Whether there are item effects: a deviation for each judge and item.
     human_width : int
-        Bias coefficients of people, after those of the judges.
+        Number of bias coefficients of people, which follow those of the judges.
     owners : ndarray of shape (n_items,) or None
-        What deviations of items may be common to, as those of a model in several
-        contexts; None where each item is by itself.
+        Code of each item's owner, such as the model that appears in several contexts
+        as several items; the items of an owner may share a deviation. None where every
+        item has deviations of its own.
     """
 
     items: Array
@@ -118,7 +122,7 @@ class Parameters:
 
     @cached_property
     def at(self) -> dict[str, slice]:
-        """Slice of each kind of parameter: scores, sensitivity, position and so on."""
+        """Slice of each kind of parameter, by the names in ``_KINDS``."""
         lengths = (
             self.items.shape[1],
             self.n_judges,
@@ -139,43 +143,50 @@ class Parameters:
 
     @cached_property
     def bias(self) -> dict[int, slice]:
-        """Slice of the bias coefficients of each source, judges and people."""
+        """Slice of the bias coefficients of each source, by its code."""
         widths = self.widths or (0,) * self.n_judges
         edges = self.at["bias"].start + np.cumsum([0, *widths, self.human_width])
         ends = [slice(*ends) for ends in pairwise(edges.tolist())]
         return dict(zip([*range(self.n_judges), PEOPLE], ends, strict=True))
 
     def of_judge(self, m: int) -> NDArray[np.intp]:
-        """Places of judge m's sensitivity, position effect and bias coefficients."""
+        """Indices of judge m's sensitivity, position effect and bias coefficients."""
         return self._own[m] - self._shift
 
     @property
     def _shift(self) -> int:
-        """How much further other parameters lie where scores are by item."""
+        """Difference in length of the vector by item and the parameter vector.
+
+        All parameters after the scores lie this much further behind by item.
+        """
         return self.n_items - self.items.shape[1]
 
     @cached_property
     def _own(self) -> dict[int, NDArray[np.intp]]:
-        """Places of each source's own coefficients, by item: c, p and b."""
-        place = np.arange(self.size) + self._shift
-        found = {PEOPLE: place[self.bias[PEOPLE]]}
+        """Indices, in the vector by item, of each source's c, p and b."""
+        index = np.arange(self.size) + self._shift
+        found = {PEOPLE: index[self.bias[PEOPLE]]}
         for m in range(self.n_judges):
-            own = [place[self.at["sensitivity"]][m : m + 1]]
+            own = [index[self.at["sensitivity"]][m : m + 1]]
             if self._has_position(m):
+                # Judges without a position effect have no entry among the effects.
                 before = sum(self.positions[:m])
-                own.append(place[self.at["position"]][before : before + 1])
+                own.append(index[self.at["position"]][before : before + 1])
             if self.widths:
-                own.append(place[self.bias[m]])
+                own.append(index[self.bias[m]])
             found[m] = np.concatenate(own)
         return found
 
     def _deviations(self, m: int) -> slice:
-        """Places of the deviations of judge m, by item."""
+        """Slice, in the vector by item, of the deviations u of judge m."""
         start = self.at["deviation"].start + self._shift + m * self.n_items
         return slice(start, start + self.n_items)
 
     def _used(self, m: int, n_columns: int) -> NDArray[np.intp]:
-        """Local columns of a source, after those of the items, with a coefficient."""
+        """Local columns, after those of the items, that ``_own`` has coefficients of.
+
+        The two have the same order: delta for c, order for p, span for b.
+        """
         if m == PEOPLE:
             # Neither delta nor order: their sensitivity is one.
             span = fitted_columns(self.n_items, 0).size
@@ -192,11 +203,11 @@ class Parameters:
 
     # ------------------------------------------------------------------ sums by item
     def no_gradient(self, *shape: int) -> Array:
-        """Zeros by item, of one gradient or of several side by side."""
+        """Gradient by item, all zero; with ``shape=(k,)`` k gradients side by side."""
         return np.zeros((self.size + self._shift, *shape))
 
     def no_information(self) -> Array:
-        """Zeros by item, of an information."""
+        """Information by item, all zero."""
         return np.zeros((self.size + self._shift,) * 2)
 
     def add_gradient(self, total: Array, m: int, local: Array, slope: float) -> None:
@@ -214,6 +225,8 @@ class Parameters:
             Its sensitivity; one for people.
         """
         n = self.n_items
+        # The logit has c_m (s_a - s_b) + u_ma - u_mb: sums by item count c_m times for
+        # the scores, and once for the deviations.
         total[:n] += slope * local[:n]
         total[self._own[m]] += local[self._used(m, len(local))]
         if self._deviates(m):
@@ -235,6 +248,8 @@ class Parameters:
         """
         n, own = self.n_items, self._own[m]
         used = self._used(m, len(gram))
+        # Blocks of scores, of the source's own coefficients and of its deviations. The
+        # matrix need not be symmetric, so that both off-diagonal blocks are added.
         items, cross = gram[:n, :n], gram[:n, used]
         total[:n, :n] += slope**2 * items
         total[:n, own] += slope * cross
@@ -249,7 +264,7 @@ class Parameters:
             total[own, at] += gram[used, :n]
 
     def reduce_gradient(self, total: Array, factor: Array | None) -> Array:
-        """A gradient by item, or several side by side, as one by parameter.
+        """Reduce a gradient by item, or several side by side, to one by parameter.
 
         Parameters
         ----------
@@ -265,13 +280,14 @@ class Parameters:
         n = self.n_items
         reduced = np.concatenate([self.items.T @ total[:n], total[n:]])
         if factor is not None:
+            # With u = L v, the derivative by v is L' times that by u.
             tail = reduced[self.at["deviation"]]
             mixed = factor.T @ tail.reshape(self.n_judges, -1)
             reduced[self.at["deviation"]] = mixed.reshape(tail.shape)
         return reduced
 
     def reduce_information(self, total: Array, factor: Array | None) -> Array:
-        """An information by item as one by parameter.
+        """Reduce an information by item to one by parameter.
 
         Parameters
         ----------
@@ -286,6 +302,7 @@ class Parameters:
         """
         n, n_scores = self.n_items, self.items.shape[1]
         reduced = np.empty((self.size, self.size))
+        # S' from the left and S from the right, where rows or columns are scores.
         head = self.items.T @ total[:n]
         reduced[:n_scores, :n_scores] = head[:, :n] @ self.items
         reduced[:n_scores, n_scores:] = head[:, n:]
@@ -295,7 +312,7 @@ class Parameters:
 
     # -------------------------------------------------------------- vectors by item
     def by_item(self, vectors: Array, factor: Array | None) -> Array:
-        """Parameters with the scores and the deviations u of every item.
+        """Expand parameters to vectors by item: all scores, and u in place of v.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Covariance of scores that share scales: inverse information and sandwiches."""
+"""Covariance of BTL scores: inverse information, and sandwiches."""
 
 from __future__ import annotations
 
@@ -14,25 +14,32 @@ from skanchor._numerics.types import Array
 __all__ = ["Bread"]
 
 _LOST = 1e-6
-"""Share of the largest square, below which sums of squares may have cancelled."""
+"""Ratio of a gap's sum of squares to the largest one by model, up to which the digits
+of the former may be lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bread:
-    """Inverse information of scores, in the gaps of a spanning tree of each scale.
+    """Inverse information of scores (the bread of a sandwich), by gaps of trees.
+
+    A scale is a set of models whose scores are compared; each has a spanning tree. The
+    gaps (see :class:`~skanchor._numerics.spanning.SpanningTree`) of all scales lie one
+    scale after another.
 
     Attributes
     ----------
     scales : list of ndarrays
-        Models that share a scale, and are centred on it; others have no covariance.
+        Models of each scale; their scores are centred on it. Models on no scale have
+        zero covariance here.
     trees : list of SpanningTree
-        One for each scale; with a ridge, which is one more node, behind the models.
+        Tree of each scale. With a ridge it has one more node, after the models.
     spread : ndarray of shape (n_models, n_gaps)
-        Scores by gaps.
+        Derivative of the scores by the gaps: 1 where a gap moves a model.
     response : ndarray of shape (n_models, n_gaps)
-        Newton step of the scores by slopes of the gaps.
+        Matrix that turns the derivatives of the loss by the gaps into a Newton step of
+        the centred scores, up to the sign.
     information : ndarray of shape (n_gaps, n_gaps)
-        Information of the gaps.
+        Information of the gaps; zero between scales.
     """
 
     scales: list[NDArray[np.intp]]
@@ -45,7 +52,7 @@ class Bread:
     def of(
         cls, information: Array, scales: list[NDArray[np.intp]], ridge: float = 0.0
     ) -> Bread:
-        """Factorise the information by pair, beside a ridge."""
+        """Invert the information, of shape (n_models, n_models) by pair, plus ridge."""
         weights = [grounded(information[np.ix_(at, at)], ridge) for at in scales]
         trees = [SpanningTree.of(weight) for weight in weights]
         n_gaps = sum(len(weight) - 1 for weight in weights)
@@ -56,6 +63,7 @@ class Bread:
             gaps = slice(stop, stop := stop + len(weight) - 1)
             eye = np.eye(len(weight) - 1)
             matrix = tree.gap_matrix(weight)
+            # Potentials of a unit slope or of a unit gap; the ridge's node is dropped.
             step = tree.potentials(solve_gaps(matrix, eye))[: len(at)]
             spread[at, gaps] = tree.potentials(eye)[: len(at)]
             response[at, gaps] = step - step.mean(axis=0)
@@ -63,12 +71,17 @@ class Bread:
         return cls(scales, trees, spread, response, form)
 
     def of_pairs(self, noise: Array) -> Array:
-        """Form of the gaps from noise that is independent by pair of models."""
+        """Meat by gaps from noise that is independent between rows.
+
+        ``noise`` is symmetric, of shape (n_models, n_models), with the variance that
+        the rows of each pair add.
+        """
         result = np.zeros_like(self.information)
         stop = 0
         for at, tree in zip(self.scales, self.trees, strict=True):
             weight = noise[np.ix_(at, at)]
             if len(tree.order) > len(at):
+                # The ridge's node has no rows, and so no noise.
                 weight = np.pad(weight, (0, 1))
             gaps = slice(stop, stop := stop + len(weight) - 1)
             result[gaps, gaps] = tree.gap_matrix(weight)
@@ -81,13 +94,13 @@ class Bread:
         residual: Array,
         groups: NDArray[np.intp],
     ) -> Array:
-        """Form of the gaps from score vectors that are summed by group first.
+        """Meat by gaps from score vectors that are summed by group before squaring.
 
         Parameters
         ----------
         left, right, residual : ndarray of shape (n_rows,)
-            Each row adds its residual to the score of its left model, and takes it
-            from that of its right one.
+            The score vector of a row has its residual at the left model, and minus the
+            residual at the right one.
         groups : ndarray of shape (n_rows,)
             Group of each row.
 
@@ -97,6 +110,8 @@ class Bread:
         """
         rows = np.arange(len(left))
         n_groups = int(groups.max(initial=0)) + 1
+        # gather, (n_groups, n_rows), has the residual of each row in its group's line;
+        # its product with the incidence matrix is the score vector of each group.
         gather = csr_array((residual, (groups, rows)), shape=(n_groups, len(rows)))
         shape = len(left), len(self.spread)
         ones = np.ones(len(left))
@@ -107,12 +122,13 @@ class Bread:
         plain = (totals.T @ totals).toarray()
         form = self.spread.T @ plain @ self.spread
         if form.size and form.diagonal().min() <= _LOST * plain.diagonal().max():
-            # Heavy rows on one side of a gap drown light ones that cross it.
+            # Summed by model, light rows that cross a gap are lost in rounding beside
+            # heavy rows on one side of it. By gap the heavy rows are exactly zero.
             spread = csr_array(self.spread)
             totals = gather @ (spread[left] - spread[right])
             form = (totals.T @ totals).toarray()
         return np.asarray(form)
 
     def covariance(self, form: Array) -> Array:
-        """Covariance of the scores from that of the slopes of the gaps."""
+        """Covariance of the scores, of shape (n_models, n_models), from the meat."""
         return np.asarray(self.response @ form @ self.response.T)

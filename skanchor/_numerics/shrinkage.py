@@ -1,8 +1,9 @@
-"""Shrinkage of a covariance between judges towards judges that are alike.
+"""Shrinkage of a covariance between judges towards equal judges.
 
-With few items a covariance is not learned well. Each judge's own variance is mixed with
-the mean variance, each pair's own correlation with the common correlation; how far is
-decided by how well the judges then predict the score of each item left out.
+With few items a covariance is estimated badly. Each judge's own variance is mixed with
+the mean variance, and each pair's own correlation with the common correlation. The
+shares of this mixture are those under which the judges best predict the score of each
+item left out.
 """
 
 from __future__ import annotations
@@ -21,31 +22,32 @@ __all__ = ["Shrinkage", "choose_shrinkage", "shrink"]
 
 
 CEILING = 25.0
-"""Largest variance, in squared logits: where verdicts are separated, none is found."""
+"""Largest variance, in squared logits; that of separated verdicts has no maximum."""
 
 VARIANCE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Candidate shares of each judge's own variance."""
 
 CORRELATION_SHARES = (0.0, 0.25, 0.5, 0.75, 0.95)
-"""Candidate shares of each pair's own correlation; all of it may be singular."""
+"""Candidate shares of each pair's own correlation. A share of one is excluded, since
+the result could be singular."""
 
 CORRELATION_WEIGHT = 2.0
-"""Observations that the prior of the share of the own correlation is worth, as many as
-a uniform one."""
+"""Weight of the prior of the share of the own correlation, in observations. The uniform
+distribution has the same weight."""
 
 VARIANCE_ITEMS = 8.0
-"""Items at which half of a judge's own variance is believed: judges of real tables
-differ in spread by a third or so."""
+"""Number of free items at which the prior mean of the share of the own variance is one
+half. On real tables the standard deviations of judges differ by about a third."""
 
 VARIANCE_WEIGHT = 6.0
-"""Observations that the prior of the share of the own variance is worth. Few items
-cannot tell variances that differ from variances that seem to, and weights that trust
-the seeming are worse than equal ones."""
+"""Weight of the prior of the share of the own variance, in observations. Few items do
+not show whether variances differ or only their estimates do, and judge weights by
+estimates that differ by chance are worse than equal weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrinkage:
-    """How much of the judges' own variances and correlations is kept.
+    """Shares of the judges' own variances and correlations in a shrunk covariance.
 
     Attributes
     ----------
@@ -60,14 +62,14 @@ class Shrinkage:
 
 
 def shrink(moments: Array, shrinkage: Shrinkage) -> Array:
-    """Shrink second moments of the deviations towards judges that are alike.
+    """Shrink second moments of the deviations towards equal judges.
 
     Parameters
     ----------
     moments : ndarray of shape (..., n_judges, n_judges)
         Mean of u u' over items.
     shrinkage : Shrinkage
-        Shares that are kept.
+        Shares of the own correlations and variances.
 
     Returns
     -------
@@ -80,15 +82,17 @@ def shrink(moments: Array, shrinkage: Shrinkage) -> Array:
     scale = np.sqrt(variances)
     correlation = moments / (scale[..., :, None] * scale[..., None, :])
     correlation = np.clip(correlation, -1.0, 1.0)
+    # The common correlation is the mean off the diagonal, within [0, 0.95].
     off = ~np.eye(n_judges, dtype=bool)
     common = np.clip(correlation[..., off].mean(axis=-1), 0.0, 0.95)[..., None, None]
-    kept = shrinkage.own_correlation
-    correlation = np.where(off, (1.0 - kept) * common + kept * correlation, 1.0)
-    # Only now, or what is above the ceiling would look correlated.
+    share = shrinkage.own_correlation
+    correlation = np.where(off, (1.0 - share) * common + share * correlation, 1.0)
+    # The ceiling comes after the correlations, which would else be divided by too small
+    # a variance.
     variances = np.minimum(variances, CEILING)
     mean = variances.mean(axis=-1, keepdims=True)
-    kept = shrinkage.own_variance
-    scale = np.sqrt(kept * variances + (1.0 - kept) * mean)
+    share = shrinkage.own_variance
+    scale = np.sqrt(share * variances + (1.0 - share) * mean)
     return np.asarray(correlation * scale[..., :, None] * scale[..., None, :])
 
 
@@ -97,17 +101,18 @@ def choose_shrinkage(
 ) -> Shrinkage:
     """Shares under which the judges best predict the score of an item left out.
 
-    The density of an item's human score given its judges is the density of all that is
-    known of the item over that of its judges alone, whatever its score.
+    The predictive density of an item's human score given its verdicts is a ratio: the
+    density of all data of the item, over that of its verdicts with the score profiled
+    out.
 
     Parameters
     ----------
     evidence : ItemEvidence
-        What is known of each item.
+        Likelihood of the deviations of each item.
     covariance : ndarray of shape (n_judges, n_judges)
         Present estimate of the covariance.
     sensitivities : ndarray of shape (n_judges,)
-        What each judge's verdicts say per unit of score.
+        Sensitivity c of each judge.
 
     Returns
     -------
@@ -115,9 +120,11 @@ def choose_shrinkage(
     """
     n_items, n_judges = evidence.linear.shape
     left_out = _moments_without_an_item(evidence, covariance)
+    # A change of an item's score by t changes its logits by c t, as would deviations
+    # u = c t. Without that direction, the evidence is that of the judges alone.
     judges_alone = evidence.without(sensitivities)
-    # Two judges have one correlation, which is its own mean. A covariance of M judges
-    # needs M + 1 items before its own correlations say anything.
+    # With two judges the only correlation equals the common one: nothing to choose. The
+    # prior mean of the share is one half at M + 1 free items, with M judges.
     correlations = {1.0: 0.0}
     if n_judges > 2:
         correlations = _share_prior(
@@ -128,6 +135,7 @@ def choose_shrinkage(
     for share, variance in product(correlations, variances):
         candidate = Shrinkage(share, variance)
         covariances = shrink(left_out, candidate)
+        # Log prior of the two shares, plus the log predictive density of all items.
         score = correlations[share] + variances[variance]
         score += np.sum(
             evidence.predictive(covariances) - judges_alone.predictive(covariances)
@@ -138,16 +146,18 @@ def choose_shrinkage(
 
 
 def _moments_without_an_item(evidence: ItemEvidence, covariance: Array) -> Array:
-    """Second moments of the deviations of all items but one, for each item.
+    """Moments of the deviations without one item, (n_items, n_judges, n_judges).
 
-    A Newton step of the likelihood equation from the present covariance, in which an
-    item counts by the squared share of its deviations that the data show.
+    For each item one Newton step of the likelihood equation of all other items, from
+    the present covariance. An item has the weight of its squared shown share.
     """
     means, spreads = evidence.posterior(covariance_factor(covariance))
+    # E[u u' | data] less the prior covariance, by item.
     innovations = means[:, :, None] * means[:, None, :] + spreads - covariance
     weight = shown_share(spreads, covariance) ** 2
     rest = np.maximum(weight.sum() - weight, 1e-3)[:, None, None]
     left_out = covariance + (innovations.sum(axis=0) - innovations) / rest
+    # A Newton step may leave the positive definite matrices: raise the eigenvalues.
     values, vectors = np.linalg.eigh(left_out)
     values = np.maximum(values, 1e-3 * np.trace(covariance) / len(covariance))
     return np.asarray((vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1))
@@ -156,13 +166,14 @@ def _moments_without_an_item(evidence: ItemEvidence, covariance: Array) -> Array
 def _share_prior(
     shares: tuple[float, ...], n_items: int, half: float, weight: float
 ) -> dict[float, float]:
-    """Log probability of each share to keep, before any look at the data.
+    """Log prior probability of each candidate share.
 
-    A share is believed to be near ``n / (n + half)``, with the weight of so many
-    observations; n is the number of items less the two that fix the scale.
+    The prior is a beta distribution with mean ``n / (n + half)`` and parameters that
+    sum to ``weight``; n is the number of items less the two that fix the scale.
     """
     n_free = max(n_items - 2, 1)
     mean = n_free / (n_free + half)
+    # Each candidate gets the probability of the interval of shares nearest to it.
     middles = np.convolve(shares, [0.5, 0.5], mode="valid")
     edges = np.concatenate([[0.0], middles, [1.0]])
     cdf = betainc(weight * mean, weight * (1.0 - mean), edges)

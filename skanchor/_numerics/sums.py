@@ -2,9 +2,9 @@
 
 Once a fold's nuisances are fixed, a row enters through its local columns x (the items'
 difference ``e_a - e_b``, the score difference delta, the display order, the span of the
-bias function) and its residual. What is summed here is additive: sums of rows that were
-seen apart, or of chunks, are added with ``+``. It is written for items, not for free
-parameters, so that it serves any parametrisation of the scores.
+bias function) and its residual. The sums are additive: those of disjoint sets of rows,
+such as chunks, are added with ``+``. They are taken by item and not by free parameter,
+so that they serve any parametrisation of the scores.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ __all__ = [
 LEAST_VARIANCE = 1e-8
 """Variance of an outcome up to which its row carries no information.
 
-That of a judge that follows the display order without fail, and whose position effect
-lies on its bound, is 2e-9: divided by as little, rounding would reach all scores.
+A judge that always follows the display order has its position effect at the bound,
+where the variance is 2e-9. Dividing by a value this small would carry rounding errors
+into all scores.
 """
 
 
@@ -80,7 +81,7 @@ class ItemRows(Protocol):
 
 
 def information_weights(p: Array, weight: Array) -> Array:
-    """What each row's outcome weighs in the information, w V with V = p (1 - p).
+    """Weight of each row in the information, w V with V = p (1 - p).
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def information_weights(p: Array, weight: Array) -> Array:
     """
     values = 1.0 - p
     values *= p
-    # Written so that NaN, too, is none.
+    # The negated comparison is also true for NaN, which must become zero.
     values[~(values > LEAST_VARIANCE)] = 0.0
     values *= weight
     return values
@@ -110,7 +111,7 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     cut : ItemRows
         The rows of a source.
     extra : ndarray or Columns of shape (n, n_extra)
-        Columns beside those of the items.
+        Columns that follow those of the items.
     weight : ndarray of shape (n,)
         Weights of the rows.
 
@@ -119,9 +120,12 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
     ndarray of shape (n_items + n_extra, n_items + n_extra)
     """
     n_items = cut.n_models
+    # Each extra column carries sqrt(w), so that the product with itself is x' W x.
     root = np.sqrt(weight)
     scaled = Columns.of(extra).scaled(root)
     gram = np.empty((n_items + scaled.shape[1],) * 2)
+    # The item columns e_a - e_b are never made: their Gram matrix is the Laplacian of
+    # the pair weights, and their products with the extra columns are signed sums.
     gram[:n_items, :n_items] = laplacian(cut.pair_sums(weight))
     gram[:n_items, n_items:] = cut.item_sums(scaled, root)
     gram[n_items:, :n_items] = gram[:n_items, n_items:].T
@@ -130,16 +134,16 @@ def local_gram(cut: ItemRows, extra: Array | Columns, weight: Array) -> Array:
 
 
 def local_score(cut: ItemRows, extra: Columns, residual: Array) -> Array:
-    """Sum of the residuals times the local columns, beside :func:`local_gram`.
+    """Sum of the residuals times the local columns, in the order of `local_gram`.
 
     Parameters
     ----------
     cut : ItemRows
         The rows of a source.
     extra : Columns of shape (n, n_extra)
-        Columns beside those of the items.
+        Columns that follow those of the items.
     residual : ndarray of shape (n,)
-        Weight times outcome minus probability.
+        w eps of each row: its weight times (outcome minus probability).
 
     Returns
     -------
@@ -152,29 +156,29 @@ def local_score(cut: ItemRows, extra: Columns, residual: Array) -> Array:
 class SourceSums:
     """Sums over the rows of one source: all that the inference needs of them.
 
-    Sums of rows that were seen apart, or of chunks, are added with ``+``. There are two
-    parts, of which one may be left out: what rows tell of the coefficients of their
-    columns (``information``, ``curvature``, ``n_rows``), and what their residuals are
-    (``score``, and ``outer`` or ``by_group``). A part that was not summed is None.
+    Sums of disjoint sets of rows are added with ``+``. There are two parts, and either
+    may be left out: the information of the rows on the coefficients of their columns
+    (``information``, ``curvature``, ``n_rows``), and their residuals (``score``, and
+    ``outer`` or ``by_group``). A part that was not summed is None.
 
-    All arrays may have further axes in front, such as one of folds.
+    All arrays may have leading axes, such as one of folds.
 
     Attributes
     ----------
     blocks : Blocks
-        The local columns x.
+        Names and widths of the blocks of local columns x.
     information : ndarray of shape (..., n_columns, n_columns) or None
         Sum of ``w V x x'``, V the variance of an outcome.
     curvature : ndarray of shape (...) or None
         Sum of ``w V``.
     n_rows : ndarray of shape (...) or None
-        Rows with a positive ``w V``.
+        Number of rows with a positive ``w V``.
     score : ndarray of shape (..., n_columns) or None
-        Sum of ``w eps x``.
+        Sum of ``w eps x``, eps the outcome less its probability.
     outer : ndarray of shape (..., n_columns, n_columns) or None
-        Sum of ``(w eps)^2 x x'``; None, too, where rows depend on each other by group.
+        Sum of ``(w eps)^2 x x'``; also None where rows depend on each other by group.
     by_group : GroupTotals or None
-        The score of each group, where there are groups and no further axes.
+        The score of each group, where there are groups and no leading axes.
     """
 
     blocks: Blocks
@@ -203,7 +207,7 @@ class SourceSums:
         cut : ItemRows
             The rows of a source.
         extra : Columns of shape (n, n_extra)
-            Columns beside those of the items.
+            Columns that follow those of the items.
         curvature : ndarray of shape (n,)
             ``w V`` of each row.
         multiplicity : ndarray of shape (n,), optional
@@ -263,12 +267,13 @@ class SourceSums:
         others = extra.scaled(np.ones(len(residual)))
         by_item = (gather @ cut.incidence).toarray()
         totals = np.hstack([by_item, np.asarray(gather @ others)])
+        # Groups whose sums are all zero add nothing to a sum of squares.
         some = totals.any(axis=1)
         found = GroupTotals(groups.groups[some], totals[some])
         return cls(blocks, score=score, by_group=found)
 
     def __add__(self, other: SourceSums) -> SourceSums:
-        """Add the same sums of other rows; a part must be there in both, or neither."""
+        """Add the same sums of other rows; a part is summed in both, or in neither."""
         assert self.blocks == other.blocks
         pairs = {
             one.name: (getattr(self, one.name), getattr(other, one.name))
@@ -291,17 +296,17 @@ class SourceSums:
                 np.add(mine, more, out=mine)
 
     def __getitem__(self, at: Any) -> SourceSums:
-        """Sums at a place of the axes in front, such as those of one fold."""
+        """Sums at an index of the leading axes, such as those of one fold."""
         assert self.by_group is None
         return self._mapped(lambda values, axes: values[at])
 
     def embed(self, places: NDArray[np.intp], n_items: int) -> SourceSums:
-        """The same sums among more items, of which these have the ``places``.
+        """The same sums by more items; the rows of the further ones are zero.
 
         Parameters
         ----------
         places : ndarray of shape (n_own,)
-            Where the items of these sums lie among all, ascending or not.
+            Index among all items of each item of these sums, ascending or not.
         n_items : int
             Number of all items.
 
@@ -310,20 +315,23 @@ class SourceSums:
         SourceSums
         """
         blocks = self.blocks.with_items(n_items)
+        # The item columns come first, the other blocks follow all of them. Column j of
+        # these sums becomes column places[j], or others[j - n_own] behind the items.
         others = n_items + np.arange(blocks.size - n_items)
         runs = _runs(np.concatenate([places, others]))
 
         def wider(values: Array, axes: int) -> Array:
             if axes == 0:
                 return values
+            # Only the last ``axes`` axes are of columns; leading axes stay as they are.
             shape = (*values.shape[: values.ndim - axes], *(blocks.size,) * axes)
             result = np.zeros(shape)
-            for known, place in runs:
+            for old, new in runs:
                 if axes == 1:
-                    result[..., place] = values[..., known]
+                    result[..., new] = values[..., old]
                     continue
-                for other, beside in runs:
-                    result[..., place, beside] = values[..., known, other]
+                for old_column, new_column in runs:
+                    result[..., new, new_column] = values[..., old, old_column]
             return result
 
         found = self._mapped(wider, blocks)
@@ -333,14 +341,14 @@ class SourceSums:
         return replace(found, by_group=totals)
 
     def in_columns(self, blocks: Blocks, change: Array) -> SourceSums:
-        """The same sums by other columns, each a combination of these.
+        """The same sums by other columns, each a linear combination of these.
 
         Parameters
         ----------
         blocks : Blocks
-            The other columns.
+            Blocks of the other columns.
         change : ndarray of shape (n_columns, n_other_columns)
-            What each of them takes of these.
+            Matrix C of the combinations: the new columns of a row are ``C' x``.
 
         Returns
         -------
@@ -351,6 +359,7 @@ class SourceSums:
         def changed(values: Array, axes: int) -> Array:
             if axes == 0:
                 return values
+            # A sum of x becomes C' (sum of x), a sum of x x' becomes C' (sum) C.
             return values @ change if axes == 1 else change.T @ values @ change
 
         return self._mapped(changed, blocks)
@@ -367,10 +376,12 @@ class SourceSums:
 
 
 def _runs(places: NDArray[np.intp]) -> list[tuple[slice, slice]]:
-    """Columns that stay side by side: where they lie before, and where after.
+    """Pairs of slices, before and after, of columns that stay side by side.
 
-    Slices are faster than a list of places, and there are few.
+    Column j moves to ``places[j]``. There are few such runs, and copying slices is
+    faster than indexing by an array.
     """
+    # A new run begins wherever the target column is not the successor of the last one.
     cuts = [0, *(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
     return [
         (slice(start, stop), slice(places[start], places[start] + stop - start))
@@ -379,4 +390,4 @@ def _runs(places: NDArray[np.intp]) -> list[tuple[slice, slice]]:
 
 
 _AXES = {"information": 2, "curvature": 0, "n_rows": 0, "score": 1, "outer": 2}
-"""How many axes of columns, which come last, each array has."""
+"""Number of the last axes of each array that are of columns."""

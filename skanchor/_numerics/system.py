@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class RieszProblem:
-    """The system before the judges' blocks are known.
+    """The Riesz system before the judges' blocks are known.
 
     Attributes
     ----------
@@ -35,16 +35,16 @@ class RieszProblem:
     slopes : ndarray of shape (..., n_judges)
         Sensitivities; with an axis in front where several folds are solved.
     factor : ndarray of shape (n_judges, n_judges) or None
-        Square root L of the covariance of the item effects, of orthogonal columns,
-        whose standardised values v, u = L v, are the last parameters.
+        Square root L of the covariance of the item effects, with orthogonal columns.
+        The last parameters are the standardised effects v, with u = L v.
     people : JudgeBlock
         Information of the human rows: by item, or as that of a judge where people
         have a bias of their own.
     ridge : float
-        Ridge penalty, in shares of the diagonal of the information.
+        Ridge penalty, as a share of the diagonal of the information.
     asked : ndarray of shape (n_span, n_items) or None
-        What each target asks of the coefficients of people's bias; None where targets
-        are scores alone.
+        Part of each target in the coefficients of people's bias; None where targets are
+        scores alone.
     """
 
     layout: Parameters
@@ -60,7 +60,7 @@ class RieszProblem:
         Parameters
         ----------
         blocks : iterable of JudgeBlock or None
-            One per judge, read once; None where a judge has no rows.
+            One per judge; None where a judge has no rows. Iterated over once.
 
         Returns
         -------
@@ -135,14 +135,16 @@ class RieszProblem:
         return targets, people
 
     def _ask(self, people: Projection, targets: Array) -> Projection:
-        """Ask for people's bias beside the scores: its part is taken off ``targets``.
+        """Profile the bias coefficients of people out of targets that include them.
 
-        With the span's coefficients at their minimum, what is asked of them is asked of
-        the scores that move with them.
+        Changes ``targets`` in place, and returns the projection with what the weights
+        then hold of the span's columns.
         """
         layout, block = self.layout, self.people
         assert block.inner is not None and block.coef is not None
         assert self.asked is not None
+        # Block elimination: with J_sb J_bb^-1 = coef', the targets of the scores lose
+        # coef' asked, and the weights of the span gain J_bb^-1 asked.
         by_item = block.coef[:, : layout.n_items].T @ self.asked
         targets[layout.at["scores"]] -= layout.items.T @ by_item
         found = SymmetricSolver.factorise(block.inner).solve(self.asked)
@@ -168,9 +170,11 @@ class RieszProblem:
         return joint, raised, human
 
     def _identity(self, blocks: list[JudgeBlock | None]) -> Array | None:
-        """What the identity holds of all parameters, where it is not the information.
+        """Matrix of the identity by all parameters; None where it is the information.
 
-        It is not symmetric, so that sums are added source by source.
+        It is the sum of ``weight V (x - D[Gamma]) x'``, which is not symmetric where a
+        projection is not exact. :func:`joint_information` takes symmetric blocks only,
+        so that the sums are added source by source.
         """
         sources = [(PEOPLE, 1.0, self.people)]
         sources += [
@@ -185,7 +189,7 @@ class RieszProblem:
             self.layout.add_information(total, m, block.identity, slope)
         joint = self.layout.reduce_information(total, self.factor)
         if self.factor is not None:
-            # The prior of the item effects is one more observation each.
+            # The prior v ~ N(0, I) adds one to the information of each.
             tail = np.arange(self.layout.size)[self.layout.at["deviation"]]
             joint[tail, tail] += 1.0
         return joint
@@ -253,6 +257,7 @@ class RieszSolution:
 
     @cached_property
     def _by_item(self) -> Array:
+        """Weights with one row for each item's score and each deviation u."""
         return self.layout.by_item(self.weights, self.factor)
 
     @property
@@ -276,7 +281,7 @@ class RieszSolution:
         return self.layout.local(self._by_item, m, slope)
 
     def projection(self, m: int) -> Projection | None:
-        """What the bias of a source takes from the columns of its rows.
+        """Projection of a source's columns on the span of its bias.
 
         Parameters
         ----------
@@ -296,8 +301,8 @@ class RieszSolution:
         Parameters
         ----------
         m : int
-            Judge, or ``PEOPLE``, whose columns are the items alone where they have no
-            bias.
+            Judge, or ``PEOPLE``. Without a bias of people their only columns are those
+            of the items.
 
         Returns
         -------
@@ -390,31 +395,33 @@ class RieszSystem(RieszSolution):
         return np.asarray(self.identity.T @ self.weights - self.targets)
 
     def gain(self, m: int, known: SourceSums) -> Array:
-        """What rows take off the variance of each target, per row more like each.
+        """Decrease of each target's variance by more rows, ``sum w V a^2``.
 
-        The sum of ``w V a^2``, a the Riesz weight: to first order the variance falls by
-        a share of it where the rows' number grows by that share.
+        a is the Riesz weight of a row. To first order, a share s more of such rows
+        lowers the variance by s times this sum.
 
         Parameters
         ----------
         m : int
             Judge, or ``PEOPLE``.
         known : SourceSums
-            Of rows of this source, which need not be among those of the system.
+            Information of rows of this source, which need not be rows of the system.
 
         Returns
         -------
         ndarray of shape (n_targets,)
         """
         assert known.information is not None
+        # With a = x'k, k a column of ``columns``, the sum is k' (sum w V x x') k.
         columns = self.all_columns(m)
         return np.asarray(np.einsum("ij,ik,kj->j", columns, known.information, columns))
 
     def lower_bound(self, scores: Array) -> Array:
-        """Part of each score's variance that judge rows cannot lower.
+        """Lower bound of each target's variance, however many judge rows there are.
 
-        B_l of thm:human-scale-information-limit-v2: judges say nothing about the scale
-        of the scores.
+        ``B_l = (l'v0)^2 / (v0' J_H v0)`` of thm:human-scale-information-limit-v2, with
+        v0 the direction of the scale of the scores, on which judge rows carry no
+        information.
 
         Parameters
         ----------
@@ -427,15 +434,17 @@ class RieszSystem(RieszSolution):
         """
         layout = self.layout
         direction = np.zeros(layout.size)
-        # Its columns are orthonormal.
+        # The selectors have orthonormal columns, so that S' scores are the free scores.
+        # B_l does not depend on the length of the direction.
         direction[layout.at["scores"]] = layout.items.T @ scores
         if not direction.any():
-            # Scores that all lie at zero have no scale to be unsure of.
+            # If all scores are zero, a change of scale does not change them.
             return np.zeros(self.targets.shape[1])
         own = direction[layout.at["scores"]]
         information = float(own @ self.human_information @ own)
         moved = (self.targets.T @ direction) ** 2
         if information > 0.0:
             return np.asarray(moved / information)
-        # People say nothing of the scale: of scores that lie at zero, there is none.
+        # Without human information on the scale, the bound is infinite for targets that
+        # depend on the scale, and zero for the others.
         return np.where(moved > 0.0, np.inf, 0.0)

@@ -31,9 +31,9 @@ def fit_scores_on_cells(
     incidence : ndarray of shape (n_cells, n_models)
         +1 at the first model, -1 at the second.
     weight, first : ndarray of shape (n_replicates, n_cells)
-        Sum of weights, and of weights times outcomes.
+        Sum of weights of each cell, and of weights times outcomes.
     start : ndarray of shape (n_models,)
-        First scores.
+        Start of the scores of every replicate.
     slope : ndarray of shape (n_replicates, n_cells), optional
         Factor of the score difference in the logit, one by default.
     alpha : float
@@ -45,17 +45,20 @@ def fit_scores_on_cells(
     -------
     scores : ndarray of shape (n_replicates, n_models)
     converged : ndarray of shape (n_replicates,)
-        False also where some model cannot be both beaten and beating.
+        Also False where the maximum is not finite, as for a model without a win.
     """
     n_models = incidence.shape[1]
+    # Outer products z z' of the cells, flattened to (n_cells, n_models^2), so that one
+    # matrix product gives the Hessians of all replicates.
     outer = (incidence[:, :, None] * incidence[:, None, :]).reshape(len(incidence), -1)
     total = weight.sum(axis=1, keepdims=True)
     weight, first = weight / total, first / total
-    # A constant added to all scores changes nothing: any positive curvature will do.
+    # The loss does not change if all scores move together. Along that direction the
+    # Hessian gets an arbitrary positive curvature, so that it can be inverted.
     level = np.full((n_models, n_models), 1.0 / n_models**2) + alpha * np.eye(n_models)
 
     def equations(scores: Array, at: Indices) -> tuple[Array, Array]:
-        """Gradient and second derivative of the mean loss."""
+        """Gradient (r, n_models) and Hessian of the mean loss of replicates ``at``."""
         factor = 1.0 if slope is None else slope[at]
         p = expit(factor * (scores @ incidence.T))
         left = -(factor * (first[at] - weight[at] * p)) @ incidence + alpha * scores

@@ -1,4 +1,4 @@
-"""One likelihood for the rows of people and judges, fitted to many sets of weights."""
+"""Joint likelihood of people's and judges' rows, fitted to many sets of weights."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class JointModel:
     layout : Parameters
         The parameter vector, without deviations.
     human : LinearRows or None
-        Human rows, whose columns are the incidence of the models.
+        Human rows; their only columns are the incidence of the models.
     judges : list of LinearRows
         Rows of each judge: incidence, then its own columns.
     unit_scale : bool
-        Whether the mean sensitivity is held at one, for want of human rows.
+        Whether the mean sensitivity is fixed at one. Without human rows the scale of
+        the scores is not identified.
     """
 
     layout: Parameters
@@ -43,22 +44,25 @@ class JointModel:
 
     @property
     def selectors(self) -> Array:
-        """Scores of the models from the free ones, (n_models, n_scores)."""
+        """Matrix S of the models' scores by the free scores, (n_models, n_scores)."""
         return self.layout.items
 
     def parts(self) -> list[Indices]:
-        """Parameters of each judge: its sensitivity, then its own coefficients."""
+        """Indices of each judge's parameters: sensitivity, then own coefficients."""
         return [self.layout.of_judge(m) for m in range(len(self.judges))]
 
     def gradient_map(self, values: Array, part: Indices) -> Array:
-        """Derivative of a judge's column coefficients by the parameters.
+        """Derivative of the coefficients of a judge's columns by the parameters.
+
+        The coefficients are ``(c S s, b)``: c times the models' scores, then the own
+        coefficients b.
 
         Parameters
         ----------
         values : ndarray of shape (r, n_parameters)
             Parameters.
         part : ndarray of shape (n_part,)
-            The judge's parameters.
+            Indices of the judge's parameters.
 
         Returns
         -------
@@ -68,6 +72,7 @@ class JointModel:
         n_own = len(part) - 1
         result = np.zeros((len(values), n_models + n_own, values.shape[1]))
         slope = values[:, part[0], None, None]
+        # By s: c S. By c: the scores S s. By b: the identity.
         result[:, :n_models, :n_scores] = slope * self.selectors
         result[:, :n_models, part[0]] = values[:, :n_scores] @ self.selectors.T
         own = np.arange(n_own)
@@ -75,7 +80,7 @@ class JointModel:
         return result
 
     def loss(self, values: Array) -> float:
-        """Mean loss of the first replicate, up to the pull of the scale."""
+        """Mean loss of the first replicate, plus the penalty that fixes the scale."""
         n_scores = self.selectors.shape[1]
         theta = self.selectors @ values[:n_scores]
         parts = [] if self.human is None else [(self.human, theta)]
@@ -99,19 +104,20 @@ class JointModel:
     def climb(
         self, start: Array, *, tol: float, max_iter: int = 100
     ) -> tuple[Array, bool]:
-        """Maximise the likelihood of the first replicate from afar.
+        """Maximise the likelihood of the first replicate, from any start.
 
-        Newton steps where the loss is convex, steps with the information where it is
-        not (the sensitivities multiply the scores), each halved until the loss falls.
+        Takes Newton steps where the loss is convex, and steps with the information
+        (Fisher scoring) where it is not, as the sensitivities multiply the scores. Each
+        step is halved until the loss falls.
 
         Parameters
         ----------
         start : ndarray of shape (n_parameters,)
-            First parameters.
+            Start of the parameters.
         tol : float
             Accepted error of the parameters.
         max_iter : int
-            Most steps.
+            Largest number of steps.
 
         Returns
         -------
@@ -125,10 +131,11 @@ class JointModel:
     def equations(
         self, values: Array, at: Indices, *, observed: bool = True
     ) -> tuple[Array, Array]:
-        """Minus score vector, and minus second derivative, of the log likelihood.
+        """Gradient and Hessian of the mean loss (minus the log likelihood).
 
-        With ``observed=False`` its expectation, the information, takes the place of the
-        second derivative.
+        ``values`` has the shape (r, n_parameters), and ``at`` the indices of these
+        replicates. With ``observed=False`` the Hessian is replaced by its expectation,
+        the information.
         """
         n_models, n_scores = self.selectors.shape
         score = np.zeros_like(values)
@@ -144,11 +151,14 @@ class JointModel:
         for rows, part in zip(self.judges, self.parts(), strict=True):
             slope, own = values[:, part[:1]], values[:, part[1:]]
             first, information = rows.moments(np.hstack([slope * theta, own]), at)
-            turn = self.gradient_map(values, part)
-            score += np.einsum("rqp,rq->rp", turn, first)
-            second += turn.transpose(0, 2, 1) @ information @ turn
+            # Chain rule: derivatives by the coefficients of the columns become those by
+            # the parameters.
+            chain = self.gradient_map(values, part)
+            score += np.einsum("rqp,rq->rp", chain, first)
+            second += chain.transpose(0, 2, 1) @ information @ chain
             if observed:
-                # The sensitivity multiplies the scores.
+                # The coefficients c S s have the second derivative S by c and s, which
+                # the residuals multiply; its expectation is zero.
                 mixed = first[:, :n_models] @ self.selectors
                 second[:, free, part[0]] -= mixed
                 second[:, part[0], free] -= mixed
@@ -156,7 +166,8 @@ class JointModel:
         total = np.maximum(total, 1e-300)
         left, second = -score / total[:, None], second / total[:, None, None]
         if self.unit_scale:
-            # The likelihood is flat along the scale, so that any pull fixes it.
+            # The likelihood is flat along the scale, so that any penalty fixes it: here
+            # half the square of (mean sensitivity - 1).
             slopes = np.array([part[0] for part in self.parts()])
             left[:, slopes] += (values[:, slopes].mean(axis=1, keepdims=True) - 1.0) / (
                 len(slopes)
@@ -172,7 +183,7 @@ class JointModel:
         Parameters
         ----------
         start : ndarray of shape (n_parameters,)
-            First parameters.
+            Start of the parameters in every replicate.
         n_replicates : int
             Number of replicates.
         tol : float
@@ -181,7 +192,9 @@ class JointModel:
         Returns
         -------
         values : ndarray of shape (n_replicates, n_parameters)
+            Fitted parameters.
         converged : ndarray of shape (n_replicates,)
+            Whether each replicate converged.
         """
         return newton(self.equations, np.tile(start, (n_replicates, 1)), tol=tol)
 

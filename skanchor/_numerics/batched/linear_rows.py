@@ -1,4 +1,4 @@
-"""Score vectors and information of rows whose logits are linear in fixed columns."""
+"""Score vectors and information of rows with logits linear in fixed columns."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ _CHUNK = 4096
 
 @dataclass(frozen=True, eq=False)
 class LinearRows:
-    """Rows of one source whose logits are linear in columns that never change.
+    """Rows of one source whose logits are linear in fixed columns.
+
+    The columns are those of ``incidence``, then those of ``own``.
 
     Attributes
     ----------
     incidence : ndarray of shape (n_rows, n_models)
-        +1 at the first model, -1 at the second. Rows of the same pair should lie side
-        by side.
+        +1 at the first model, -1 at the second. Rows of the same pair should be
+        adjacent, which makes sums by pair fast.
     own : ndarray of shape (n_rows, n_own)
         Further columns: display order and feature contrasts.
     weight, first : ndarray of shape (n_replicates, n_rows)
         Weights, and weights times outcomes.
     ridge : ndarray of shape (n_replicates, n_models + n_own) or None
-        Diagonal of a quadratic penalty beside the summed loss.
+        Diagonal of a quadratic penalty, which is added to the summed loss.
     work : Workspace
-        Arrays to use again.
+        Scratch arrays.
     """
 
     incidence: Array
@@ -60,12 +62,14 @@ class LinearRows:
         coef : ndarray of shape (r, n_models + n_own)
             Coefficients of the columns.
         at : ndarray of shape (r,)
-            Numbers of the replicates.
+            Indices of the replicates.
 
         Returns
         -------
         score : ndarray of shape (r, n_models + n_own)
+            Sum of ``w (y - p) x``, less the derivative of the penalty.
         information : ndarray of shape (r, n_models + n_own, n_models + n_own)
+            Sum of ``w p (1 - p) x x'``, plus the penalty.
         """
         n_models, n_columns = self.incidence.shape[1], self.n_columns
         items, rest = slice(0, n_models), slice(n_models, n_columns)
@@ -79,19 +83,23 @@ class LinearRows:
             p, product, curvature = (
                 self.work.take(name, weight.shape) for name in "abc"
             )
+            # p starts as minus the logit, (r, n_chunk), and becomes the probability
+            # 1 / (1 + exp(-eta)) in place.
             np.matmul(-coef[:, items], incidence.T, out=p)
             p += np.matmul(-coef[:, rest], own.T, out=product)
             with np.errstate(over="ignore"):
                 np.exp(p, out=p)
             p += 1.0
             np.reciprocal(p, out=p)
+            # ``curvature`` is w p here, and w p (1 - p) below.
             np.multiply(weight, p, out=curvature)
             residual = np.subtract(first, curvature, out=product)
             score[:, items] += residual @ incidence
             score[:, rest] += residual @ own
             np.subtract(1.0, p, out=p)
             curvature *= p
-            # Sums over rows of a pair first: there are few pairs, and many columns.
+            # Weights are first summed over adjacent rows with the same pair. There are
+            # far fewer pairs than rows, and products of item columns are numerous.
             change = (incidence[1:] != incidence[:-1]).any(axis=1)
             starts = np.flatnonzero(np.append(True, change))
             pairs = incidence[starts]
@@ -99,6 +107,7 @@ class LinearRows:
             information[:, items, items] += (
                 np.add.reduceat(curvature, starts, axis=1) @ outer
             ).reshape(-1, n_models, n_models)
+            # Own columns: with the item columns (again by pair), and with each other.
             for j in range(own.shape[1]):
                 column = np.multiply(curvature, own[:, j], out=product)
                 mixed = np.add.reduceat(column, starts, axis=1) @ pairs

@@ -13,7 +13,7 @@ __all__ = ["LONGEST_STEP", "newton"]
 
 
 LONGEST_STEP = 2.0
-"""Steps beyond this many logits say separation, not distance."""
+"""Largest change of a parameter by one step, in logits."""
 
 
 def newton(
@@ -28,20 +28,22 @@ def newton(
     Parameters
     ----------
     equations : callable
-        From parameters of shape (r, n_parameters) and the numbers of these replicates
-        to the left sides, of shape (r, n_parameters), and their Jacobians.
+        Called with parameters of shape (r, n_parameters) and the indices of these r
+        replicates; returns the left sides, of shape (r, n_parameters), and their
+        Jacobians, of shape (r, n_parameters, n_parameters).
     start : ndarray of shape (n_replicates, n_parameters)
-        First parameters.
+        Start of the parameters.
     tol : float
         Accepted error of the parameters. A Newton step squares the error, so that a
-        replicate is done after a step no longer than the root of it.
+        replicate has converged after a step no longer than the square root of it.
     max_iter : int
-        Most steps.
+        Largest number of steps.
 
     Returns
     -------
     parameters : ndarray of shape (n_replicates, n_parameters)
     converged : ndarray of shape (n_replicates,)
+        Whether each replicate met the tolerance.
     """
     values = np.array(start, dtype=np.float64)
     active = np.arange(len(values))
@@ -50,13 +52,14 @@ def newton(
         left, jacobian = equations(values[active], active)
         step = _newton_steps(left, jacobian)
         size = np.abs(step).max(axis=1, initial=0.0)
+        # Replicates without a step are given up: they stay as they are, not converged.
         good = np.isfinite(size)
         active, step, size = active[good], step[good], size[good]
         step *= np.minimum(1.0, LONGEST_STEP / np.maximum(size, 1e-300))[:, None]
         values[active] += step
-        settled = size <= np.sqrt(tol)
-        converged[active[settled]] = True
-        active = active[~settled]
+        done = size <= np.sqrt(tol)
+        converged[active[done]] = True
+        active = active[~done]
         if not len(active):
             break
     return values, converged
@@ -67,12 +70,14 @@ def _newton_steps(left: Array, jacobian: Array) -> Array:
     try:
         return np.asarray(-np.linalg.solve(jacobian, left[..., None])[..., 0])
     except np.linalg.LinAlgError:
+        # One singular Jacobian fails the call for all: solve by pseudo-inverses.
         pass
     step = np.full_like(left, np.nan)
-    # One that is not finite would take the singular values of all with it.
+    # A Jacobian with a value that is not finite would again fail the call for all.
     known = np.flatnonzero(np.isfinite(jacobian).all(axis=(1, 2)))
     step[known] = -(np.linalg.pinv(jacobian[known]) @ left[known][..., None])[..., 0]
-    # Where the rank is short, the least solution depends on the units.
+    # With a deficient rank the solution of minimum norm depends on the units of the
+    # parameters, so that it is not used.
     short = np.linalg.matrix_rank(jacobian[known]) < jacobian.shape[-1]
     step[known[short]] = np.nan
     return step

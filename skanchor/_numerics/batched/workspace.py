@@ -1,4 +1,4 @@
-"""Scratch arrays that are used again and again."""
+"""Scratch arrays whose memory is reused."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ __all__ = ["Workspace"]
 
 
 class Workspace:
-    """Arrays that are used again and again.
+    """Named scratch arrays, separate for each thread.
 
-    A fresh array of some hundred kilobytes costs several times the arithmetic that
-    fills it, since the memory comes from the system page by page. Every thread has its
-    own.
+    A new array of some hundred kilobytes costs several times the arithmetic that fills
+    it, since the memory comes from the system page by page.
     """
 
     def __init__(self) -> None:
@@ -25,13 +24,17 @@ class Workspace:
     def take(
         self, name: str, shape: tuple[int, ...], dtype: Any = np.float64
     ) -> NDArray[Any]:
-        """An array of the given shape, with whatever its last user left in it."""
+        """Uninitialised array of the given shape, valid until ``name`` is taken again.
+
+        The memory of a name is allocated once, and again only for a larger shape.
+        """
         size = int(np.prod(shape))
-        known: dict[str, NDArray[Any]] = self._local.__dict__
-        flat = known.get(name)
+        arrays: dict[str, NDArray[Any]] = self._local.__dict__
+        flat = arrays.get(name)
         if flat is None or flat.size < size:
-            flat = known[name] = np.empty(size, dtype=dtype)
+            flat = arrays[name] = np.empty(size, dtype=dtype)
         return flat[:size].reshape(shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Thread-local memory cannot be pickled: a copy starts without arrays.
         return Workspace, ()
