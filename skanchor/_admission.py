@@ -326,6 +326,8 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     X = sample.X
     rows = sample.counts & ~X.involves_new
     left, right, y = X.left[rows], X.right[rows], sample.y[rows]
+    # Wins of the row model over the column model, ties counted half, of people and
+    # judges alike: only which of them are positive matters.
     wins = np.zeros((len(X.models),) * 2)
     np.add.at(wins, (left, right), y)
     np.add.at(wins, (right, left), 1.0 - y)
@@ -333,6 +335,8 @@ def leave_out_one_sided(sample: Sample, btl: BTLRegressor) -> Sample:
     graph = describe_connectivity(wins[np.ix_(old, old)], X.models[old])
     if not graph.is_separated:
         return sample
+    # Scores have limits within a strongly connected part: there, each model is ahead of
+    # each other one along some chain of wins. Of each component the largest part stays.
     largest = {
         max((part for part in graph.strong_components if part[0] in whole), key=len)
         for whole in map(set, graph.components)

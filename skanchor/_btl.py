@@ -209,6 +209,7 @@ class BTLRegressor(ComparisonEstimator):
                 "bias and position_effect cannot both be fitted for people: leave one "
                 "at its default."
             )
+        # All that scores and errors need of the votes are sums by pair of models.
         rows = counted_votes(sample)
         left, right, y = X.left[rows], X.right[rows], sample.y[rows]
         times = sample.multiplicity_of(rows)
@@ -219,6 +220,7 @@ class BTLRegressor(ComparisonEstimator):
         if not len(present):
             self._fit_nothing(sample)
             return
+        # Models without a vote have no score, and leave the vocabulary.
         counts = counts.among(present)
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.rows.items.context[present]))
@@ -248,6 +250,8 @@ class BTLRegressor(ComparisonEstimator):
                 counts, placed, self.models_, self.alpha * counts.weight.sum()
             )
         if self.covariance == "fisher":
+            # Information is linear in the weights, which are in units of the heaviest;
+            # a sandwich does not depend on the unit.
             covariance = errors.fisher() / unit
         elif not sample.is_grouped:
             covariance = errors.sandwich()
@@ -258,6 +262,7 @@ class BTLRegressor(ComparisonEstimator):
             votes = GroupedVotes.of(*shown, y, share, times, sample.membership(rows))
             covariance = errors.clustered(votes)
         if self.position_effect:
+            # The last row and column are those of the position effect.
             self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
             covariance = covariance[:-1, :-1]
         self.covariance_ = self._open(covariance)
@@ -278,6 +283,7 @@ class BTLRegressor(ComparisonEstimator):
     ) -> None:
         """Fit scores and people's bias together, from the scores without one."""
         votes = Votes.of(sample)
+        # Scores of all models of the sample, zero for those without votes.
         scores = np.zeros(len(sample.X.models))
         scores[present] = placed.scores
         found = fit_votes(
@@ -301,6 +307,7 @@ class BTLRegressor(ComparisonEstimator):
 
         The result holds those that lie beyond the bound as well.
         """
+        # A fit on nearly the same rows is a start, unless it lacks one of the models.
         first = None
         if start is not None:
             first = start.scores_for(self.models_)
@@ -322,12 +329,15 @@ class BTLRegressor(ComparisonEstimator):
                 )
             )
         if self.alpha:
+            # A ridge bounds every score: each connected component is one scale.
             scales = [self._place(part) for part in self.connectivity_.components]
             placed = SeparatedScores(
                 scores, scales, np.zeros(len(scores), dtype=np.intp)
             )
         else:
             placed = find_separated_scores(counts.wins, scores, self.score_bound)
+        # Scores beyond the bound are set to it, and those that the wins leave without a
+        # limit to the order of the wins; neither has an error.
         far = beyond(counts.wins, placed, self.score_bound)
         warn_of_bound(self.models_[far].tolist(), self.score_bound)
         self.unbounded_ = far | ~np.isin(

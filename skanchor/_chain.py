@@ -160,7 +160,7 @@ def fit_arrivals(
         Its rows, which carry what was learned, hold the arrivals.
     sample : Sample
         Outcomes, weights and groups of these rows.
-    start, deviating
+    start, item_fit
         As in :func:`fit_stages`.
 
     Returns
@@ -179,6 +179,7 @@ def fit_arrivals(
             two_step=history.two_step,
             excluded_judges=history.excluded_judges,
         )
+    # Arrival rows have score differences that are linear in the new scores alone.
     arrival = clone(stages.arrival)
     near = None if start is None else start.arrival
     arrival.fit_sample(sample.with_battles(history.X), near)
@@ -216,7 +217,7 @@ def add_item_effects(
     ----------
     stages : Stages
         Unfitted.
-    known : History or Chain
+    known : HistoricalFit or Chain
         Fitted without item effects.
     sample : Sample
         Outcomes, weights and groups of its rows.
@@ -227,7 +228,7 @@ def add_item_effects(
 
     Returns
     -------
-    History or Chain
+    HistoricalFit or Chain
         As ``known``.
     """
     if items is None:
@@ -243,6 +244,7 @@ def add_item_effects(
         excluded_judges=known.excluded_judges,
         bounds=stages.arrival.score_bounds,
     )
+    # A shallow copy, so that the stage fitted without item effects keeps its bias.
     btl = copy(known.btl)
     btl.bias_ = human_bias
     return replace(known, btl=btl, X=X, calibrator=calibrator)
@@ -281,6 +283,7 @@ def complete(
     X, calibrator, debiaser = chain.X, chain.calibrator, None
     if stages.debiaser is not None:
         debiaser = clone(stages.debiaser)
+        # Choices that the calibrator has made, of learners and ridges, are taken over.
         debiaser.learner = calibrator.follow(debiaser.learner)
         debiaser.set_params(human_bias=chain.btl.bias_, target=stages.target)
         if start is None:

@@ -93,6 +93,7 @@ class StoredFold:
         LearnerError
             If a learner has no span: it needs the rows.
         """
+        # Training rows give the information, the rows held out their residuals.
         rows = RowEvidence.of(training.with_battles(known.X), training.weight)
         rest = RowEvidence.held(held.with_battles(known.X), held_out)
         assert stages.debiaser is not None
@@ -144,6 +145,8 @@ class StoredFold:
         fold : FoldFit
         """
         sample = arrivals.weighted(training)
+        # Scores, judges and deviations of the history stay fixed; the new scores and
+        # their deviations are fitted to the arrivals.
         X = self._annotate(sample.X)
         known = HistoricalFit(self.btl, self.calibrator, X)
         item_fit = None if items is None else near
@@ -151,6 +154,7 @@ class StoredFold:
         chain = add_item_effects(stages, plugged, sample, items)
         X = chain.X
         rows = RowEvidence.of(arrivals.with_battles(X), training, held_out)
+        # The history's items among those of history and arrivals.
         places = positions(self.X.models, X.models)
         evidence = [self.sums.embed(places, len(X.models)), rows]
         assert stages.debiaser is not None
@@ -263,6 +267,8 @@ class StoredHistory:
         PlacedArrivals
         """
         arrivals = self._admit(arrivals)
+        # How much the estimated covariance is inflated depends on which judges compare
+        # the new models.
         items = self._items_for(judges_of_arrivals(arrivals.X))
         splits = [split for plan in plans for split in enumerate(plan)]
         training = [own for plan in plans for own in plan_weights(arrivals, plan)]

@@ -293,10 +293,13 @@ def _shared_weights(
     weight, n_sets = sample.weight, len(inside)
     # Rows that no stage can use fall into the first bin.
     size, bins = len(sample.X.rows.source_keys) + 1, sample.X.rows.sources + 1
+    # One bin for each set and source, so that one pass sums all sets.
     at = bins + size * np.arange(n_sets)[:, None]
     kept = np.bincount(at.ravel(), inside.ravel(), n_sets * size)
     kept = kept.reshape(n_sets, size)[:, 1:]
     whole = np.bincount(bins, weight, size)[1:]
+    # A source's training rows stand for all of its rows: omega is whole over kept, of
+    # shape (n_sets, n_bins), zero where a training set keeps none.
     omega = np.zeros((n_sets, size))
     np.divide(whole, kept, out=omega[:, 1:], where=kept > 0)
     return inside * omega.take(bins, axis=1), whole, kept

@@ -176,6 +176,8 @@ def _assign_folds(
     if groups is None:
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
+        # Rows of one source and one pair of models, whichever side is first, are one
+        # kind. Dealt in this order, each kind is spread evenly over the folds.
         kind = ((source + 1) * n_models + low + 1) * n_models + high + 1
         # numpy sorts integers of 16 bits in linear time.
         kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))

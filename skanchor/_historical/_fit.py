@@ -100,13 +100,13 @@ def fit_history(
 
     Parameters
     ----------
-    stages, sample, start, seed_offset, deviating
+    stages, sample, start, seed_offset, item_fit
         As in :func:`skanchor._chain.fit_stages`.
 
     Returns
     -------
-    History
-        The same whatever arrives, and whether it is there or not.
+    HistoricalFit
+        It does not depend on rows of new models.
     """
     if item_fit is not None and _is_decided_later(stages, sample, item_fit):
         return _await_items(stages, sample, item_fit, seed_offset)
@@ -132,11 +132,12 @@ def _fit_in_two_steps(
 
 
 def _is_decided_later(stages: Stages, sample: Sample, item_fit: WarmStart) -> bool:
-    """Whether the fit of item effects decides all that a fit without them would.
+    """Whether a fit without item effects can be skipped, as one with them follows.
 
-    It does where learners are linear in the features themselves, so that their fit
-    leaves nothing behind but a place to start from, and votes place all models, so
-    that nothing is left to be found out of whether the rows do.
+    The fit with item effects has the same coefficients and fits them anew. So the fit
+    without them would only be its start, if two conditions hold: learners are linear in
+    the features themselves, so that no columns are learned, and votes alone identify
+    all scores, so that the rows need no check.
     """
     X, btl = sample.X, item_fit.btl
     learners = [*item_fit.calibrator.biases_.values(), btl.bias_]
@@ -155,7 +156,11 @@ def _is_decided_later(stages: Stages, sample: Sample, item_fit: WarmStart) -> bo
 def _await_items(
     stages: Stages, sample: Sample, item_fit: WarmStart, seed_offset: int
 ) -> HistoricalFit:
-    """Scores of votes where these alone decide them; all else as in a nearby fit."""
+    """A start for the fit of item effects, without a fit of the judges.
+
+    With a joint fit the scores, too, are those of the fit on nearly the same rows;
+    otherwise votes alone decide them, and are fitted.
+    """
     btl = item_fit.btl
     if stages.fits_jointly(sample.X):
         X = btl.transform(sample.X)
@@ -168,9 +173,10 @@ def _await_items(
 
 
 def _start_jointly(stages: Stages, sample: Sample) -> tuple[HistoricalFit, bool]:
-    """The two-step fit, and whether it is one.
+    """The two-step fit, from which the joint fit starts, and whether it is valid.
 
-    Where votes alone give no finite scores on one scale, those of a ridge stand in.
+    Where votes alone give no finite scores on one scale, it has those of a slight
+    ridge, which serve as a start only.
     """
     with WarningLog() as of_votes:
         btl = clone(stages.btl).set_params(disconnected="warn").fit_sample(sample)
@@ -186,13 +192,13 @@ def _start_jointly(stages: Stages, sample: Sample) -> tuple[HistoricalFit, bool]
             btl.fit_sample(sample)
     with WarningLog() as of_judges:
         X = btl.transform(sample.X)
-        # To a ridge, a model whose votes were all left out lies in the middle.
+        # A model without votes starts at zero, in the middle.
         X = X.with_columns(scores=np.where(voted, X.scores, 0.0))
         start = _calibrate(stages, sample, btl, X)
     told = [*of_votes.found, *of_judges.found]
     if not is_finite:
-        # What votes alone leave open, the joint fit does not suffer from; and judges
-        # look bad beside scores that are none.
+        # Warnings of votes that give no finite scores do not concern the joint fit, nor
+        # do weak sensitivities against the scores of a ridge.
         told = [w for w in of_judges.found if not isinstance(w, WeakJudgeWarning)]
     for found in told:
         warn(found)
@@ -221,8 +227,11 @@ def _fit_in_turns(
     A learner without a span sees only the scores that it is given: it is fitted again
     on those of the joint fit, in turn with it.
     """
+    # A judge whose verdicts the scores separate has no finite sensitivity. It would fix
+    # score differences without error, so it takes no part in the scores.
     excluded_judges = separated_judges(sample.with_battles(start.X), start.calibrator)
     found = _step_jointly(stages, sample, start, excluded_judges)
+    # Judges that the joint scores separate, or whose sensitivity ran away, follow.
     drifted = separated_judges(sample.with_battles(found.X), found.calibrator)
     drifted |= runaway_judges(start.calibrator, found.calibrator)
     drifted -= excluded_judges
@@ -232,6 +241,7 @@ def _fit_in_turns(
         found = _step_jointly(stages, sample, start, excluded_judges)
     if all(linearity(learner) == "fixed" for learner in _learners(start)):
         return found
+    # Flexible learners and scores in turn: the learners see the latest joint scores.
     for _ in range(ROUNDS):
         with WarningLog():
             btl, X = _refit_bias(sample, found.btl, found.X)
@@ -297,7 +307,7 @@ def _step_jointly(
     excluded_judges: frozenset[Any],
     tol: float = EXACT,
 ) -> HistoricalFit:
-    """Minimise the joint loss from where a history stands.
+    """Minimise the joint loss, from a fit of the history.
 
     Excluded judges are calibrated to the scores that the others determine.
     """
@@ -314,7 +324,8 @@ def _step_jointly(
     if not excluded_judges:
         return found
     with WarningLog():
-        # The others are where their own likelihood has its maximum, and stay there.
+        # Calibrated again at fixed scores: the judges that take part are at the minimum
+        # of their own loss already, so only the excluded ones move.
         again = _calibrate(stages, sample, found.btl, X, calibrator)
     return replace(again, excluded_judges=excluded_judges)
 

@@ -84,17 +84,22 @@ def fit_jointly(
         has_deviations=False,
         human_bias=human_bias,
     )
+    # Without deviations their covariance factor is zero.
     factor = np.zeros((model.n_judges, model.n_judges))
     rows = ~model.X.involves_new & model.X.is_usable
+    # Masks over the parameter vector: what is fitted, and where rows take part.
     free, _ = model.masks(joint=True)
     start = model.start(factor)
     for m in np.flatnonzero(np.isin(X.judges, list(excluded_judges))).tolist():
         rows[model.X.by_judge(m).rows] = False
         free[model.layout.of_judge(m)] = False
     votes = rows & model.X.is_human
+    # The ridge of the scores is alpha beside the mean loss of the votes; here losses
+    # are summed.
     model.ridge[model.at["scores"]] = alpha * model.weight[votes].sum()
     parameters = start.copy()
     _rescale(model, parameters, votes)
+    # Excluded judges keep their parameters, which the change of scale has moved.
     judged = np.arange(model.at["sensitivity"].start, model.size)
     held = judged[~free[judged]]
     parameters[held] = start[held]
@@ -102,6 +107,7 @@ def fit_jointly(
     parameters[free] = minimum.coef
     if not minimum.converged:
         warn(ConvergenceWarning("The joint fit of the history did not settle."))
+    # Of all parameters; zero for those that were held.
     hessian = np.zeros((model.size, model.size))
     hessian[np.ix_(free, free)] = minimum.hessian
     Placement.of(model, parameters, rows, hessian).check(alpha > 0)

@@ -57,6 +57,9 @@ def riesz_problem(
             "BTLRegressor, JudgeCalibrator and ArrivalScorer first."
         )
     n_judges = len(X.judges)
+    # Where each kind of parameter lies: scores, sensitivities, position effects, and
+    # deviations where item effects are integrated out. With contexts the deviations of
+    # a model are the same in all of them: its items have one owner.
     layout = Parameters(
         X.rows.selectors,
         n_judges,
@@ -66,6 +69,7 @@ def riesz_problem(
     )
     factor = None
     if X.item_covariance is not None:
+        # L with L L' = Sigma_u: the system has standardised deviations v with u = L v.
         factor = covariance_factor(X.item_covariance)
     slopes = np.zeros(n_judges) if X.sensitivities is None else X.sensitivities
     asked = None if responses is None else responses.asked
@@ -93,6 +97,7 @@ def people_block(
     found = [one.information(PEOPLE, human) for one in evidence]
     known = reduce(add, (one for one in found if one is not None))
     if human.learner is None:
+        # Without a bias nothing is profiled out: the information of the items is all.
         assert known.information is not None
         return JudgeBlock(known.information, known.information, None, None)
     return judge_block(known, human.learner, human.ridge)
@@ -140,5 +145,6 @@ def solved_with(problem: RieszProblem, blocks: dict[int, Any]) -> RieszSystem:
     -------
     RieszSystem
     """
+    # People have a block here only if their bias was projected by a learner.
     problem = replace(problem, people=blocks.get(PEOPLE, problem.people))
     return problem.solve(blocks[m] for m in range(problem.layout.n_judges))

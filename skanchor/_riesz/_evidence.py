@@ -162,6 +162,8 @@ class RowEvidence:
             )
             for part in self._steps(np.arange(len(chosen)))
         )
+        # With many models, and weights linear in columns, the products are cheaper by
+        # the sums of the source; only the largest value then needs the rows.
         learner, n_models = _weight_learner(system, m), len(X.models)
         many = n_models >= _MODELS and len(chosen) > _ROWS_PER_MODEL * n_models
         if not many or limit is not None or learner is None:
@@ -304,7 +306,9 @@ class RowEvidence:
         if m == PEOPLE and learner.learner is None:
             return item_columns(cut.n_models), Columns(np.empty((len(cut), 0)))
         assert self.sample.X.scores is not None
+        # Columns: items, score difference, display order, then the span of the bias.
         delta = cut.differences(self.sample.X.scores)
+        # NaN where a model has no score; such rows have no curvature and no residual.
         delta = np.where(np.isfinite(delta), delta, 0.0)
         span = np.empty((len(cut), 0))
         if learner.learner is not None:

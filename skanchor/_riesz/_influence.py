@@ -47,6 +47,7 @@ class InfluenceSums:
     @property
     def parts(self) -> Array:
         """Human, judge and cross parts of the variances, of shape (3, n_models)."""
+        # (3, n_models, n_models) to (3, n_models).
         return np.diagonal(self.outer, axis1=1, axis2=2)
 
     @classmethod
@@ -119,6 +120,7 @@ class InfluenceSums:
         if multiplicity is not None:
             each = influence / multiplicity[:, None]
         outer = np.zeros((3, influence.shape[1], influence.shape[1]))
+        # Of k equal rows with influence v each, the squares are k v v' = (k v) v'.
         outer[0 if human else 1] = influence.T @ each
         return cls(influence.sum(axis=0), outer, _largest(each))
 
@@ -181,6 +183,8 @@ class InfluenceSums:
         if self.by_group is None:
             return self
         human, judge = self.by_group
+        # A group's influence is h + j, the parts of people and judges: its square is
+        # h h' + j j' + (h j' + j h'). The last needs groups that have both.
         _, at_human, at_judge = np.intersect1d(
             human.groups, judge.groups, assume_unique=True, return_indices=True
         )

@@ -124,7 +124,7 @@ def human_learner(X: Comparisons, curvature: Array, bias: Any) -> WeightLearner:
 def weight_learners(
     X: Comparisons, curvature: Array, learner: Any, *, curved: bool = False
 ) -> list[WeightLearner]:
-    """Settle the learner of every judge on historical rows.
+    """Fix the learner of every judge, with its columns and ridge, on historical rows.
 
     Parameters
     ----------
@@ -160,6 +160,8 @@ def _curved(
         )
     known = _historical(X, m, curvature)
     total = known.sum()
+    # A normal prior with this standard deviation is a ridge of 1 / sd^2 beside the
+    # summed information, and of its share beside the mean, as the other entries are.
     prior = np.array([1.0 / (CURVATURE**2 * total) if total > 0 else 0.0])
     ridge = prior if own.ridge is None else np.concatenate([prior, own.ridge])
     return WeightLearner(CurvedScale(own.learner), ridge)
@@ -183,6 +185,7 @@ def _of_features(X: Comparisons, curvature: Array, learner: Any) -> list[WeightL
             found.append(WeightLearner())
             continue
         own: Any = clone(learner_for(learner, judge))
+        # Weights minimise a squared criterion, whatever the loss of the bias was.
         own.set_params(loss="squared")
         if linearity(own) != "fixed":
             found.append(WeightLearner(own))

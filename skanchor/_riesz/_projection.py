@@ -29,7 +29,25 @@ __all__ = ["JudgeProjection", "fit_projections", "judges_to_fit"]
 
 @dataclass(frozen=True, slots=True)
 class JudgeProjection:
-    """A judge whose gradient columns a learner without a span projects."""
+    """A judge whose gradient columns a learner without a span projects.
+
+    Attributes
+    ----------
+    judge : int
+        Code of the judge, or ``PEOPLE``.
+    name : label
+        Its label, for messages.
+    learner : learner
+        Unfitted, with the squared loss.
+    pairs : FeaturePairs
+        Features of the n training rows.
+    columns : ndarray of shape (n, n_items + n_own)
+        Gradient of the logit of each row in the scores and the judge's own parameters.
+    weight : ndarray of shape (n,)
+        Curvature of each row, ``w V``.
+    group : ndarray of shape (n,)
+        Group of each row; its number where there are no groups.
+    """
 
     judge: int
     name: Any
@@ -40,11 +58,16 @@ class JudgeProjection:
     group: NDArray[np.intp]
 
     def spanned(self, learners: Sequence[Any]) -> JudgeBlock:
-        """Project on the span of what the learners found."""
+        """Project on the span of what the learners found.
+
+        Least squares with the weights ``w V``: of the columns A and the span S it
+        leaves ``A' W A - (S' W A)' (S' W S)^-1 S' W A``.
+        """
         learned = _Learned(tuple(learners))
         span = learned.span(self.pairs)
         weighted = span * self.weight[:, None]
         cross = weighted.T @ self.columns
+        # Of shape (n_span, n_columns).
         coef = SymmetricSolver.factorise(weighted.T @ span).solve(cross)
         gram = self.columns.T @ (self.columns * self.weight[:, None]) - cross.T @ coef
         return JudgeBlock(gram, gram, learned, coef)
@@ -100,15 +123,18 @@ class _Learned:
     learners: tuple[Any, ...]
 
     def contrast(self, pairs: FeaturePairs) -> Array:
+        """Mean contrast of the learners, of shape (n, n_columns)."""
         return np.mean([_without_nan(a.contrast(pairs)) for a in self.learners], axis=0)
 
     def span(self, pairs: FeaturePairs) -> Array:
+        """Contrasts of all learners side by side, (n, n_learners * n_columns)."""
         if not self.learners:
             return np.empty((len(pairs), 0))
         return np.hstack([_without_nan(a.contrast(pairs)) for a in self.learners])
 
 
 def _without_nan(values: Array) -> Array:
+    """Refuse contrasts of a user's learner that are not numbers."""
     if not np.isfinite(values).all():
         raise LearnerError("the learner of the Riesz weights returned NaN.")
     return values
@@ -122,7 +148,8 @@ def fit_projections(
     for number, fit in enumerate(fits):
         # Rows of one group stay together.
         groups, code = np.unique(fit.group, return_inverse=True)
-        # Fewer where a judge has fewer; one group leaves none to hold out.
+        # No more folds than groups; one group leaves none to hold out, and is fitted
+        # and predicted in full.
         n_folds = min(inner_folds, len(groups))
         assigned = np.random.default_rng(0).permutation(len(groups)) % n_folds
         fold = assigned[code]
@@ -135,6 +162,8 @@ def fit_projections(
             names.append(fit.name)
             places.append((number, np.flatnonzero(fold == k)))
     fit_all(learners, tasks, names, seed_offset)
+    # What each learner predicts for the rows that it has not seen, so that its fit to
+    # the noise of these rows does not count as explained.
     fitted = [np.zeros_like(fit.columns) for fit in fits]
     for learner, (number, test) in zip(learners, places, strict=True):
         fitted[number][test] = _without_nan(learner.contrast(fits[number].pairs[test]))

@@ -58,7 +58,9 @@ class ResponseMeans:
                 "target='style_controlled'."
             )
         old = (~X.is_new).astype(float)
+        # Row i: model i's own mean, less the mean over the historical models.
         centre = np.eye(len(X.models)) - old / old.sum()
+        # psi_0 is known up to a constant: any response may stand for the origin.
         origin = X.features_left[np.argmax(X.is_human & (weight > 0))]
         empty = np.empty((0, X.features_left.shape[1]))
         n_span = learner.span(FeaturePairs(empty, empty, X.feature_names)).shape[1]
@@ -105,6 +107,8 @@ class ResponseMeans:
         values = np.zeros((len(rows), len(X.models)))
         coef = self.learner.coef_
         means = self.spans @ coef
+        # Each response is a draw from its model's responses: its distance from their
+        # mean is the sampling error that it adds to the mean.
         for at, model, span in self._sides(X[rows], np.arange(len(rows))):
             apart = weight[rows[at]] * (span @ coef - means[model])
             values[at] += (apart / self.totals[model])[:, None] * self.centre.T[model]

@@ -46,6 +46,7 @@ def row_weights(
         Zero for rows that cannot be used.
     """
     weights = np.zeros((len(rows), len(X.models)))
+    # Unusable rows get a code below that of people, which no source has.
     judge = np.where(X.is_usable.take(rows), X.judge.take(rows), PEOPLE - 1)
     for m in range(PEOPLE, len(X.judges)):
         at = np.flatnonzero(judge == m)
@@ -89,13 +90,18 @@ def source_weights(
         return np.zeros((n_items, len(places))).T
     cut, columns = X.by_judge(m), system.columns(m)
     assert X.scores is not None
-    # Weight of a row by its two models and its sensitivity, by target and model.
+    # The weight of a row is x' beta minus its projection on the bias, for the local
+    # columns x = (e_a - e_b, delta, order). As delta is theta_a - theta_b, too, both
+    # terms are a difference of one number for each model, by target: beta_i + theta_i
+    # beta_delta, of shape (n_targets, n_items).
     by_item = (columns[:n_items] + np.outer(X.scores, columns[n_items])).T
     values: Array = by_item.take(cut.left.take(places), axis=1)
     values -= by_item.take(cut.right.take(places), axis=1)
     if m != PEOPLE and X.position_effects is not None:
+        # The display order is the local column after the score difference.
         values += np.outer(columns[n_items + 1], cut.order.take(places))
     pairs = row_pairs(projection.learner, X, cut, places)
+    # What the bias of these rows can imitate is taken out, row by row.
     values = values.T
     values -= projection.correction(pairs, columns)
     return values if limit is None else np.clip(values, -limit, limit)
@@ -137,6 +143,7 @@ def row_influence(
 
 def row_residuals(X: Comparisons, y: Array, rows: NDArray[np.intp]) -> Array:
     """Outcome minus probability of some rows; zero for those that cannot be used."""
+    # ``take`` copies, so that the cached logits stay as they are.
     eta = X.logits().take(rows)
     eta[~X.is_usable.take(rows)] = np.nan
     valid = np.isfinite(eta)
@@ -145,6 +152,7 @@ def row_residuals(X: Comparisons, y: Array, rows: NDArray[np.intp]) -> Array:
 
 def check_finite(influence: Array, rows: NDArray[np.intp]) -> None:
     """Refuse influence values of rows that are not numbers."""
+    # One sum tells whether any value is not finite; only then is the row looked for.
     if not np.isfinite(influence.sum()):
         finite = np.isfinite(influence).all(axis=1)
         if not finite.all():
