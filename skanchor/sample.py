@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from skanchor._checks import check_unmasked
 from skanchor._comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
+from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.labels import exact_values, factorize
 from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._numerics.groups import Membership
@@ -157,6 +158,8 @@ class Sample:
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
             # Encoded rows have been admitted before.
+            rows = encoded.rows
+            check_scales(rows.features_left, rows.features_right, rows.feature_names)
             warn_of_odd_rows(
                 as_frame(X), encoded, outcomes.values, weight, grouped=codes is not None
             )

@@ -19,12 +19,16 @@ from skanchor.warning_log import warn
 __all__ = [
     "LARGEST",
     "as_float",
+    "check_scales",
     "declared_label",
     "feature_blocks",
     "feature_kind",
     "feature_stems",
     "stems_of",
 ]
+
+SMALLEST = 1e-14
+"""Largest absolute value of a feature below which fits cannot tell it from rounding."""
 
 LARGEST = 1e100
 """Largest absolute value of a feature; products stay in the range of floats."""
@@ -240,6 +244,39 @@ def as_float(values: NDArray[Any], name: str) -> Array:
             f"{result[row]:.3g}. Rescale it, or drop the row."
         )
     return result
+
+
+def check_scales(left: Array, right: Array, names: tuple[str, ...]) -> None:
+    """Refuse features that are not zero and yet too small to fit.
+
+    Parameters
+    ----------
+    left, right : ndarray of shape (n_rows, n_features)
+        Features of the two sides.
+    names : tuple of str
+        Names of the features.
+
+    Raises
+    ------
+    BattlesError
+        If the values of a feature are all but rounding.
+    """
+    if not names or not len(left):
+        return
+    with np.errstate(invalid="ignore"):
+        largest = np.fmax.reduce(
+            [
+                np.fmax(np.fmax.reduce(side), -np.fmin.reduce(side))
+                for side in (left, right)
+            ]
+        )
+    small = np.flatnonzero((largest > 0) & (largest < SMALLEST))
+    if len(small):
+        at = int(small[0])
+        raise BattlesError(
+            f"Feature {names[at]!r} is too small to compute with: its largest value is "
+            f"{largest[at]:.3g}. Rescale it, or drop the feature."
+        )
 
 
 def _float(value: Any) -> float:

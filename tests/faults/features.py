@@ -79,6 +79,14 @@ for title, number in {
         ),
         raises=(BattlesError, r"x1_a' (is too large .* row 3|contains inf.* row 3)"),
     )
+call(
+    "A feature in units of 1e-200",
+    [
+        lambda unit=unit: fit(FRAME.assign(**{f: FRAME[f] * unit for f in FEATURES}))
+        for unit in (1e-15, 1e-50, 1e-200)
+    ],
+    raises=(BattlesError, "too small to compute with: its largest value"),
+)
 table("No features", lambda: FRAME.drop(columns=FEATURES), check=infinite())
 table(
     "More features than a judge has rows, with a ridge",
