@@ -3,7 +3,8 @@
 A cell of text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return
 is written with an apostrophe in front, which spreadsheets take as the mark of text. The
 same is done if such a character follows apostrophes. Reading removes one apostrophe, so
-that it always restores the text that was written.
+that it restores the text that was written. Only characters that a terminal would run,
+or that turn the direction of a text, stay the escapes that they were written as.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import pandas as pd
 import pyarrow as pa
 
 _FORMULA = r"[=+@\t\r-]"
-_MARKED = "'+[=+\\-@\t\r]"
+# Control characters but tab, line feed and carriage return, and those that turn the
+# direction of a text: a terminal runs the former, and the latter hide what is there.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def separated(table: pd.DataFrame, separator: str) -> str:
@@ -116,7 +121,11 @@ def unmarked(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _marked(cell: Any) -> Any:
-    """Cell with an apostrophe in front, if a spreadsheet could run it."""
-    if isinstance(cell, str) and re.match(f"'*{_FORMULA}", cell):
-        return f"'{cell}"
-    return cell
+    """Cell with an apostrophe in front, if a spreadsheet could run it.
+
+    Characters that a terminal would run, or that hide others, become escapes.
+    """
+    if not isinstance(cell, str):
+        return cell
+    cell = _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), cell)
+    return f"'{cell}" if re.match(f"'*{_FORMULA}", cell) else cell

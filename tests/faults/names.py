@@ -100,6 +100,10 @@ table(
     ),
 )
 see("Model names that command a terminal", "cli.test_rank::test_names_print_harmlessly")
+see(
+    "Model names with escapes of a terminal or turned directions, written as CSV",
+    "io.test_spreadsheet::test_characters_that_a_terminal_runs_are_escaped",
+)
 see("Model names that are formulas", "cli.test_rank::test_formulas_are_written_as_text")
 table(
     "Models that judge rows spell differently from human rows",

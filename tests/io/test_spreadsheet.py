@@ -40,3 +40,19 @@ def test_names_are_marked_and_come_back(tmp_path, suffix, separator):
     pd.testing.assert_frame_equal(
         read_battles(path), table, check_dtype=False, check_names=False
     )
+
+
+def test_characters_that_a_terminal_runs_are_escaped():
+    names = [
+        "\x1b[31mred",
+        "a\u202eb",
+        "\u2066x\u2069",
+        "\x9b1m",
+        "line\nbreak",
+        "tab\there",
+    ]
+    text = separated(pd.DataFrame({"model": names}), ",")
+    for raw in ("\x1b", "\u202e", "\u2066", "\u2069", "\x9b"):
+        assert raw not in text
+    assert r"\x1b[31mred" in text and r"a\u202eb" in text
+    assert "line\nbreak" in text and "tab\there" in text
