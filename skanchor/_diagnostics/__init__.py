@@ -2,6 +2,7 @@
 
 from skanchor._diagnostics._arrivals import ArrivalCheck, check_arrivals
 from skanchor._diagnostics._collect import diagnose
+from skanchor._diagnostics._historical import historical_table, with_noise
 from skanchor._diagnostics._item_check import (
     DETECTED,
     ItemCheck,
@@ -14,10 +15,8 @@ from skanchor._diagnostics._judge_errors import JudgeErrors, partial_effects
 from skanchor._diagnostics._judges import judge_table
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._diagnostics._report import KINDS, Diagnostics
-from skanchor._diagnostics._scale import with_noise
 from skanchor._diagnostics._style import style_shares, style_table
 from skanchor._diagnostics._sums import FitSums, FittedSource, tested_columns
-from skanchor._diagnostics._thin import historical_table
 
 __all__ = [
     "DETECTED",

@@ -11,11 +11,11 @@ import pandas as pd
 from skanchor._comparisons import Comparisons
 from skanchor._comparisons.labels import label_index
 from skanchor._diagnostics._arrivals import ArrivalCheck
+from skanchor._diagnostics._historical import scale_z
 from skanchor._diagnostics._item_check import ItemCheck
 from skanchor._diagnostics._lazy import made_when_read
 from skanchor._diagnostics._overlap import HistoricalFeatures, feature_overlap
 from skanchor._diagnostics._report import Diagnostics
-from skanchor._diagnostics._scale import scale_z
 from skanchor._diagnostics._sums import FitSums
 from skanchor._diagnostics._ties import tie_table
 from skanchor._numerics.linalg import covariance_factor
