@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._comparisons.grouping import FEW_GROUPS
 from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
-from skanchor.sample import FEW_GROUPS, Sample
+from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = ["check_weights_and_groups"]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals.stable.v2 as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from skanchor._checks import check_unmasked
 from skanchor._comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
 from skanchor._comparisons.features import check_scales
-from skanchor._comparisons.labels import exact_values, factorize
+from skanchor._comparisons.grouping import default_groups, resolve_groups
 from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._numerics.groups import Membership
 from skanchor._numerics.memory import available_bytes
@@ -26,7 +25,6 @@ from skanchor.exceptions import (
     CountWarning,
     DataWarning,
     Remedy,
-    Term,
 )
 from skanchor.warning_log import warn
 
@@ -41,15 +39,6 @@ __all__ = [
 Battles: TypeAlias = "IntoDataFrame | ArrayLike | Comparisons"
 """What rows may come in: a table of pandas, polars or pyarrow, an array of two ids and
 features, or encoded battles."""
-
-AUTO = "auto"
-"""Groups by default: those of the prompts, where a table has these."""
-
-PROMPT_COLUMN = "prompt_id"
-"""Column of the prompts, in every table that `read_battles` returns."""
-
-FEW_GROUPS = 30
-"""Number of groups below which the variance between them is poorly known."""
 
 WEIGHTS = ("importance", "frequency")
 """What the weight of a row may be: its importance, or a number of equal rows."""
@@ -428,101 +417,3 @@ def _warn_of_unused_counts(table: Any) -> None:
                 advice=Advice(Remedy.USE_COUNTS),
             )
         )
-
-
-def default_groups(groups: Any, table: Any) -> Any:
-    """What ``groups="auto"`` stands for; other groups as they are.
-
-    Rows of one prompt depend on each other, whoever judges them. So the default is the
-    column of prompts, where there is one and its values repeat.
-
-    Parameters
-    ----------
-    groups : array-like, str or None
-        As a user gave them.
-    table : battles table, array or Comparisons
-        The rows. Encoded rows have no column of prompts any more.
-
-    Returns
-    -------
-    array-like, str or None
-    """
-    if not isinstance(groups, str) or groups != AUTO:
-        return groups
-    frame = None if isinstance(table, Comparisons) else as_frame(table)
-    if frame is None or PROMPT_COLUMN not in frame.columns:
-        return None
-    codes, labels = factorize(
-        exact_values(frame[PROMPT_COLUMN]), f"Column {PROMPT_COLUMN!r}"
-    )
-    # A row without a prompt is a group of its own.
-    lost = np.flatnonzero(codes < 0)
-    n_groups = len(labels) + len(lost)
-    if n_groups == len(codes):
-        return None
-    if n_groups < FEW_GROUPS:
-        warn(
-            DataWarning(
-                f"Column {PROMPT_COLUMN!r} has only {n_groups} different values, too "
-                "few for errors by prompt. Rows count as independent, so that errors "
-                "may be too short.",
-                advice=Advice(Remedy.GROUP_BY_PROMPT),
-            )
-        )
-        return None
-    if not len(lost):
-        return PROMPT_COLUMN
-    names = np.empty(n_groups, dtype=object)
-    names[: len(labels)] = [str(label) for label in labels.tolist()]
-    names[len(labels) :] = [f"row {row} without a prompt" for row in lost.tolist()]
-    codes = codes.copy()
-    codes[lost] = len(labels) + np.arange(len(lost))
-    return pd.Series(names[codes], name=PROMPT_COLUMN)
-
-
-def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:
-    """Group codes from an array, or from the column of the table with that name."""
-    return None if groups is None else group_codes(groups, table, n_rows)[0]
-
-
-def group_codes(
-    groups: Any, table: Any, n_rows: int
-) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes of groups, and the labels that they stand for.
-
-    Parameters
-    ----------
-    groups : array-like of shape (n_rows,) or str
-        Groups, or the column of the table with that name.
-    table : battles table
-        One row per comparison.
-    n_rows : int
-        Number of its rows.
-
-    Returns
-    -------
-    codes : ndarray of shape (n_rows,)
-    labels : ndarray of shape (n_groups,)
-    """
-    if isinstance(groups, str):
-        frame = as_frame(table)
-        if frame is None or groups not in frame.columns:
-            known = frame.columns[:20] if frame is not None else "none"
-            raise BattlesError(
-                Term.GROUPS,
-                f" names the column {groups!r}, which X lacks (columns: {known}).",
-                advice=Advice(Remedy.GIVE_GROUPS),
-            )
-        groups = exact_values(frame[groups])
-    check_unmasked("groups", groups)
-    groups = np.asarray(groups)
-    if groups.shape != (n_rows,):
-        raise BattlesError(
-            f"groups must have one entry per row, {n_rows}, got shape {groups.shape}."
-        )
-    codes, labels = factorize(groups, "groups")
-    if (codes < 0).any():
-        raise BattlesError(
-            f"groups has missing values, the first in row {int(np.argmin(codes))}."
-        )
-    return codes, labels

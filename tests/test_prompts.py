@@ -6,11 +6,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
+from skanchor._comparisons.grouping import FEW_GROUPS, default_groups
 from skanchor.baselines import JointBTL
 from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import FEW_GROUPS, default_groups
 from skanchor.simulation import simulate_battles
 from skanchor.streaming import stream_history
 

@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from skanchor import Comparisons
+from skanchor._comparisons.grouping import resolve_groups
 from skanchor.exceptions import BattlesError, DataWarning
-from skanchor.sample import Sample, check_weight, resolve_groups
+from skanchor.sample import Sample, check_weight
 
 TABLE = pd.DataFrame(
     {

@@ -12,10 +12,11 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from skanchor._comparisons import Comparisons, decide_roles
+from skanchor._comparisons.grouping import default_groups, resolve_groups
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
 from skanchor.exceptions import BattlesError, Term
-from skanchor.sample import Battles, default_groups, resolve_groups
+from skanchor.sample import Battles
 
 __all__ = ["SourceKFold"]
 

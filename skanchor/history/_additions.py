@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 
 from skanchor._comparisons import Outcomes, as_frame
+from skanchor._comparisons.grouping import AUTO
 from skanchor._folds import FoldPlan
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.history._arrivals import deal
 from skanchor.history._counts import RowCounts, rows_as_table
-from skanchor.sample import AUTO, Sample
+from skanchor.sample import Sample
 
 __all__ = ["joined", "with_rows"]
 

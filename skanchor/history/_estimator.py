@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Comparisons
+from skanchor._comparisons.grouping import AUTO
 from skanchor._comparisons.labels import is_in
 from skanchor._folds import make_plans
 from skanchor._treatments import limited_to_inference
@@ -32,7 +33,7 @@ from skanchor.history._settings import pack_settings, unpack_settings
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import ArchiveKind
 from skanchor.results import AnchorResult
-from skanchor.sample import AUTO, Battles, Sample
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import WarningLog
 
 __all__ = ["FILE", "AnchorHistory"]

@@ -11,17 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Comparisons, as_frame
-from skanchor._row_rules import RowRules
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.history._state import GroupFolds
-from skanchor.sample import (
+from skanchor._comparisons.grouping import (
     AUTO,
     PROMPT_COLUMN,
-    Battles,
-    Sample,
     default_groups,
     group_codes,
 )
+from skanchor._row_rules import RowRules
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.history._state import GroupFolds
+from skanchor.sample import Battles, Sample
 from skanchor.warning_log import warn
 
 __all__ = ["HistoryRows", "among_groups", "groups_of_arrivals"]

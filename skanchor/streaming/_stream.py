@@ -15,13 +15,13 @@ from sklearn.base import clone
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
+from skanchor._comparisons.grouping import PROMPT_COLUMN
 from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
 from skanchor._treatments import limited_to_inference
 from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.history import AnchorHistory, HistoryState
-from skanchor.sample import PROMPT_COLUMN
 from skanchor.streaming._build import Builder, span_learners
 from skanchor.streaming._journal import Journal
 from skanchor.streaming._parts import Data, DatasetData, open_data
@@ -244,11 +244,9 @@ def stream_history(
     journal = Journal.open(checkpoint, settings.random_state, key)
     folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
     columns = None if schema is None else reading.needed(schema)
-    if isinstance(opened, DatasetData):
-        opened.check(reading.needed)
     runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
     with WarningLog() as log:
-        _warn_of_prompts(opened, reading, options.batch_rows)
+        _look_at_files(opened, reading, options.batch_rows)
         # The first pass: counts of the rows, and a sample of each judge's rows.
         survey: Survey = runs.run(
             "survey",
@@ -291,8 +289,10 @@ def stream_history(
     )
 
 
-def _warn_of_prompts(data: Data, reading: Reading, n_rows: int) -> None:
-    """Warn where prompts repeat among the first rows of files: rows are not grouped."""
+def _look_at_files(data: Data, reading: Reading, n_rows: int) -> None:
+    """Refuse files that differ; warn where prompts repeat among the first rows."""
+    if isinstance(data, DatasetData):
+        data.check(reading.needed)
     names = {new: old for old, new in (reading.columns or {}).items()}
     schema, column = data.schema(), names.get(PROMPT_COLUMN, PROMPT_COLUMN)
     if schema is None or column not in schema.names:
