@@ -166,7 +166,7 @@ def leave_out_judges(sample: Sample) -> Sample:
     history = _JudgeHistory.of(sample)
     unused = history.with_fewer_rows_than(1)
     history.warn_of(unused, 1)
-    battles = _without(sample.X, unused)
+    battles = _without_judges(sample.X, unused)
     if unused and not len(battles.judges):
         raise BattlesError(
             f"Judges {unused} have no row between two models with human votes, "
@@ -190,7 +190,7 @@ def leave_out_little_history(sample: Sample) -> Sample:
     needed = ROWS_PER_PARAMETER * (1 + X.features_left.shape[1])
     history = _JudgeHistory.of(sample)
     few = history.with_fewer_rows_than(needed)
-    battles = _without(X, few)
+    battles = _without_judges(X, few)
     seen = battles.rows.appearances(battles.is_usable & (sample.weight > 0)) > 0
     if not few or not len(battles.judges) or not seen[X.is_new].all():
         return sample
@@ -225,7 +225,7 @@ def leave_out_feature_separated(
     settled = feature_separated_judges(sample, bias)
     if not settled:
         return sample
-    kept = _without(X, [found.judge for found in settled])
+    kept = _without_judges(X, [found.judge for found in settled])
     used = kept.is_usable & (sample.weight > 0)
     seen = kept.rows.appearances(used) > 0
     lost = X.models[X.is_new & ~seen].tolist()
@@ -451,7 +451,7 @@ class _JudgeHistory:
             )
 
 
-def _without(X: Comparisons, judges: list[Any]) -> Comparisons:
+def _without_judges(X: Comparisons, judges: list[Any]) -> Comparisons:
     """The rows, those of these judges unusable."""
     if not judges:
         return X

@@ -205,7 +205,7 @@ def set_undetermined_apart(
         log.hand_on()
         return found
     with WarningLog() as later:
-        rest = again(_without(full.sample, lost))
+        rest = again(_without_models(full.sample, lost))
     if rest.unbounded.all():
         # Nothing is determined, with these models or without them.
         log.hand_on()
@@ -221,7 +221,7 @@ def set_undetermined_apart(
     return rest.extended(X, scores, found.n_human, found.n_judge)
 
 
-def _without(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
+def _without_models(sample: Sample, lost: NDArray[np.bool_]) -> Sample:
     """Make the rows of the ``lost`` new models unusable; no row moves.
 
     New models that met only these leave the vocabulary, too: they have no row any more.

@@ -60,7 +60,7 @@ def _warn_of_few_groups(sample: Sample) -> None:
     """Warn of groups too few for their spread to be known."""
     if sample.groups is None:
         return
-    n_groups = _count(sample.groups[sample.weight > 0])
+    n_groups = _n_distinct(sample.groups[sample.weight > 0])
     few = _sources_of_few_groups(sample)
     if n_groups < FEW_GROUPS or few:
         what = f"{n_groups} groups"
@@ -83,7 +83,7 @@ def _sources_of_few_groups(sample: Sample) -> list[str]:
     found = []
     for m, source in enumerate([None, *X.judges.tolist()], start=-1):
         rows = used & (X.judge == m)
-        n_groups = _count(sample.groups[rows])
+        n_groups = _n_distinct(sample.groups[rows])
         matters = rows.sum() >= (PART_OF_VERDICTS * verdicts if m >= 0 else 1)
         if matters and n_groups < FEW_GROUPS:
             who = "people" if source is None else f"judge {source!r}"
@@ -91,7 +91,7 @@ def _sources_of_few_groups(sample: Sample) -> list[str]:
     return found
 
 
-def _count(codes: NDArray[np.intp]) -> int:
+def _n_distinct(codes: NDArray[np.intp]) -> int:
     """Number of different codes."""
     return int(np.count_nonzero(np.bincount(codes)))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-__all__ = ["BadInputError", "Command", "Parser", "examples_text", "wrapped"]
+__all__ = ["BadInputError", "Command", "Parser", "examples_text", "wrap_help"]
 
 
 class BadInputError(Exception):
@@ -54,7 +54,7 @@ class Parser(argparse.ArgumentParser):
         raise BadInputError(f"{message} (see {self.prog} --help)")
 
 
-def wrapped(text: str) -> str:
+def wrap_help(text: str) -> str:
     """Break a text of the help into lines.
 
     The formatter that leaves the lines of examples as they are wraps no text itself.

@@ -189,7 +189,7 @@ def deliver(forms: Forms, options: argparse.Namespace) -> None:
 
         content = f"{latex_table(forms.table())}\n"
     else:
-        content = _as_text(forms.text(), to_file=goes_to_file(options))
+        content = _render_for(forms.text(), to_file=goes_to_file(options))
     write(content, options)
 
 
@@ -216,7 +216,7 @@ def _data(frame: pd.DataFrame, suffix: str) -> str | bytes:
     return separated(frame, "\t" if suffix == ".tsv" else ",")
 
 
-def _as_text(shown: Any, to_file: bool) -> str:
+def _render_for(shown: Any, to_file: bool) -> str:
     """Text of an object of rich; with colours and its width for a terminal."""
     from skanchor.reports import render
 

@@ -10,7 +10,13 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NoReturn
 
 from skanchor._cli.check import CHECK
-from skanchor._cli.command import BadInputError, Command, Parser, examples_text, wrapped
+from skanchor._cli.command import (
+    BadInputError,
+    Command,
+    Parser,
+    examples_text,
+    wrap_help,
+)
 from skanchor._cli.compare import COMPARE
 from skanchor._cli.completion import completion_command
 from skanchor._cli.evaluate import EVALUATE
@@ -118,7 +124,7 @@ def make_parser() -> argparse.ArgumentParser:
     """Make the parser of all commands."""
     parser = Parser(
         prog="skanchor",
-        description=wrapped(
+        description=wrap_help(
             "Rank new language models on the human scale from LLM judges."
         ),
         epilog=examples_text(_FIRST_STEPS),
@@ -130,7 +136,7 @@ def make_parser() -> argparse.ArgumentParser:
         own = commands.add_parser(
             command.name,
             help=command.help,
-            description=wrapped(command.description),
+            description=wrap_help(command.description),
             epilog=f"{examples_text(command.examples)}\n\n{_EXIT_CODE}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )

@@ -197,13 +197,13 @@ def feature_blocks(
             left, right = np.hsplit(both, 2)
             return np.ascontiguousarray(left), np.ascontiguousarray(right)
     left, right = (
-        np.column_stack([as_float(_values(frame, name), name) for name in own])
+        np.column_stack([as_float(_column_values(frame, name), name) for name in own])
         for own in sides
     )
     return left, right
 
 
-def _values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
+def _column_values(frame: nw.DataFrame[Any], name: str) -> NDArray[Any]:
     """Values of a column; numpy columns of pandas are read without narwhals."""
     native = frame.to_native()
     if isinstance(native, pd.DataFrame):

@@ -23,7 +23,7 @@ __all__ = [
     "factorize",
     "is_constant",
     "is_in",
-    "is_text",
+    "is_text_column",
     "label_index",
     "label_list",
     "merge_labels",
@@ -74,7 +74,7 @@ def code_labels(
     column: nw.Series[Any] | NDArray[Any], name: str
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
     """Return codes and distinct labels of an id column; raise if ids are missing."""
-    if isinstance(column, nw.Series) and is_text(column):
+    if isinstance(column, nw.Series) and is_text_column(column):
         codes, labels = text_codes(column)
         missing = codes < 0
         if missing.any():
@@ -154,7 +154,7 @@ def is_constant(column: NDArray[Any]) -> bool:
     return column.strides == (0,)
 
 
-def is_text(column: nw.Series[Any]) -> bool:
+def is_text_column(column: nw.Series[Any]) -> bool:
     """Whether the type of a column is text or categorical.
 
     A pandas column of objects is not: its values would have to be looked at.

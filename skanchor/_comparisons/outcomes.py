@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from skanchor._checks import check_unmasked
 from skanchor._comparisons.labels import (
     factorize,
-    is_text,
+    is_text_column,
     text_codes,
     to_numpy,
     value_range,
@@ -90,10 +90,12 @@ class Outcomes:
             raise TypeError("y is sparse; give a dense array of outcomes.")
         check_unmasked("y", y)
         column = nw.from_native(y, series_only=True, pass_through=True)
-        if named and isinstance(column, nw.Series) and is_text(column):
+        if named and isinstance(column, nw.Series) and is_text_column(column):
             # Text columns are decoded by label, without an array of Python strings.
             return cls._of_labels(*text_codes(column), models)
-        values = np.asarray(y if not isinstance(column, nw.Series) else _array(column))
+        values = np.asarray(
+            y if not isinstance(column, nw.Series) else _readable_by_numpy(column)
+        )
         if values.ndim == 2 and values.shape[1] == 1:
             from sklearn.exceptions import DataConversionWarning
 
@@ -196,7 +198,7 @@ class Outcomes:
         return cls(codes.astype(np.float64), classes, 1)
 
 
-def _array(column: nw.Series[Any]) -> Any:
+def _readable_by_numpy(column: nw.Series[Any]) -> Any:
     """Column in a form that numpy can read; 128-bit integers become objects."""
     wide = column.dtype in (nw.Int128, nw.UInt128)
     return to_numpy(column) if wide else column.to_native()

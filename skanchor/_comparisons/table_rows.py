@@ -20,7 +20,7 @@ from skanchor._comparisons.labels import (
     code_labels,
     constant,
     factorize,
-    is_text,
+    is_text_column,
     merge_labels,
     text_codes,
     to_numpy,
@@ -162,7 +162,7 @@ def _from_columns(columns: list[NDArray[Any]], names: tuple[str, ...]) -> Encode
 
 def _display_order(column: nw.Series[Any]) -> Array:
     """Display order +1, -1, or 0 (null), of each row from a column "shown_first"."""
-    if is_text(column):
+    if is_text_column(column):
         codes, values = text_codes(column)
     else:
         shown = to_numpy(column).astype(object)

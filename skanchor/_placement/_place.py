@@ -24,7 +24,7 @@ from skanchor._numerics.sums import SourceSums
 from skanchor._numerics.system import RieszSolution
 from skanchor._placement._fit_sums import arrival_sums
 from skanchor._placement._fits import Fits, PlacedRows, fit_at_once
-from skanchor._placement._stack import Fold, FoldStack
+from skanchor._placement._stack import FittedFold, FoldStack
 from skanchor._riesz import InfluenceSums, riesz_problem
 from skanchor._stages import Stages
 from skanchor._typing import Array
@@ -104,7 +104,7 @@ def _by_items(rows: PlacedRows, w: Array, n: int, n_sources: int) -> Array:
 
 def place(
     stack: FoldStack,
-    whole: Fold,
+    whole: FittedFold,
     stages: Stages,
     sample: Sample,
     training: Sequence[Array],
@@ -117,7 +117,7 @@ def place(
     ----------
     stack : FoldStack
         All of these, the fit of all rows first.
-    whole : Fold
+    whole : FittedFold
         That fit.
     stages : Stages
         Unfitted.
@@ -165,7 +165,7 @@ def place(
 
 
 def _blocks(
-    stack: FoldStack, whole: Fold, people: SourceSums, judges: SourceSums
+    stack: FoldStack, whole: FittedFold, people: SourceSums, judges: SourceSums
 ) -> list[JudgeBlock]:
     """Information of people and of each judge, biases profiled out, in every fit."""
     assert people.information is not None

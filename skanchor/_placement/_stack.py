@@ -19,10 +19,10 @@ from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 
-__all__ = ["Fold", "FoldStack"]
+__all__ = ["FittedFold", "FoldStack"]
 
 
-class Fold(Protocol):
+class FittedFold(Protocol):
     """A fit of historical rows, and the sums that replace these rows."""
 
     @property
@@ -92,7 +92,7 @@ class FoldStack:
     sums: list[SplitSums]
 
     @classmethod
-    def of(cls, folds: Sequence[Fold]) -> Self | None:
+    def of(cls, folds: Sequence[FittedFold]) -> Self | None:
         """Stack folds; None where their learners or judges differ."""
         first = folds[0].X
         n_judges, n_features = len(first.judges), first.features_left.shape[1]
@@ -175,7 +175,7 @@ class FoldStack:
         })  # fmt: skip
 
 
-def _is_plain(fold: Fold, n_features: int) -> bool:
+def _is_plain(fold: FittedFold, n_features: int) -> bool:
     """Whether every judge has rows and a learner that is linear in the features."""
     names = fold.X.judges.tolist()
     if fold.btl.bias_ is not None or fold.calibrator.judges_.tolist() != names:

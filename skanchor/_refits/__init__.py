@@ -10,7 +10,7 @@ all methods that ask for them.
 from skanchor._numerics.arrivals import SCORE_BOUND
 from skanchor._refits._arrivals import Arrivals, JudgeFits
 from skanchor._refits._batched import BatchedFits
-from skanchor._refits._cells import Cells
+from skanchor._refits._cells import CellSums
 from skanchor._refits._fits import BaseFits
 from skanchor._refits._layout import Cut, Layout, columns_of
 from skanchor._refits._stages import StageFits, check_plain
@@ -20,7 +20,7 @@ __all__ = [
     "Arrivals",
     "BaseFits",
     "BatchedFits",
-    "Cells",
+    "CellSums",
     "Cut",
     "JudgeFits",
     "Layout",

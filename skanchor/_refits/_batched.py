@@ -13,7 +13,7 @@ from skanchor._btl import BTLRegressor
 from skanchor._judges import POSITION_BOUND, JudgeCalibrator
 from skanchor._numerics.batched import fit_judge, fit_scores_on_cells
 from skanchor._refits._arrivals import JudgeFits
-from skanchor._refits._cells import Cells
+from skanchor._refits._cells import CellSums
 from skanchor._refits._fits import BaseFits
 from skanchor._refits._layout import Cut, Layout, columns_of
 from skanchor._typing import Array
@@ -85,11 +85,11 @@ class BatchedFits(BaseFits):
         return result
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> CellSums:
         """Sums over alike rows, made once for all methods."""
         every = np.ones(len(self.weights), dtype=bool)
         return self._shared(
-            "cells", lambda: (Cells.of(self.layout, self.weights), every)
+            "cells", lambda: (CellSums.of(self.layout, self.weights), every)
         )
 
     @property
@@ -196,7 +196,7 @@ class BatchedFits(BaseFits):
 
     def _judge_rows(
         self, judge: int | None, features: bool, weights: Array
-    ) -> tuple[Cut | Cells, Array, Array, Array]:
+    ) -> tuple[Cut | CellSums, Array, Array, Array]:
         """Historical rows of a judge, or of all, and their sums.
 
         Columns of contrasts, weights, and weights times outcomes.
@@ -218,7 +218,7 @@ class BatchedFits(BaseFits):
     def _start(self) -> Array:
         return self._start_scores[self.new]
 
-    def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
+    def btl_scores(self, cells: CellSums, slope: Array | None = None) -> Array:
         """BTL scores from cells, begun from the method's own scores."""
         scores, solved = fit_scores_on_cells(
             cells.incidence,

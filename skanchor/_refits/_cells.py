@@ -14,11 +14,11 @@ from scipy.special import expit
 from skanchor._refits._layout import Layout, columns_of, dense_incidence
 from skanchor._typing import Array
 
-__all__ = ["Cells"]
+__all__ = ["CellSums"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellSums:
     """Sums over alike rows: the same two models in the same order, judge and display.
 
     Attributes
@@ -42,7 +42,7 @@ class Cells:
     is_new: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, layout: Layout, weights: Array) -> Cells:
+    def of(cls, layout: Layout, weights: Array) -> CellSums:
         """Sum the used rows, cell by cell."""
         rows, starts = layout.runs
         own = columns_of(weights, rows)
@@ -61,7 +61,7 @@ class Cells:
             X.is_new,
         )
 
-    def __getitem__(self, at: NDArray[Any]) -> Cells:
+    def __getitem__(self, at: NDArray[Any]) -> CellSums:
         return replace(
             self,
             left=self.left[at],
@@ -78,21 +78,21 @@ class Cells:
         return self.is_new[self.left] | self.is_new[self.right]
 
     @property
-    def human(self) -> Cells:
+    def human(self) -> CellSums:
         """Human rows between historical models."""
         return self[(self.judge == -1) & ~self.involves_new]
 
     @property
-    def judges(self) -> Cells:
+    def judges(self) -> CellSums:
         """Judge rows between historical models."""
         return self[(self.judge >= 0) & ~self.involves_new]
 
     @property
-    def arrivals(self) -> Cells:
+    def arrivals(self) -> CellSums:
         """Judge rows that involve a new model."""
         return self[(self.judge >= 0) & self.involves_new]
 
-    def of_judge(self, judge: int) -> Cells:
+    def of_judge(self, judge: int) -> CellSums:
         """All rows of one judge."""
         return self[self.judge == judge]
 

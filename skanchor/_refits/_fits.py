@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._refits._arrivals import Arrivals, JudgeFits
-from skanchor._refits._cells import Cells
+from skanchor._refits._cells import CellSums
 from skanchor._refits._layout import Layout, columns_of
 from skanchor._typing import Array
 
@@ -41,9 +41,9 @@ class BaseFits:
         self.new, self.historical = layout.new, layout.historical
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> CellSums:
         """Sums over alike rows."""
-        return Cells.of(self.layout, self.weights)
+        return CellSums.of(self.layout, self.weights)
 
     def human_scores(self) -> Array:
         """Scores of the historical models, zero for new ones."""
@@ -65,7 +65,7 @@ class BaseFits:
         """
         raise NotImplementedError
 
-    def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
+    def btl_scores(self, cells: CellSums, slope: Array | None = None) -> Array:
         """BTL scores from cells, centred over the historical models."""
         raise NotImplementedError
 

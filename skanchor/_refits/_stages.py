@@ -11,7 +11,7 @@ from skanchor._numerics.graph import components
 from skanchor._numerics.linalg import zero_sum_basis
 from skanchor._numerics.logistic import fit_logistic
 from skanchor._refits._arrivals import JudgeFits
-from skanchor._refits._cells import Cells
+from skanchor._refits._cells import CellSums
 from skanchor._refits._fits import BaseFits
 from skanchor._refits._layout import Layout
 from skanchor._typing import Array
@@ -93,7 +93,7 @@ class StageFits(BaseFits):
             np.where(judged, positions, 0.0)[None],
         )
 
-    def btl_scores(self, cells: Cells, slope: Array | None = None) -> Array:
+    def btl_scores(self, cells: CellSums, slope: Array | None = None) -> Array:
         """BTL scores from cells, by a solver that handles separated votes."""
         scores = np.full(len(self.X.models), np.nan)
         games = cells.incidence.T @ np.diag(cells.weight[0]) @ cells.incidence

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from skanchor._comparisons import Comparisons
 from skanchor._numerics.batched import fit_judge
-from skanchor._refits import BaseFits, Cells
+from skanchor._refits import BaseFits, CellSums
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 
@@ -112,7 +112,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         return np.where(known, np.array(tables)[which, left, right], np.nan)
 
 
-def judge_logits(cells: Cells) -> tuple[Array, Array]:
+def judge_logits(cells: CellSums) -> tuple[Array, Array]:
     """Games and logits of smoothed win rates, (n_replicates, n_models, n_models)."""
     games, wins = cells.tables()
     return games, logit((wins + 0.5) / (games + 1.0))

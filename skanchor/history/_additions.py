@@ -17,7 +17,7 @@ from skanchor.history._arrivals import deal
 from skanchor.history._counts import RowCounts, rows_as_table
 from skanchor.sample import Sample
 
-__all__ = ["joined", "with_rows"]
+__all__ = ["join_rows", "with_rows"]
 
 
 def with_rows(
@@ -76,7 +76,7 @@ def with_rows(
     return joint, both, plans
 
 
-def joined(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
+def join_rows(one: Sequence[Any], other: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
     """Concatenate two tuples of (X, y, sample_weight, groups).
 
     A missing weight counts as one.

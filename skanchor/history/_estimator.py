@@ -20,7 +20,7 @@ from skanchor._folds import make_plans
 from skanchor._treatments import limited_to_inference
 from skanchor.contexts import refuse_contexts
 from skanchor.exceptions import Advice, BattlesError, Remedy
-from skanchor.history._additions import joined, with_rows
+from skanchor.history._additions import join_rows, with_rows
 from skanchor.history._arrivals import (
     admit_arrivals,
     arrival_plans,
@@ -236,7 +236,7 @@ class AnchorHistory(BaseEstimator):
         if past is not None:
             # Without weights and groups, these are the defaults.
             old = (*past, *(None, AUTO)[len(past) - 2 :])
-            rows = joined(old, (X, y, sample_weight, groups))
+            rows = join_rows(old, (X, y, sample_weight, groups))
             self.fit(*rows, fingerprints=fingerprints)
             self.updated_from_ = "rows"
             return self

@@ -134,7 +134,7 @@ class ArchiveKind:
         # ``allow_pickle=False``: unpickling a foreign file could run any code.
         try:
             with zipfile.ZipFile(io.BytesIO(payload)) as stored:
-                arrays = dict(_array(stored, info) for info in stored.infolist())
+                arrays = dict(_read_array(stored, info) for info in stored.infolist())
             header = json.loads(arrays.pop(HEADER).tobytes())
         except _UNREADABLE as error:
             raise ValueError(
@@ -168,7 +168,9 @@ class ArchiveKind:
         return f"is no {self.name}."
 
 
-def _array(stored: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, NDArray[Any]]:
+def _read_array(
+    stored: zipfile.ZipFile, info: zipfile.ZipInfo
+) -> tuple[str, NDArray[Any]]:
     """Name and content of an array of an archive.
 
     A checksum says that a file is whole, not who made it: memory is asked for only once

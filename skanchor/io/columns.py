@@ -40,7 +40,7 @@ def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFram
         if from_text:
             column = _parsed(column, name, is_id=name in ids)
         elif name in ids:
-            column = _as_text(column)
+            column = _labels_as_text(column)
         columns[name] = column
     return pd.DataFrame(columns, columns=table.columns)
 
@@ -120,7 +120,7 @@ def _numbers_by_arrow(column: pd.Series) -> pd.Series | None:
     return None
 
 
-def _as_text(column: pd.Series) -> pd.Series:
+def _labels_as_text(column: pd.Series) -> pd.Series:
     """Column of labels as text; nulls stay missing."""
     if column.dtype == "str":
         return column

@@ -163,7 +163,7 @@ def read_battles(
         for each, tool, name in zip(paths, tools, judges, strict=True)
     ]
     request.refuse_leftovers(judge)
-    table = _with_counts(_joined(tables), request.formats.values())
+    table = _with_counts(_join_tables(tables), request.formats.values())
     table.attrs["formats"] = request.formats
     return table
 
@@ -295,7 +295,7 @@ def _judge_of(source: Source, judge: str | None) -> str:
     return judge if judge is not None else source.stem
 
 
-def _joined(tables: list[pd.DataFrame]) -> pd.DataFrame:
+def _join_tables(tables: list[pd.DataFrame]) -> pd.DataFrame:
     """All tables in one; outcomes are numbers if they are in any of the tables."""
     if len(tables) == 1:
         return tables[0]

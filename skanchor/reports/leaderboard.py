@@ -104,7 +104,7 @@ class LeaderboardText:
         # Long lines of prose are hard to read, so a wide page does not widen them.
         width = min(options.max_width, _PROSE)
         for line in self._notes(left_out):
-            yield Text(_wrapped(line, width), style="dim")
+            yield Text(_wrap_indented(line, width), style="dim")
 
     def _columns(self) -> dict[str, list[str]]:
         """Cells of each column, by heading, from left to right."""
@@ -183,7 +183,7 @@ class LeaderboardText:
         return lines
 
 
-def _wrapped(line: str, width: int) -> str:
+def _wrap_indented(line: str, width: int) -> str:
     """Break a line between words; the lines that follow are indented."""
     text = line.lstrip(" ")
     indent = " " * (len(line) - len(text))

@@ -243,14 +243,14 @@ def _check_same(
             )
     for name in sorted(mine):
         kinds = [schema.field(name).type for _, schema in (one, other)]
-        if kinds[0] != kinds[1] and not all(map(_is_text, kinds)):
+        if kinds[0] != kinds[1] and not all(map(_is_text_type, kinds)):
             raise BattlesError(
                 f"Column {name!r} is {kinds[0]} in {one[0]} and {kinds[1]} in "
                 f"{other[0]}: write it with one type."
             )
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_text_type(kind: pa.DataType) -> bool:
     """Whether a type holds text, of which pyarrow turns one kind into another."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type

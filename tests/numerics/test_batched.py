@@ -16,7 +16,7 @@ from skanchor._numerics.batched import (
 )
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.logistic import fit_logistic
-from skanchor._refits import Cells, Layout
+from skanchor._refits import CellSums, Layout
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -82,7 +82,7 @@ def test_scores_on_cells_are_btl_scores(rng, alpha):
     data = simulate_battles(1500, 10, n_models=5, random_state=0)
     X = Comparisons.from_battles(data.X, new_models=["new-model"])
     weights = rng.integers(0, 3, size=(4, len(X))).astype(float)
-    cells = Cells.of(Layout(Sample.admit(X, data.y)), weights)
+    cells = CellSums.of(Layout(Sample.admit(X, data.y)), weights)
     votes = cells.human
     # The sums over alike rows lose nothing.
     human = (data.X.judge == "human").to_numpy()

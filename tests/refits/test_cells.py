@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from skanchor import Comparisons
 from skanchor._admission import admit_to_ranking
-from skanchor._refits import Cells, Layout
+from skanchor._refits import CellSums, Layout
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -27,7 +27,7 @@ def cells():
     weights = np.random.default_rng(1).multinomial(
         len(sample), np.full(len(sample), 1 / len(sample)), size=3
     )
-    return sample, weights.astype(float), Cells.of(Layout(sample), weights * 1.0)
+    return sample, weights.astype(float), CellSums.of(Layout(sample), weights * 1.0)
 
 
 def keys_of(found):
@@ -97,6 +97,6 @@ def test_rows_that_do_not_count_are_in_no_cell():
     X = Comparisons.from_battles(table)
     weight = [1.0, 1.0, 1.0, 1.0, 1.0, 0.0]
     sample = admit_to_ranking(Sample.admit(X, [1, 0, 1, 1, 0, 1], weight), None)
-    found = Cells.of(Layout(sample), sample.weight[None])
+    found = CellSums.of(Layout(sample), sample.weight[None])
     assert sorted(keys_of(found)) == [(0, 1, -1), (0, 1, 0), (1, 0, -1), (2, 0, 0)]
     assert found.weight.tolist() == [[1.0] * 4]
