@@ -160,6 +160,7 @@ class Remedy(Enum):
     FIT_GROUPS_IN_MEMORY = (
         "AnchorHistory().fit(X, y) takes groups, and holds all rows in memory."
     )
+    FIT_ITEM_EFFECTS = "Draw results_['random'], or fit with item_effects='random'."
     DROP_FEATURES = (
         "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
         "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."

@@ -88,10 +88,10 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 def _run_check(options: argparse.Namespace) -> None:
     check_table(options)
     check_method(options)
-    if options.no_new or options.new:
+    if options.no_new or options.new or options.hide_votes_of:
         raise BadInputError(
-            "check lets every model with votes play the new one; leave out --new and "
-            "--no-new, or name some with --models"
+            "check treats every model with votes in turn as if it were new; leave out "
+            "--new, --no-new and --hide-votes-of, or name some with --models"
         )
     check_output(options, inputs=options.battles)
     task = load_task(options)

@@ -25,19 +25,17 @@ def add_contexts(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KIND=SHARE,...",
         help="share of each kind in the scores that are shown, as in "
-        "coding=0.5,chat=0.5 (default: all alike)",
+        "coding=80,chat=20; shares are divided by their sum (default: all alike)",
     )
 
 
 def check_mix_flag(options: argparse.Namespace) -> None:
-    """Refuse a mix without a column, or whose shares do not sum to one."""
+    """Refuse a mix without a column, or without a share above zero."""
     if not options.mix:
         return
     if options.context is None:
         raise BadInputError("--mix goes with --context, the column that it mixes")
-    total = sum(_shares(options.mix).values())
-    if not abs(total - 1.0) <= 1e-6:
-        raise BadInputError(f"the shares of --mix must sum to one, not to {total:.6g}")
+    _shares(options.mix)
 
 
 def contexts_of(
@@ -78,7 +76,7 @@ def contexts_of(
 
 
 def _shares(given: list[str]) -> dict[str, float]:
-    """Share of each kind, from the values of ``--mix``."""
+    """Share of each kind, from the values of ``--mix``; they sum to one."""
     shares: dict[str, float] = {}
     for pair in ",".join(given).split(","):
         name, _, number = (part.strip() for part in pair.rpartition("="))
@@ -86,11 +84,14 @@ def _shares(given: list[str]) -> dict[str, float]:
             share = float(number)
         except ValueError:
             share = math.nan
-        if not name or not 0.0 <= share <= 1.0:
+        if not name or not 0.0 <= share < math.inf:
             raise BadInputError(
-                f"--mix takes KIND=SHARE,... with shares in [0, 1], got {pair!r}"
+                f"--mix takes KIND=SHARE,... with shares of zero or more, got {pair!r}"
             )
         if name in shares:
             raise BadInputError(f"--mix has {name} twice")
         shares[name] = share
-    return shares
+    total = sum(shares.values())
+    if not 0.0 < total < math.inf:
+        raise BadInputError(f"the shares of --mix sum to {total:g}")
+    return {name: share / total for name, share in shares.items()}

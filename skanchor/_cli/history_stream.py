@@ -64,6 +64,7 @@ def check_stream(options: argparse.Namespace) -> None:
     refused = {
         "--demo": options.demo,
         **flags_of_files(options),
+        "--hide-votes-of": options.hide_votes_of,
         "--judges": options.judges,
         "--drop-judges": options.drop_judges,
         "--text-columns": options.text_columns,

@@ -115,6 +115,14 @@ def _add_roles(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="take no model as new: rank the models by their human rows",
     )
+    parser.add_argument(
+        "--hide-votes-of",
+        nargs="+",
+        action="extend",
+        metavar="MODEL",
+        help="a dry run: leave out the human rows of models whose votes are known, so "
+        "that they are placed as new ones",
+    )
     people = parser.add_mutually_exclusive_group()
     people.add_argument(
         "--human",
@@ -187,7 +195,7 @@ _LIKE_JUDGES = {
 """Names of columns that may say who judged."""
 
 # Flags that take several values, and so also a FILE that comes after them.
-_MANY_VALUES = ("new", "human", "judges", "drop_judges", "judge")
+_MANY_VALUES = ("new", "hide_votes_of", "human", "judges", "drop_judges", "judge")
 
 
 def check_table(options: argparse.Namespace) -> None:
@@ -290,7 +298,37 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
         drop_features=_split_names(options.drop_features),
     )
     check_judges(options, list(table.columns), len(table))
+    if options.hide_votes_of:
+        X, y = _without_votes(X, y, options.hide_votes_of)
     return X, y, counted
+
+
+def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
+    """Leave out the human rows of some models, as a dry run of new ones."""
+    from skanchor._comparisons import HUMAN
+    from skanchor.exceptions import DataWarning
+    from skanchor.warning_log import warn
+
+    is_human = X["judge"] == HUMAN if "judge" in X else X["model_a"].notna()
+    hidden = is_human & False
+    for model in dict.fromkeys(models):
+        plays = (X["model_a"] == model) | (X["model_b"] == model)
+        if not (plays & is_human).any():
+            known = "no human rows" if plays.any() else "no rows"
+            raise BadInputError(f"--hide-votes-of {model}: it has {known} to hide")
+        if not (plays & ~is_human).any():
+            raise BadInputError(
+                f"--hide-votes-of {model}: no judge has compared it, so nothing would "
+                "be left to place it by"
+            )
+        hidden |= plays & is_human
+    warn(
+        DataWarning(
+            f"A dry run: {hidden.sum()} human rows of "
+            f"{', '.join(dict.fromkeys(models))} are left out."
+        )
+    )
+    return X[~hidden].reset_index(drop=True), y[~hidden].reset_index(drop=True)
 
 
 def check_judges(

@@ -31,6 +31,7 @@ __all__ = [
     "canvas",
     "check_named",
     "check_pipeline",
+    "check_ranks",
     "check_result",
     "hide_spines",
     "name_axis",
@@ -186,13 +187,18 @@ def not_determined(ax: Axes, rows: Iterable[int]) -> None:
 
 def result_of(estimator: Any) -> RankingResult:
     """Return the result of a fitted estimator that has intervals."""
+    check_ranks(estimator)
+    check_is_fitted(estimator)
+    return estimator.result_
+
+
+def check_ranks(estimator: Any) -> None:
+    """Raise if an estimator, fitted or not, is not one that has intervals."""
     if not isinstance(estimator, RankingEstimator):
         raise TypeError(
             "This display needs an estimator that ranks with intervals, such as "
             f"AnchorPipeline; got {type(estimator).__name__}."
         )
-    check_is_fitted(estimator)
-    return estimator.result_
 
 
 def check_result(result: Any) -> RankingResult:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.plotting._canvas import (
     NEW,
     canvas,
@@ -107,9 +108,10 @@ class ItemDeviationDisplay:
             result = result.cells
         diagnostics = getattr(check_result(result), "diagnostics", None)
         if diagnostics is None or diagnostics.deviations.empty:
-            raise ValueError(
-                "This result leaves item effects out; there are deviations in "
-                "results_['random'], or after a fit with item_effects='random'."
+            raise BattlesError(
+                "This result leaves item effects out, so there are no deviations to "
+                "draw.",
+                advice=Advice(Remedy.FIT_ITEM_EFFECTS),
             )
         board = result.leaderboard()
         found = diagnostics.deviations

@@ -17,8 +17,8 @@ from skanchor.plotting._canvas import (
     NEW,
     OLD,
     canvas,
+    check_ranks,
     hide_spines,
-    result_of,
     shorten,
 )
 from skanchor.sample import Battles
@@ -84,7 +84,7 @@ class LeftOutDisplay:
         Parameters
         ----------
         estimator : RankingEstimator
-            A fitted estimator; a clone of it is fitted once for each model.
+            An estimator, fitted or not; a clone is fitted once for each model.
         X, y, sample_weight, groups
             As in :func:`skanchor.evaluation.leave_one_model_out`.
         level : float, default=0.95
@@ -97,7 +97,7 @@ class LeftOutDisplay:
         LeftOutDisplay
             The display, drawn.
         """
-        result_of(estimator)  # raises if it has no intervals or is not fitted
+        check_ranks(estimator)
         table = leave_one_model_out(
             estimator, X, y, sample_weight=sample_weight, groups=groups, level=level
         )

@@ -93,6 +93,8 @@ class RunSummary:
         Versions of Python and of the packages that may change a number.
     input_hash : str or None
         SHA-256 of the rows that were read.
+    folds : str
+        Where the folds come from, if they are not those of this fit.
     """
 
     method: str
@@ -110,6 +112,7 @@ class RunSummary:
     seed: Any = None
     versions: Mapping[str, str] = field(default_factory=dict)
     input_hash: str | None = None
+    folds: str = ""
 
     def to_dict(self, words: Callable[[Warning], str] = str) -> dict[str, Any]:
         """Return plain data, with the keys of ``docs/json.md``.
@@ -156,6 +159,7 @@ class RunSummary:
             "seed": self.seed,
             "versions": dict(self.versions),
             "input_hash": self.input_hash,
+            "folds": self.folds,
         }
 
 
@@ -224,6 +228,10 @@ def summarize(
         # New models ranked by a stored history, which decided the treatment.
         known["item_effects"] = ItemEffects(
             fitted.item_effects_, "as the history was fitted", np.nan
+        )
+        known["folds"] = (
+            "those of the history. A fit of all rows at once draws its folds anew, so "
+            "its scores are not exactly these; they differ by far less than the errors"
         )
         known["judges"] = fitted.result_.diagnostics.judges
     return RunSummary(**known)

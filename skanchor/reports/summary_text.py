@@ -185,6 +185,8 @@ def _again(summary: RunSummary) -> Iterator[str]:
             if value != summary.defaults.get(name)
         ]
         yield f"Settings: {', '.join(given) or 'all defaults'}."
+    if summary.folds:
+        yield f"Folds: {summary.folds}."
     found = [f"{name} {number}" for name, number in summary.versions.items()]
     yield f"Versions: {', '.join(found)}."
     if summary.input_hash is not None:

@@ -57,6 +57,8 @@ def test_place_prints_a_leaderboard(run, file, arrivals, tmp_path):
     assert (code, err) == (0, [])
     assert any(NEW in line for line in out.splitlines())
     assert run("rank", "--history", file, arrivals)[1] == out
+    # It says why the numbers are not exactly those of a fit of all rows.
+    assert "Folds: those of the history." in " ".join(out.split())
     code, out, _ = run("history", "place", file, arrivals, "--json", "--level", ".9")
     found = json.loads(out)
     assert found["level"] == 0.9

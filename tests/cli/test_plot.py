@@ -19,6 +19,7 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF-"}
         ("calibration", "svg", []),
         ("overlap", "svg", []),
         ("deviations", "svg", ["--item-effects", "random"]),
+        ("check", "svg", []),
     ],
 )
 def test_each_kind_is_drawn(run, tmp_path, kind, suffix, flags):
@@ -37,3 +38,5 @@ def test_what_cannot_be_drawn_is_told(run, tmp_path):
     flags = ["--item-effects", "none", "-o", tmp_path / "x.png"]
     code, out, err = run("plot", "deviations", "--demo", *FAST, *flags)
     assert (code, out, len(err)) == (2, "", 1)
+    assert "leaves item effects out" in err[0]
+    assert err[0].endswith("Give --item-effects random.")

@@ -635,13 +635,19 @@ def test_a_mix_of_contexts(run, kinds):
         assert score == pytest.approx(0.25 * scores[1][model] + 0.75 * scores[2][model])
     _, text, _ = run("rank", kinds, *FAST, *flags)
     assert "Contexts: kind; the scores mix 0.25 1, 0.75 2." in text
+    # Shares are divided by their sum.
+    flags[3] = "1=20,2=60"
+    assert (
+        run("rank", kinds, *FAST, *flags)[1].split("Again")[0] == text.split("Again")[0]
+    )
 
 
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
         (["--mix", "1=1"], "--mix goes with --context"),
-        (["--context", "kind", "--mix", "1=0.5,2=0.4"], "must sum to one, not to 0.9"),
+        (["--context", "kind", "--mix", "1=0,2=0"], "shares of --mix sum to 0"),
+        (["--context", "kind", "--mix", "1=2,2=-1"], "shares of zero or more"),
         (["--context", "kind", "--mix", "1=much"], "takes KIND=SHARE"),
         (["--context", "kind", "--mix", "1=0.5,1=0.5"], "has 1 twice"),
         (["--context", "kind", "--mix", "poetry=1"], "names poetry; column kind holds"),
@@ -695,3 +701,27 @@ def test_a_stream_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
     code, _, err = run(*flags)
     assert code == 2
     assert "--columns Judge=judge if Judge names the judges" in err[-1]
+
+
+# ---------------------------------------------------------------------- a dry run
+def test_votes_of_a_model_may_be_hidden(run, battles, tmp_path):
+    flags = [*FAST, "--item-effects", "none", "--json"]
+    code, out, err = run("rank", battles, *flags, "--hide-votes-of", "amber-otter")
+    assert code == 0
+    found = json.loads(out)
+    (model,) = [m for m in found["models"] if m["model"] == "amber-otter"]
+    assert model["is_new"] and model["n_human"] == 0
+    frame = pd.read_csv(battles)
+    plays = (frame[["model_a", "model_b"]] == "amber-otter").any(axis=1)
+    hidden = plays & (frame["judge"] == "human")
+    assert f"A dry run: {hidden.sum()} human rows of amber-otter are left out" in err[0]
+    assert "A dry run" in found["summary"]["warnings"][0]["message"]
+    # The same as a table without these rows.
+    frame[~hidden].to_csv(path := tmp_path / "hidden.csv", index=False)
+    assert json.loads(run("rank", path, *flags)[1])["models"] == found["models"]
+
+
+def test_votes_that_are_not_there_cannot_be_hidden(run, battles):
+    for model, said in [("owl", "no rows to hide"), ("ivory-lynx", "no human rows")]:
+        code, _, err = run("rank", battles, *FAST, "--hide-votes-of", model)
+        assert code == 2 and f"--hide-votes-of {model}: it has {said}" in err[0]

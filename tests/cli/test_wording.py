@@ -253,9 +253,12 @@ OF_HISTORIES = {
 }
 """Advice of ``skanchor history``, which has tests of its own."""
 
+OF_PLOTS = {Remedy.FIT_ITEM_EFFECTS}
+"""Advice of ``skanchor plot``, likewise."""
+
 
 def test_every_kind_of_advice_has_its_words_and_its_case():
-    assert set(ADVICE) == set(CASES) | OF_HISTORIES == set(Remedy)
+    assert set(ADVICE) == set(CASES) | OF_HISTORIES | OF_PLOTS == set(Remedy)
     assert set(TERMS) == set(Term)
     for words in filter(None, [*ADVICE.values(), *TERMS.values()]):
         assert not PYTHON.search(words)
@@ -276,7 +279,7 @@ def heard(monkeypatch):
 
 @pytest.mark.parametrize(
     "kind",
-    [kind for kind in Remedy if kind not in OF_HISTORIES],
+    [kind for kind in Remedy if kind not in OF_HISTORIES | OF_PLOTS],
     ids=lambda kind: kind.name,
 )
 def test_advice_is_in_the_words_of_the_command_line(

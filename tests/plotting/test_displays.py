@@ -332,6 +332,14 @@ def test_models_left_out(n):
         LeftOutDisplay.from_estimator(BTLRegressor(), None, None)
 
 
+def test_models_left_out_need_no_fit_before():
+    X, y = load_demo(return_X_y=True)
+    pipeline = AnchorPipeline(item_effects=None, cv=2, random_state=0)
+    display = LeftOutDisplay.from_estimator(pipeline, X, y)
+    assert not hasattr(pipeline, "result_")
+    assert len(display.table) > 3 and display.ax_.get_legend() is not None
+
+
 def test_overlap_is_in_units_of_history(anchor):
     X, _ = load_demo(return_X_y=True)
     ranges = feature_ranges(anchor.sample_)
