@@ -19,28 +19,27 @@ from skanchor._comparisons.labels import label_index
 from skanchor._human_bias import Votes, fit_votes, vote_biases
 from skanchor._numerics.btl import fit_scores
 from skanchor._numerics.graph import Connectivity, describe_connectivity
-from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
+from skanchor._numerics.order_counts import OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._numerics.separated_scores import (
     SeparatedScores,
-    beyond,
     find_separated_scores,
+    hold_on_bound,
 )
 from skanchor._row_rules import TIES
 from skanchor._score_errors import (
-    GroupedVotes,
     OrderedErrors,
     ScoreErrors,
     variance_of_differences,
 )
 from skanchor._typing import Array
 from skanchor._vote_checks import (
+    check_any_votes,
     check_graph,
     check_order,
-    counted_votes,
-    in_units_of_the_heaviest,
     warn_of_bound,
 )
+from skanchor._vote_counts import VoteCounts
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.exceptions import (
@@ -209,58 +208,47 @@ class BTLRegressor(ComparisonEstimator):
                 "bias and position_effect cannot both be fitted for people: leave one "
                 "at its default."
             )
-        # All that scores and errors need of the votes are sums by pair of models.
-        rows = counted_votes(sample)
-        left, right, y = X.left[rows], X.right[rows], sample.y[rows]
-        times = sample.multiplicity_of(rows)
-        share, unit = in_units_of_the_heaviest(sample.weight[rows], times)
-        counts = PairCounts.from_rows(left, right, y, share, len(X.models), times)
-        games = counts.weight + counts.weight.T
-        present = np.flatnonzero(games.sum(axis=1) > 0)
+        votes = VoteCounts.of(sample)
+        present = votes.present
         if not len(present):
             self._fit_nothing(sample)
             return
-        # Models without a vote have no score, and leave the vocabulary.
-        counts = counts.among(present)
         self.models_ = X.models[present]
         n_scales = len(np.unique(X.rows.items.context[present]))
-        self.connectivity_ = describe_connectivity(counts.wins, self.models_, n_scales)
+        self.connectivity_ = describe_connectivity(
+            votes.by_pair.wins, self.models_, n_scales
+        )
         check_graph(self.connectivity_, self.disconnected, self.alpha, self.score_bound)
-        ordered = None
-        if self.position_effect:
-            table = OrderCounts.from_rows(
-                (left, right), X.order[rows], y, share, len(X.models)
-            )
-            ordered = OrderedBTL.of(table.among(present), self.alpha)
-        placed = self._fit_scores(counts, start, ordered)
+        ordered = votes.by_order(self.alpha) if self.position_effect else None
+        placed = self._fit_scores(votes.by_pair, start, ordered)
         self.bias_ = None
         if self.bias is not None:
             self._fit_bias(sample, placed, present, start, seed_offset)
-            return
-        if start is not None:
+        elif start is not None:
             # In folds, errors are those of the whole inference.
             self.covariance_ = np.full((len(present), len(present)), np.nan)
-            return
+        else:
+            self._estimate_errors(votes, placed, ordered)
+
+    def _estimate_errors(
+        self, votes: VoteCounts, placed: SeparatedScores, ordered: OrderedBTL | None
+    ) -> None:
+        """Set ``covariance_``, and the error of a position effect, at the fit."""
         errors: ScoreErrors | OrderedErrors
         if ordered is not None:
             coef = np.append(placed.scores, self.position_effect_)
             errors = OrderedErrors(ordered, coef)
         else:
-            errors = ScoreErrors.of(
-                counts, placed, self.models_, self.alpha * counts.weight.sum()
-            )
+            ridge = self.alpha * votes.by_pair.weight.sum()
+            errors = ScoreErrors.of(votes.by_pair, placed, self.models_, ridge)
         if self.covariance == "fisher":
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
-            covariance = errors.fisher() / unit
-        elif not sample.is_grouped:
-            covariance = errors.sandwich()
+            covariance = errors.fisher() / votes.unit
+        elif votes.sample.is_grouped:
+            covariance = errors.clustered(votes.by_group())
         else:
-            place = np.full(len(X.models), -1)
-            place[present] = np.arange(len(present))
-            shown = place[left], place[right], X.order[rows]
-            votes = GroupedVotes.of(*shown, y, share, times, sample.membership(rows))
-            covariance = errors.clustered(votes)
+            covariance = errors.sandwich()
         if self.position_effect:
             # The last row and column are those of the position effect.
             self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))
@@ -338,14 +326,10 @@ class BTLRegressor(ComparisonEstimator):
             placed = find_separated_scores(counts.wins, scores, self.score_bound)
         # Scores beyond the bound are set to it, and those that the wins leave without a
         # limit to the order of the wins; neither has an error.
-        far = beyond(counts.wins, placed, self.score_bound)
-        warn_of_bound(self.models_[far].tolist(), self.score_bound)
-        self.unbounded_ = far | ~np.isin(
-            np.arange(len(scores)), np.concatenate([[], *placed.scales])
-        )
-        self._side = np.where(far, np.sign(placed.scores), placed.side)
-        values = np.where(far, self._side * self.score_bound, placed.scores)
-        self.scores_ = pd.Series(values, index=self._index, name="score")
+        held = hold_on_bound(counts.wins, placed, self.score_bound)
+        warn_of_bound(self.models_[held.far].tolist(), self.score_bound)
+        self.unbounded_, self._side = held.unbounded, held.side
+        self.scores_ = pd.Series(held.values, index=self._index, name="score")
         return placed
 
     def _fit_order(self, ordered: OrderedBTL, scores: Array) -> Array:
@@ -359,13 +343,7 @@ class BTLRegressor(ComparisonEstimator):
 
     def _fit_nothing(self, sample: Sample) -> None:
         """Score no model, if every vote compares a model with itself."""
-        X = sample.X
-        votes = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
-        if self.disconnected != "warn" or not votes.any():
-            raise BattlesError(
-                "No human row compares two historical models; human rows carry the "
-                "label 'human' in column 'judge'."
-            )
+        check_any_votes(sample, self.disconnected)
         self.models_, self.bias_ = np.empty(0, dtype=object), None
         self.connectivity_ = Connectivity((), (), (), ())
         self.scores_ = pd.Series(index=self._index, dtype=float, name="score")

@@ -10,64 +10,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.order_counts import OrderedBTL, bordered
 from skanchor._numerics.pair_counts import PairCounts, silent_pairs
 from skanchor._numerics.sandwich import Bread
 from skanchor._numerics.separated_scores import SeparatedScores
 from skanchor._typing import Array
+from skanchor._vote_counts import GroupedVotes
 from skanchor.exceptions import DataWarning
 from skanchor.warning_log import warn
 
-__all__ = ["GroupedVotes", "OrderedErrors", "ScoreErrors", "variance_of_differences"]
+__all__ = ["OrderedErrors", "ScoreErrors", "variance_of_differences"]
 
 _CANCELLED = 1e-12
 """Variance of a contrast, in that of independent votes, below which it is rounding."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedVotes:
-    """Votes that may depend on each other within groups.
-
-    Attributes
-    ----------
-    left, right : ndarray of shape (n_rows,)
-        Places of the models.
-    y, weight : ndarray of shape (n_rows,)
-        Outcomes, and weights or the one weight of all.
-    groups : ndarray of shape (n_rows,)
-        Group of each row.
-    order : ndarray of shape (n_rows,)
-        1 where the left model was shown first, -1 the right one, 0 where unknown.
-    """
-
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
-    y: Array
-    weight: Array
-    groups: NDArray[np.intp]
-    order: Array
-
-    @classmethod
-    def of(
-        cls,
-        left: NDArray[np.intp],
-        right: NDArray[np.intp],
-        order: Array,
-        y: Array,
-        weight: Array,
-        multiplicity: Array | None,
-        members: Membership | None,
-    ) -> GroupedVotes:
-        """Votes of a sample, those of different groups apart."""
-        assert members is not None
-        group, at, number = members.entries()
-        if weight.size > 1:
-            # What a row stands for weighs alike.
-            each = weight if multiplicity is None else weight / multiplicity
-            weight = each[at] * number
-        return cls(left[at], right[at], y[at], weight, group, order[at])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,11 @@
-"""Votes that count, and those that leave scores or a position effect undetermined."""
+"""Votes that leave scores or a position effect undetermined: refused or warned of."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from skanchor._comparisons.labels import is_constant
 from skanchor._numerics.graph import Connectivity
 from skanchor._numerics.order_counts import OrderedFit
-from skanchor._typing import Array
 from skanchor.exceptions import (
     Advice,
     BattlesError,
@@ -23,16 +18,36 @@ from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
 __all__ = [
+    "check_any_votes",
     "check_graph",
     "check_order",
-    "counted_votes",
-    "in_units_of_the_heaviest",
     "slight_ridge",
     "warn_of_bound",
 ]
 
-LEAST_WEIGHT = 1e-150
-"""Weight of a vote, in that of the heaviest, whose square is still a number."""
+
+def check_any_votes(sample: Sample, disconnected: str) -> None:
+    """Refuse votes of which none compares two historical models.
+
+    Parameters
+    ----------
+    sample : Sample
+        Battles in their roles.
+    disconnected : str
+        With ``"warn"``, votes that all compare a model with itself are accepted.
+
+    Raises
+    ------
+    BattlesError
+        If there is no vote.
+    """
+    X = sample.X
+    votes = X.is_human & ~X.involves_new & (sample.weight > 0) & (X.left >= 0)
+    if disconnected != "warn" or not votes.any():
+        raise BattlesError(
+            "No human row compares two historical models; human rows carry the "
+            "label 'human' in column 'judge'."
+        )
 
 
 def check_graph(
@@ -150,68 +165,3 @@ def warn_of_bound(models: list[Any], score_bound: float) -> None:
                 "without the bound."
             )
         )
-
-
-def counted_votes(sample: Sample) -> NDArray[np.intp] | slice:
-    """Rows that count: human votes of positive weight on historical models.
-
-    Parameters
-    ----------
-    sample : Sample
-        Battles in their roles.
-
-    Returns
-    -------
-    ndarray of int, or slice
-        Row numbers.
-    """
-    X, weight = sample.X, sample.weight
-    if (
-        not sample.is_grouped
-        and all(map(is_constant, (weight, X.judge, X.involves_new)))
-        and len(X)
-        and X.judge[0] == -1
-        and X.rows.all_known
-    ):
-        # Nothing tells rows apart, and there is no need to look at each; models
-        # against themselves fall on the diagonal of the counts.
-        return slice(None)
-    votes = X.is_human & ~X.involves_new & (weight > 0)
-    return np.flatnonzero(votes & X.is_usable)
-
-
-def in_units_of_the_heaviest(
-    weight: Array, multiplicity: Array | None = None
-) -> tuple[Array, float]:
-    """Weights of votes over the largest, one number if all are equal; the largest.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n_votes,)
-        Positive.
-    multiplicity : ndarray of shape (n_votes,), optional
-        How many votes each stands for, whose weights are summed.
-
-    Returns
-    -------
-    share : ndarray of shape (n_votes,) or (1,)
-    unit : float
-
-    Raises
-    ------
-    ValueError
-        If a weight is too small beside the largest.
-    """
-    if is_constant(weight):
-        weight = weight[:1]
-    each = weight if multiplicity is None else weight / multiplicity
-    # Squares of tiny or huge weights leave the range of floats.
-    unit = each.max() if each.size else 1.0
-    share = weight / unit
-    lost = int((each < LEAST_WEIGHT * unit).sum())
-    if lost:
-        raise ValueError(
-            f"sample_weight spans too much: {lost} rows weigh less than "
-            f"{LEAST_WEIGHT:g} of the heaviest. Rescale it, or set them to zero."
-        )
-    return share, unit

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skanchor._numerics.graph import components, strong_components
 from skanchor._numerics.types import Array
 
-__all__ = ["SeparatedScores", "beyond", "find_separated_scores"]
+__all__ = ["HeldScores", "SeparatedScores", "find_separated_scores", "hold_on_bound"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,28 @@ class SeparatedScores:
     scores: Array
     scales: list[NDArray[np.intp]]
     side: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldScores:
+    """Scores to report, all within the bound unless their gaps reach beyond it.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_models,)
+        Scores; those in ``far`` are the bound, with its sign.
+    side : ndarray of shape (n_models,)
+        1 where a score may be larger than its value, -1 where smaller, 0 otherwise.
+    far : ndarray of shape (n_models,)
+        Whether a score was set to the bound.
+    unbounded : ndarray of shape (n_models,)
+        Whether a score has no error: it was set to the bound, or is on no scale.
+    """
+
+    values: Array
+    side: NDArray[np.intp]
+    far: NDArray[np.bool_]
+    unbounded: NDArray[np.bool_]
 
 
 def find_separated_scores(wins: Array, scores: Array, bound: float) -> SeparatedScores:
@@ -87,11 +109,8 @@ def find_separated_scores(wins: Array, scores: Array, bound: float) -> Separated
     return SeparatedScores(result, scales, side)
 
 
-def beyond(wins: Array, placed: SeparatedScores, bound: float) -> NDArray[np.bool_]:
-    """Models on a scale whose scores exceed the bound, where a single gap is too wide.
-
-    Scores beyond the bound are accepted where they add up from gaps between models that
-    have met, none of which exceeds twice the bound.
+def hold_on_bound(wins: Array, placed: SeparatedScores, bound: float) -> HeldScores:
+    """Set scores beyond the bound to it, and mark all that have no error.
 
     Parameters
     ----------
@@ -104,8 +123,22 @@ def beyond(wins: Array, placed: SeparatedScores, bound: float) -> NDArray[np.boo
 
     Returns
     -------
-    ndarray of shape (n_models,)
-        Whether a model is one of them.
+    HeldScores
+    """
+    far = _beyond(wins, placed, bound)
+    on_scale = np.zeros(len(far), dtype=bool)
+    for scale in placed.scales:
+        on_scale[scale] = True
+    side = np.where(far, np.sign(placed.scores), placed.side).astype(np.intp)
+    values = np.where(far, side * bound, placed.scores)
+    return HeldScores(values, side, far, far | ~on_scale)
+
+
+def _beyond(wins: Array, placed: SeparatedScores, bound: float) -> NDArray[np.bool_]:
+    """Models on a scale whose scores exceed the bound, where a single gap is too wide.
+
+    Scores beyond the bound are accepted where they add up from gaps between models that
+    have met, none of which exceeds twice the bound.
     """
     scores = placed.scores
     far = np.zeros(len(scores), dtype=bool)
