@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -23,7 +22,6 @@ from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._diagnostics import ItemCheck, item_effects_check, judge_table
 from skanchor._folds import DrawnPlan, check_training_sets, make_plans
-from skanchor._inference import relative_spread
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
 from skanchor._readouts import AnchorReadouts
@@ -473,42 +471,3 @@ class AnchorPipeline(AnchorReadouts):
         if self.context is None or has_contexts(encoded):
             return encoded
         return encoded.in_contexts(read_contexts(self.context, X, len(encoded)))
-
-    def _annotate(self, X: Comparisons) -> Comparisons:
-        for stage in (self.btl_, self.calibrator_, self.arrival_):
-            X = stage.transform(X)
-        # The plug-in scores of the stages are replaced by the corrected ones.
-        known = self._cells.all_scores
-        if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
-            # With target="style_included" scores hold the mean bias psi_0 of a model.
-            # It is subtracted, because each row has the bias of its own responses.
-            known = known.sub(
-                pd.Series(self.debiaser_.responses_.offsets, self.debiaser_.models_),
-                fill_value=0.0,
-            )
-        scores = known.reindex(X.models).to_numpy(dtype=np.float64)
-        slopes = X.sensitivities
-        # With a ridge, judges were calibrated to shrunken scores.
-        if self.btl_.alpha and slopes is not None:
-            slopes = slopes * self._shrinkage()
-        learned = self._learned
-        new = learned.new_models
-        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
-        if learned.deviations is None:
-            return X
-        # Item effects by judge and model; zero for judges or models without them.
-        u = pd.DataFrame(learned.deviations, self.judges_, learned.models)
-        u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
-        return X.with_columns(deviations=u.to_numpy())
-
-    def _shrinkage(self) -> float:
-        """Ratio of the scale of the ``btl_`` scores to that of the corrected scores.
-
-        A ridge shrinks the scores that judges were calibrated to, and the correction
-        undoes this. Sensitivities are multiplied by the ratio, so that the products of
-        sensitivity and score, which verdicts depend on, stay the same.
-        """
-        result = self._cells
-        corrected = result.all_scores[~result.is_new]
-        shrunken = self.btl_.scores_.reindex(corrected.index)
-        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())

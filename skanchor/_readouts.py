@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference, TreatmentResults
+from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
+from skanchor._inference import relative_spread
+from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
+from skanchor._riesz import RieszDebiaser
 from skanchor._treatments import Treatments
 from skanchor._typing import Array
 from skanchor.results import AnchorResult, ContextResult
@@ -23,6 +31,11 @@ class AnchorReadouts(RankingEstimator):
 
     result_: AnchorResult
     item_effects_: str
+    btl_: BTLRegressor
+    calibrator_: JudgeCalibrator
+    arrival_: ArrivalScorer
+    debiaser_: RieszDebiaser | None
+    judges_: NDArray[Any]
     _learned: Comparisons
     _inference: Inference
     _known_results: dict[str, AnchorResult]
@@ -107,3 +120,42 @@ class AnchorReadouts(RankingEstimator):
         if diagnostics is None:
             return self._judge_table.copy()
         return self._judge_table.join(diagnostics.judges)
+
+    def _annotate(self, X: Comparisons) -> Comparisons:
+        for stage in (self.btl_, self.calibrator_, self.arrival_):
+            X = stage.transform(X)
+        # The plug-in scores of the stages are replaced by the corrected ones.
+        known = self._cells.all_scores
+        if self.debiaser_ is not None and self.debiaser_.responses_ is not None:
+            # With target="style_included" scores hold the mean bias psi_0 of a model.
+            # It is subtracted, because each row has the bias of its own responses.
+            known = known.sub(
+                pd.Series(self.debiaser_.responses_.offsets, self.debiaser_.models_),
+                fill_value=0.0,
+            )
+        scores = known.reindex(X.models).to_numpy(dtype=np.float64)
+        slopes = X.sensitivities
+        # With a ridge, judges were calibrated to shrunken scores.
+        if self.btl_.alpha and slopes is not None:
+            slopes = slopes * self._shrinkage()
+        learned = self._learned
+        new = learned.new_models
+        X = X.with_columns(scores=scores, sensitivities=slopes, new_models=new)
+        if learned.deviations is None:
+            return X
+        # Item effects by judge and model; zero for judges or models without them.
+        u = pd.DataFrame(learned.deviations, self.judges_, learned.models)
+        u = u.reindex(index=X.judges, columns=X.models, fill_value=0.0)
+        return X.with_columns(deviations=u.to_numpy())
+
+    def _shrinkage(self) -> float:
+        """Ratio of the scale of the ``btl_`` scores to that of the corrected scores.
+
+        A ridge shrinks the scores that judges were calibrated to, and the correction
+        undoes this. Sensitivities are multiplied by the ratio, so that the products of
+        sensitivity and score, which verdicts depend on, stay the same.
+        """
+        result = self._cells
+        corrected = result.all_scores[~result.is_new]
+        shrunken = self.btl_.scores_.reindex(corrected.index)
+        return relative_spread(shrunken.to_numpy(), corrected.to_numpy())

@@ -10,14 +10,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skanchor._base import ComparisonEstimator
 from skanchor._comparisons import Comparisons, usable_features
 from skanchor._numerics.information import JudgeBlock
-from skanchor._numerics.logistic import sigmoid
-from skanchor._numerics.system import RieszProblem, RieszSystem
+from skanchor._numerics.system import RieszSystem
 from skanchor._riesz._blocks import (
     judge_blocks,
     people_block,
@@ -36,15 +34,14 @@ from skanchor._riesz._learners import (
     weight_learners,
 )
 from skanchor._riesz._projection import (
-    JudgeProjection,
+    descend,
     fit_projections,
     judges_to_fit,
 )
 from skanchor._riesz._responses import ResponseMeans
-from skanchor._riesz._rows import row_influence, row_weights
+from skanchor._riesz._rows import row_influence, row_weights, summed_squares
 from skanchor._typing import Array
 from skanchor.bias import BiasLearner
-from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.bias.registry import LEARNER_CONSTRAINT, make_learner
 from skanchor.exceptions import BattlesError, SkanchorWarning
 from skanchor.sample import Battles, Sample, check_weight
@@ -222,7 +219,7 @@ class RieszDebiaser(ComparisonEstimator):
                     blocks[fit.judge] = block
                 self._settle(X, solved_with(problem, blocks), responses)
             else:
-                found = self._descend(problem, blocks, fits, seed_offset)
+                found = descend(problem, blocks, fits, self.rounds, seed_offset)
                 self._settle(X, found, responses)
             self._bound([rows])
         keys, codes = X.rows.source_keys, X.rows.sources
@@ -341,33 +338,6 @@ class RieszDebiaser(ComparisonEstimator):
         self.system_, self.information_ = system, system.information
         self.identity_error_ = float(np.abs(system.gap).max())
         self._check_determined()
-
-    def _descend(
-        self,
-        problem: RieszProblem,
-        blocks: dict[int, Any],
-        fits: list[JudgeProjection],
-        seed_offset: int,
-    ) -> RieszSystem:
-        """Descend on the criterion itself (route ``"direct"``)."""
-        for fit in fits:
-            blocks[fit.judge] = fit.spanned([])
-        system = solved_with(problem, blocks)
-        learned: list[list[Any]] = [[] for _ in fits]
-        for _ in range(self.rounds if fits else 0):
-            # What the weights make of each target, for the learners to take away.
-            wanted = [fit.columns @ system.columns(fit.judge) for fit in fits]
-            found = [clone(fit.learner) for fit in fits]
-            tasks = [
-                FitTask(fit.pairs, y, fit.weight)
-                for fit, y in zip(fits, wanted, strict=True)
-            ]
-            fit_all(found, tasks, [fit.name for fit in fits], seed_offset)
-            for fit, known, learner in zip(fits, learned, found, strict=True):
-                known.append(learner)
-                blocks[fit.judge] = fit.spanned(known)
-            system = solved_with(problem, blocks)
-        return system
 
     def _check_determined(self) -> None:
         """Flag scores that the information does not determine, and warn of them."""
@@ -495,17 +465,13 @@ class RieszDebiaser(ComparisonEstimator):
         rows = self._valid(aligned) & (weight > 0)
         if not rows.any():
             raise BattlesError("RieszDebiaser.score found no row that it can weigh.")
-        a = row_weights(self.system_, aligned, np.flatnonzero(rows), self._limit)
-        p = sigmoid(aligned.logits()[rows])
-        squares = weight[rows] * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
-        codes, keys = aligned.rows.sources, aligned.rows.source_keys
-        sums = np.bincount(codes[rows], squares, minlength=len(keys))
-        counts = np.bincount(codes[rows], weight[rows], minlength=len(keys))
-        whole = dict(self._source_totals)
-        total = sum(
-            whole.get(key, 0.0) * s / c
-            for key, s, c in zip(keys, sums, counts, strict=True)
-            if c > 0
+        total = summed_squares(
+            self.system_,
+            aligned,
+            np.flatnonzero(rows),
+            weight[rows],
+            dict(self._source_totals),
+            self._limit,
         )
         linear = 2.0 * np.sum(self.system_.targets * self.system_.weights)
         return float(linear - total)

@@ -1,4 +1,9 @@
-"""Projections of the gradient on a judge's bias functions, learner by learner."""
+"""Weights by learners without a span: the two routes of the Riesz debiaser.
+
+Either projects the gradient columns of a judge's rows on functions that its learner has
+found. They differ in what the learner is fitted to: the columns themselves, out of fold
+(``"projection"``), or what the weights so far leave of every target (``"direct"``).
+"""
 
 from __future__ import annotations
 
@@ -18,13 +23,15 @@ from skanchor._numerics.information import (
 )
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.parameters import PEOPLE
+from skanchor._numerics.system import RieszProblem, RieszSystem
+from skanchor._riesz._blocks import solved_with
 from skanchor._riesz._learners import WeightLearner
 from skanchor._typing import Array
 from skanchor.bias.fitting import FitTask, fit_all
 from skanchor.exceptions import LearnerError
 from skanchor.sample import Sample
 
-__all__ = ["JudgeProjection", "fit_projections", "judges_to_fit"]
+__all__ = ["JudgeProjection", "descend", "fit_projections", "judges_to_fit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,3 +181,51 @@ def fit_projections(
             fitted_block(fit.columns, fitted[number], fit.weight, _Learned(tuple(mine)))
         )
     return blocks
+
+
+def descend(
+    problem: RieszProblem,
+    blocks: dict[int, JudgeBlock | None],
+    fits: Sequence[JudgeProjection],
+    rounds: int,
+    seed_offset: int,
+) -> RieszSystem:
+    """Descend on the Riesz criterion itself (route ``"direct"``).
+
+    Parameters
+    ----------
+    problem : RieszProblem
+        Before the judges' blocks are known.
+    blocks : dict of int to JudgeBlock or None
+        By source; those of ``fits`` are set here.
+    fits : sequence of JudgeProjection
+        Sources whose learner has no span.
+    rounds : int
+        Functions that each of them learns.
+    seed_offset : int
+        Number of the training set, from which learners derive their seeds.
+
+    Returns
+    -------
+    RieszSystem
+        Solved, with the criterion at its minimum over the span of all that was learned.
+    """
+    for fit in fits:
+        blocks[fit.judge] = fit.spanned([])
+    system = solved_with(problem, blocks)
+    learned: list[list[Any]] = [[] for _ in fits]
+    for _ in range(rounds if fits else 0):
+        # The weights of each row by target without a bias, (n, n_models): the best
+        # function to take out is the one that predicts them from the features.
+        wanted = [fit.columns @ system.columns(fit.judge) for fit in fits]
+        found = [clone(fit.learner) for fit in fits]
+        tasks = [
+            FitTask(fit.pairs, y, fit.weight)
+            for fit, y in zip(fits, wanted, strict=True)
+        ]
+        fit_all(found, tasks, [fit.name for fit in fits], seed_offset)
+        for fit, known, learner in zip(fits, learned, found, strict=True):
+            known.append(learner)
+            blocks[fit.judge] = fit.spanned(known)
+        system = solved_with(problem, blocks)
+    return system

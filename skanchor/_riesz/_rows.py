@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ __all__ = [
     "row_residuals",
     "row_weights",
     "source_weights",
+    "summed_squares",
 ]
 
 
@@ -148,6 +151,52 @@ def row_residuals(X: Comparisons, y: Array, rows: NDArray[np.intp]) -> Array:
     eta[~X.is_usable.take(rows)] = np.nan
     valid = np.isfinite(eta)
     return np.where(valid, y.take(rows) - sigmoid(np.where(valid, eta, 0.0)), 0.0)
+
+
+def summed_squares(
+    system: RieszSystem,
+    X: Comparisons,
+    rows: NDArray[np.intp],
+    weight: Array,
+    totals: dict[Any, float],
+    limit: Array | None = None,
+) -> float:
+    """Sum of ``w V a^2`` over rows and targets, as large as that of all rows of a fit.
+
+    The mean over the given rows of each source stands for all its rows of the fit.
+
+    Parameters
+    ----------
+    system : RieszSystem
+        Solved.
+    X : Comparisons
+        Rows that carry the plug-in, in the vocabulary of the system.
+    rows : ndarray of shape (n_chosen,)
+        Row numbers.
+    weight : ndarray of shape (n_chosen,)
+        Their weights.
+    totals : dict of label to float
+        Weight of all rows of the fit, by source.
+    limit : ndarray of shape (n_models,), optional
+        As in :func:`row_weights`.
+
+    Returns
+    -------
+    float
+    """
+    a = row_weights(system, X, rows, limit)
+    p = sigmoid(X.logits()[rows])
+    squares = weight * p * (1.0 - p) * np.einsum("ij,ij->i", a, a)
+    codes, keys = X.rows.sources[rows], X.rows.source_keys
+    sums = np.bincount(codes, squares, minlength=len(keys))
+    weights = np.bincount(codes, weight, minlength=len(keys))
+    return float(
+        sum(
+            totals.get(key, 0.0) * s / w
+            for key, s, w in zip(keys, sums, weights, strict=True)
+            if w > 0
+        )
+    )
 
 
 def check_finite(influence: Array, rows: NDArray[np.intp]) -> None:
