@@ -23,7 +23,7 @@ from skanchor._comparisons import Comparisons, Outcomes
 from skanchor._comparisons.table_rows import is_named
 from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
-from skanchor._numerics.threads import limited_threads, threads_for
+from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._plain_state import PlainState
 from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array

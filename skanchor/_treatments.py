@@ -13,7 +13,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import ItemCheck
 from skanchor._items import MIN_HISTORICAL, ItemCovariance, estimate_item_covariance
 from skanchor._judges import JudgeCalibrator
-from skanchor._numerics.threads import limited_threads, threads_for
+from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,

@@ -17,7 +17,7 @@ from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.grouping import default_groups, resolve_groups
 from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._numerics.groups import Membership
-from skanchor._numerics.memory import available_bytes
+from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
     Advice,

@@ -11,8 +11,7 @@ from skanchor._diagnostics._item_check import (
     score_error_of,
     tested_items,
 )
-from skanchor._diagnostics._judge_errors import JudgeErrors, partial_effects
-from skanchor._diagnostics._judges import judge_table
+from skanchor._diagnostics._judges import JudgeErrors, judge_table, partial_effects
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._diagnostics._report import KINDS, Diagnostics
 from skanchor._diagnostics._style import style_shares, style_table

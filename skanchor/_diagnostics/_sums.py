@@ -16,8 +16,7 @@ from skanchor._comparisons import count_rows
 from skanchor._diagnostics._overlap import HistoricalFeatures
 from skanchor._items import LEAST_DISPERSION, dispersions
 from skanchor._judges import JudgeCalibrator
-from skanchor._numerics.blocks import Blocks
-from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.blocks import Blocks, bend
 from skanchor._numerics.linalg import Columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE

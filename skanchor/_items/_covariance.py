@@ -18,7 +18,7 @@ from skanchor._numerics.item_covariance import (
     inflation,
 )
 from skanchor._numerics.linalg import SymmetricSolver, covariance_factor, mix_judges
-from skanchor._numerics.memory import available_bytes
+from skanchor._numerics.machine import available_bytes
 from skanchor._numerics.shrinkage import Shrinkage
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError

@@ -15,7 +15,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OWN_COLUMNS", "Blocks", "fitted_columns", "item_columns"]
+from skanchor._numerics.types import Array
+
+__all__ = ["OWN_COLUMNS", "Blocks", "bend", "fitted_columns", "item_columns"]
 
 OWN_COLUMNS = ("delta", "order")
 """Blocks of one column each, with one coefficient of each judge in the joint system:
@@ -99,3 +101,24 @@ def fitted_columns(n_items: int, n_span: int) -> Blocks:
     """
     own = dict.fromkeys(OWN_COLUMNS, 1)
     return Blocks.of(items=n_items, **own, span=n_span)
+
+
+def bend(delta: Array) -> Array:
+    """Column of the block ``curve``: how the logit bends with the score difference.
+
+    On a straight scale the log-odds of a judge are ``c delta``, on a curved one
+    ``c sinh(b asinh(delta)) / b``, which is odd and monotone for every b > 0. With b
+    below one a judge saturates (or lapses): its log-odds grow more slowly than the
+    difference. With b above one they grow faster.
+
+    Parameters
+    ----------
+    delta : ndarray of shape (n_rows,)
+        Score differences, in logits.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Derivative of ``sinh(b asinh(delta)) / b`` by -log b at b = 1.
+    """
+    return np.asarray(delta - np.sqrt(1.0 + delta**2) * np.arcsinh(delta))

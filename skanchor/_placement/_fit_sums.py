@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import count_rows
 from skanchor._diagnostics import FitSums, FittedSource, tested_columns
-from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.blocks import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._placement._fits import Fits, PlacedRows
 from skanchor._typing import Array

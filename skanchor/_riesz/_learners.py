@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skanchor._comparisons import Comparisons, FeaturePairs, JudgeRows
-from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.blocks import bend
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.bias.protocol import linearity

@@ -17,8 +17,7 @@ from skanchor._comparisons import FeaturePairs
 from skanchor._documented import DocumentedMixin
 from skanchor._typing import Array
 from skanchor.bias._network_head import HeadColumns, fit_head
-from skanchor.bias._rows import TrainingRows
-from skanchor.bias._standardise import Standardiser
+from skanchor.bias._rows import Standardiser, TrainingRows
 from skanchor.bias.fitting import FitTask
 from skanchor.bias.protocol import ContrastMixin, LastStage
 from skanchor.exceptions import LearnerError

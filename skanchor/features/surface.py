@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-
-from skanchor.features.markdown import MARKDOWN_COUNTS, markdown_counts
+from collections import Counter
+from functools import cache
+from typing import Any
 
 # Kana and ideographs, which are written without blanks between words, and their
 # punctuation. Each kana or ideograph counts as a word.
@@ -27,6 +28,22 @@ _REFUSAL = re.compile(
     r"|죄송|할 수 없습니다"
 )
 _BEGINNING = 200
+
+# Names of counts of markdown by the types of the parser's tokens.
+_MARKDOWN_TOKENS = {
+    "heading_open": "headings",
+    "list_item_open": "list_items",
+    "strong_open": "bold",
+    "fence": "code_blocks",
+    "code_block": "code_blocks",
+    "code_inline": "inline_code",
+    "table_open": "tables",
+    "blockquote_open": "quotes",
+    "link_open": "links",
+}
+
+MARKDOWN_COUNTS = tuple(dict.fromkeys(_MARKDOWN_TOKENS.values()))
+"""Names of the counts of markdown elements."""
 
 SURFACE = (
     "characters",
@@ -72,3 +89,31 @@ def surface_counts(text: str) -> dict[str, int]:
         "emoji": len(_EMOJI.findall(text)),
         "refusal": int(_REFUSAL.search(beginning) is not None),
     }
+
+
+def markdown_counts(text: str) -> dict[str, int]:
+    """Count the markdown elements of a text.
+
+    Parameters
+    ----------
+    text : str
+        CommonMark with tables.
+
+    Returns
+    -------
+    dict
+        Counts by the names of `MARKDOWN_COUNTS`. Markup inside code is not counted.
+    """
+    found: Counter[str] = Counter()
+    for token in _markdown_parser().parse(text):
+        # Elements within a line (bold, links, inline code) are children of its token.
+        for part in (token, *(token.children or ())):
+            found[_MARKDOWN_TOKENS.get(part.type, "")] += 1
+    return {name: found[name] for name in MARKDOWN_COUNTS}
+
+
+@cache
+def _markdown_parser() -> Any:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").enable("table")

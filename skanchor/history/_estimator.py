@@ -28,8 +28,8 @@ from skanchor.history._arrivals import (
 )
 from skanchor.history._format import pack_state, unpack_state
 from skanchor.history._identity import check_fingerprints
+from skanchor.history._json import pack_settings, unpack_settings
 from skanchor.history._rows import HistoryRows, among_groups, groups_of_arrivals
-from skanchor.history._settings import pack_settings, unpack_settings
 from skanchor.history._state import HistoryState
 from skanchor.io.archive import ArchiveKind
 from skanchor.results import AnchorResult

@@ -25,7 +25,7 @@ from skanchor._stages import Stages
 from skanchor._stored_folds import StoredFold, StoredHistory
 from skanchor.history._counts import RowCounts
 from skanchor.history._folds import pack_folds, unpack_folds
-from skanchor.history._labels import pack_labels, unpack_labels
+from skanchor.history._json import pack_labels, unpack_labels
 from skanchor.history._state import Board, GroupFolds, HistoryState
 
 __all__ = ["pack_state", "unpack_state"]

@@ -22,8 +22,7 @@ from skanchor._diagnostics import (
 )
 from skanchor._historical import HistoricalFit
 from skanchor._items import LEAST_DISPERSION
-from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.blocks import bend, fitted_columns
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array

@@ -25,7 +25,7 @@ from skanchor._comparisons import (
 )
 from skanchor._comparisons.suspects import DECLARED
 from skanchor._comparisons.table import require_columns
-from skanchor._numerics.memory import available_bytes
+from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight

@@ -26,7 +26,7 @@ from skanchor.exceptions import (
     LearnerError,
 )
 from skanchor.history import FILE
-from skanchor.history._settings import pack_settings, unpack_settings
+from skanchor.history._json import pack_settings, unpack_settings
 from skanchor.simulation import simulate_battles
 
 N_FOLDS = 3

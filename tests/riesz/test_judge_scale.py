@@ -11,7 +11,7 @@ from scipy.linalg import null_space
 from scipy.special import expit
 
 from skanchor import AnchorPipeline, Comparisons, JudgeCalibrator, RieszDebiaser
-from skanchor._numerics.judge_scale import bend
+from skanchor._numerics.blocks import bend
 from skanchor.simulation import simulate_battles
 
 PRIOR = 0.8

@@ -1,10 +1,12 @@
-"""Settings of estimators as JSON."""
+"""Labels and settings of estimators as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from skanchor._anchor import AnchorPipeline
@@ -15,7 +17,7 @@ from skanchor._riesz import RieszDebiaser
 from skanchor.bias import LinearBias
 from skanchor.exceptions import BattlesError
 
-__all__ = ["pack_settings", "unpack_settings"]
+__all__ = ["pack_labels", "pack_settings", "unpack_labels", "unpack_settings"]
 
 
 CLASSES = {
@@ -108,3 +110,40 @@ def unpack_settings(packed: Any) -> Any:
     if "dict" in packed:
         return {unpack_settings(a): unpack_settings(b) for a, b in packed["dict"]}
     return np.array(packed["array"], dtype=np.float64)
+
+
+def pack_labels(labels: Iterable[Any], what: str) -> dict[str, Any]:
+    """Labels in types that JSON has; refuse labels of other types.
+
+    Parameters
+    ----------
+    labels : iterable
+        Texts or numbers.
+    what : str
+        What is labelled, for an error.
+
+    Returns
+    -------
+    dict
+        ``dtype`` of the array and its ``values``.
+    """
+    array = labels if isinstance(labels, np.ndarray) else np.array(labels, dtype=object)
+    values = array.tolist()
+    for label in values:
+        if type(label) not in (str, int, float, bool):
+            raise BattlesError(
+                f"The labels of {what} must be text or numbers to be kept in a file, "
+                f"but {label!r} is a {type(label).__name__}."
+            )
+    return {"dtype": array.dtype.str, "values": values}
+
+
+def unpack_labels(packed: Mapping[str, Any]) -> NDArray[Any]:
+    """Rebuild the labels from the result of :func:`pack_labels`."""
+    kind = np.dtype(packed["dtype"])
+    if kind.kind != "O":
+        return np.array(packed["values"], dtype=kind)
+    # Filled one by one, so that Python's types of the labels stay.
+    labels = np.empty(len(packed["values"]), dtype=object)
+    labels[:] = packed["values"]
+    return labels

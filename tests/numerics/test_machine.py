@@ -6,7 +6,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
-from skanchor._numerics.threads import LARGE, limited_threads, threads_for
+from skanchor._numerics.machine import LARGE, limited_threads, threads_for
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 
