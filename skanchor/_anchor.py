@@ -434,11 +434,10 @@ class AnchorPipeline(AnchorReadouts):
 
         Fits the pipeline once for each historical model, treated as if it were new, and
         checks whether its score differs from that of the human votes by no more than
-        the two errors together allow. The share should be near 0.95. It is stored in
-        ``result_.diagnostics.coverage``, together with the share of models whose
-        interval contains the human score itself (``covered``), which is below 0.95 if
-        human scores are noisy. Each fit draws its own folds: ``cv`` must be a number or
-        a splitter, not row numbers.
+        the two errors together allow. The share should be near 0.95. The tests of
+        :func:`skanchor.evaluation.check_intervals`, whose table has a row for each
+        model, are stored in ``result_.diagnostics.check``. Each fit draws its own
+        folds: ``cv`` must be a number or a splitter, not row numbers.
 
         Parameters
         ----------
@@ -448,22 +447,21 @@ class AnchorPipeline(AnchorReadouts):
         Returns
         -------
         float
-            The share; :func:`skanchor.evaluation.leave_one_model_out` has the table.
+            The share.
         """
-        from skanchor.evaluation import leave_one_model_out
+        from skanchor.evaluation import check_intervals
 
         check_is_fitted(self)
         result = self._result()
         known = result.models[~result.is_new].tolist()
-        table = leave_one_model_out(
+        found = check_intervals(
             self, X, y, sample_weight=sample_weight, groups=groups, models=known,
             n_jobs=self.n_jobs, verbose=self.verbose,
         )  # fmt: skip
-        coverage, covered = table[["compatible", "covered"]].mean().tolist()
         if result.diagnostics is not None:
-            checked = replace(result.diagnostics, coverage=coverage, covered=covered)
+            checked = replace(result.diagnostics, check=found)
             self.result_ = replace(result, diagnostics=checked)
-        return float(coverage)
+        return found.coverage
 
     # ---------------------------------------------------------------- scikit-learn side
     def _encode(self, X: Battles) -> Comparisons:

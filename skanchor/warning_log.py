@@ -103,17 +103,39 @@ def warn_of_folds(by_fold: Mapping[int, Iterable[Warning]]) -> None:
     by_fold : mapping from int to warnings
         Those of each fold; equal ones are merged and name their folds.
     """
+    warn_of_parts(by_fold, "In folds {}, not on all rows")
+
+
+def warn_of_parts(
+    by_part: Mapping[Any, Iterable[Warning]],
+    where: str,
+    known: Iterable[Warning] = (),
+) -> None:
+    """Warn once of what several fits have warned of and the open logs do not hold yet.
+
+    Parameters
+    ----------
+    by_part : mapping from label to warnings
+        Those of each fit; ones that differ in their numbers alone are merged.
+    where : str
+        Which fits warned; braces stand for the list of their labels, or of the first
+        ten and the number of the others.
+    known : iterable of Warning, default=()
+        Further warnings that have been issued already.
+    """
     log = _open_log.get()
-    known = {_gist(warning) for warning in (log.known if log is not None else [])}
-    merged: dict[tuple[Any, ...], tuple[Warning, list[int]]] = {}
-    for number, warnings_of_fold in by_fold.items():
-        for warning in warnings_of_fold:
-            if _gist(warning) not in known:
-                folds = merged.setdefault(_gist(warning), (warning, []))[1]
-                folds += [] if number in folds else [number]
-    for warning, folds in merged.values():
+    seen = {_gist(warning) for warning in known}
+    seen |= {_gist(warning) for warning in (log.known if log is not None else [])}
+    merged: dict[tuple[Any, ...], tuple[Warning, list[Any]]] = {}
+    for label, own in by_part.items():
+        for warning in own:
+            if _gist(warning) not in seen:
+                parts = merged.setdefault(_gist(warning), (warning, []))[1]
+                parts += [] if label in parts else [label]
+    for warning, parts in merged.values():
         located = copy(warning)
-        locate(located, f"In folds {folds}, not on all rows")
+        more = f" and {len(parts) - 10} more" if len(parts) > 10 else ""
+        locate(located, where.format(f"{parts[:10]}{more}"))
         warn(located)
 
 

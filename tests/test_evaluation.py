@@ -13,7 +13,8 @@ from sklearn.preprocessing import FunctionTransformer
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, split_battles
 from skanchor._inference import t_quantile
 from skanchor.baselines import BASELINES, JointBTL
-from skanchor.evaluation import _compatible, leave_one_model_out, predict_left_out
+from skanchor.evaluation import leave_one_model_out, predict_left_out
+from skanchor.evaluation._left_out import _compatible
 from skanchor.exceptions import BattlesError
 from skanchor.metrics import (
     brier_scorer,

@@ -1,4 +1,4 @@
-"""``skanchor check``: whether the intervals cover the scores of models left out."""
+"""``skanchor check``: whether the intervals hold for models that are left out."""
 
 from __future__ import annotations
 
@@ -13,34 +13,29 @@ from skanchor._cli.streams import is_watched
 from skanchor._cli.table import add_table, check_table
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from skanchor._anchor import AnchorPipeline
+    from skanchor._diagnostics import IntervalCheck
 
-__all__ = ["CHECK", "add_models", "models_left_out_of"]
+__all__ = ["CHECK", "add_models", "check_of_task", "models_left_out_of"]
 
-# Columns of the table: heading, and number of decimals or kind of the cells.
-_COLUMNS: dict[str, tuple[str, int | str]] = {
-    "true_score": ("by votes", 2),
-    "score": ("by judges", 2),
-    "low": ("low", 2),
-    "high": ("high", 2),
-    "compatible": ("agrees", "yes"),
-    "true_rank": ("rank by votes", 0),
-    "rank": ("by judges", 0),
-    "rank_low": ("from", 0),
-    "rank_high": ("to", 0),
-}
+_PART = "AnchorPipeline, with errors"
+"""Name of the finished parts of a check, which hold more than those of a comparison."""
 
 
 def models_left_out_of(
-    task: Task, method: Any, name: str, kept: FinishedParts, options: argparse.Namespace
-) -> pd.DataFrame:
+    task: Task,
+    method: Any,
+    name: str,
+    kept: FinishedParts,
+    options: argparse.Namespace,
+    models: list[Any] | None,
+    **more: Any,
+) -> dict[str, dict[str, Any]]:
     """Treat each historical model in turn as if it were new.
 
     Models whose row is among the finished parts of ``name`` are not fitted again.
-    Returns a table with a row for each model.
+    Returns a row for each model; ``more`` goes to ``models_left_out``.
     """
-    import pandas as pd
-
     from skanchor.evaluation import models_left_out
 
     known = kept.of(name)
@@ -51,19 +46,48 @@ def models_left_out_of(
         sample_weight=task.weight,
         groups=task.groups,
         weights=task.pipeline.weights,
-        models=options.models,
+        models=models,
         without=known,
         level=options.level,
         n_jobs=options.jobs,
         verbose=int(is_watched()),
+        **more,
     )
     for model, row in rows:
         kept.add(name, model, row)
     done = kept.of(name)
-    wanted = list(done) if options.models is None else options.models
-    return pd.DataFrame(
-        [done[model] for model in wanted], index=pd.Index(wanted, name="model")
-    ).sort_index()
+    return {
+        model: done[model] for model in (sorted(done) if models is None else models)
+    }
+
+
+def check_of_task(
+    task: Task,
+    fitted: AnchorPipeline,
+    options: argparse.Namespace,
+    models: list[Any] | None = None,
+) -> IntervalCheck:
+    """Test the intervals that a fitted pipeline reports, with its settings.
+
+    ``models`` are those to leave out; None means all with human rows.
+    """
+    from skanchor.evaluation import as_reported, check_of_rows
+
+    # Fits of different models run in parallel, so each fit itself uses one core.
+    method = as_reported(fitted).set_params(n_jobs=None, verbose=0)
+    part = f"{_PART}, item effects {method.item_effects}"
+    with finished_parts(task, options) as kept:
+        rows = models_left_out_of(
+            task,
+            method,
+            part,
+            kept,
+            options,
+            models,
+            with_errors=True,
+            issued=fitted.warnings_,
+        )
+    return check_of_rows(rows, options.level, fitted.item_effects_)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,35 +119,47 @@ def _run_check(options: argparse.Namespace) -> None:
         )
     check_output(options, inputs=options.battles)
     task = load_task(options)
-    # Fits of different models run in parallel, so each fit itself uses one core.
-    task.pipeline.set_params(n_jobs=None, verbose=0)
-    with finished_parts(task, options) as kept:
-        table = models_left_out_of(task, task.pipeline, "AnchorPipeline", kept, options)
-    deliver(_check_forms(table, options.level), options)
+    fitted = _as_ranked(task)
+    found = check_of_task(task, fitted, options, options.models)
+    deliver(_check_forms(found), options)
 
 
-def _check_forms(table: pd.DataFrame, level: float) -> Forms:
-    """Forms of the table of models left out, with the verdict on the intervals."""
-    from skanchor.reports import as_json_value, coverage_verdict, table_of
+def _as_ranked(task: Task) -> AnchorPipeline:
+    """Fit all rows as ``skanchor rank`` does, or the historical models alone.
 
-    verdict = coverage_verdict(int(table["compatible"].sum()), len(table), level)
-    caption = "Each old model in turn as the new one"
-    shown = table_of(table, caption, _COLUMNS)
-    columns = {name: table[name] for name in _COLUMNS} | {"covered": table["covered"]}
+    The fit decides the treatment of the item effects, and issues its warnings once.
+    """
+    import warnings
 
-    def record() -> dict[str, Any]:
-        rows = [{"model": m} | r for m, r in table.to_dict("index").items()]
-        found = {
-            "level": level,
-            "holds": verdict.holds,
-            "compatible": int(table["compatible"].sum()),
-            "n_models": len(table),
-            "verdict": verdict.statement,
-            "advice": verdict.advice,
-            "models": rows,
-        }
-        result: dict[str, Any] = as_json_value(found)
-        return result
+    from skanchor.exceptions import DiagnosticWarning
+    from skanchor.sample import Sample
+    from skanchor.warning_log import WarningLog
+
+    with WarningLog():
+        X = Sample.admit(task.X, task.y, task.weight, task.groups).X
+    voted = set(X.left[X.is_human].tolist()) | set(X.right[X.is_human].tolist())
+    pipeline = task.pipeline
+    if len(voted - {-1}) == len(X.models):
+        pipeline.set_params(new_models=[])
+    with warnings.catch_warnings():
+        # What they say concerns the intervals of the new models, which rank shows.
+        warnings.simplefilter("ignore", DiagnosticWarning)
+        return pipeline.fit(
+            task.X, task.y, sample_weight=task.weight, groups=task.groups
+        )
+
+
+def _check_forms(found: IntervalCheck) -> Forms:
+    """Forms of a check: verdict, tests, and the table of models left out."""
+    from skanchor.reports import (
+        check_json,
+        check_notes,
+        check_table,
+        interval_verdict,
+    )
+
+    verdict = interval_verdict(found)
+    shown = check_table(found)
 
     def text() -> Any:
         from rich.console import Group
@@ -131,33 +167,32 @@ def _check_forms(table: pd.DataFrame, level: float) -> Forms:
 
         from skanchor.reports import table_text
 
+        said = [Text(f"- {each}") for each in verdict.findings]
         return Group(
             Text(verdict.statement, style="bold"),
+            *said,
             *([Text(verdict.advice)] if verdict.advice else []),
             Text(""),
             table_text(shown),
             Text(""),
-            Text(
-                "agrees: the scores differ by no more than the errors of both allow.\n"
-                "Ranks are among the other models with votes; from, to: the rank set.",
-                style="dim",
-            ),
+            *(Text(note, style="dim") for note in check_notes(found)),
         )
 
-    return Forms(text, record, lambda: table[list(columns)], lambda: shown)
+    return Forms(text, lambda: check_json(found), lambda: found.table, lambda: shown)
 
 
 CHECK = Command(
     name="check",
-    help="see whether the intervals hold on this table",
-    description="Let each model that people have voted on play the new one: hide its "
-    "votes, place it by the judges alone, and compare with what the votes say. A "
-    "verdict tells whether the intervals hold on this table. It takes as long as "
-    "ranking once for each model.",
+    help="test whether the intervals hold on this table",
+    description="Treat each model with votes in turn as if it were new: hide its "
+    "votes, place it by the judges alone, and compare with what the votes say. Tests "
+    "of the largest miss, of the best model, of the direction of the misses and of the "
+    "number of models placed right tell whether the intervals that rank reports hold. "
+    "It takes as long as ranking once for each model.",
     examples=(
-        ("before you believe an interval", "skanchor check battles.csv"),
+        ("before you rely on an interval", "skanchor check battles.csv"),
         (
-            "many models, on all cores, so that it can be stopped and taken up again",
+            "many models, on all cores, so that it can be stopped and resumed",
             "skanchor check battles.csv --jobs -1 --resume check.resume",
         ),
         (

@@ -72,6 +72,8 @@ def _compare(options: argparse.Namespace) -> None:
     check_output(options, inputs=options.battles)
     task = load_task(options)
     task.pipeline.set_params(n_jobs=None, verbose=0)
+    import pandas as pd
+
     accuracy, places = {}, {}
     with finished_parts(task, options) as kept:
         for name in names:
@@ -84,11 +86,8 @@ def _compare(options: argparse.Namespace) -> None:
             places[name] = (
                 {} if options.no_new else _places(method, task, options.level)
             )
-            accuracy[name] = _accuracy(
-                models_left_out_of(task, method, part, kept, options)
-            )
-
-    import pandas as pd
+            rows = models_left_out_of(task, method, part, kept, options, options.models)
+            accuracy[name] = _accuracy(pd.DataFrame.from_dict(rows, "index"))
 
     table = pd.DataFrame.from_dict(accuracy, "index").rename_axis("method")
     shown = pd.DataFrame.from_dict(places, "index").rename_axis("method")

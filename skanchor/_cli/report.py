@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skanchor._cli.check import check_of_task
 from skanchor._cli.command import BadInputError, Command
 from skanchor._cli.contexts import add_contexts, check_mix_flag
 from skanchor._cli.layout import add_layout, check_layout, layout_of
-from skanchor._cli.method import add_method, check_method, fit_method
+from skanchor._cli.method import add_method, check_method, fit_method, load_task
 from skanchor._cli.output import add_file, add_force, check_file, goes_to_file
+from skanchor._cli.resume import add_resume
 from skanchor._cli.streams import check_stdout, print_result
 from skanchor._cli.table import add_table, check_table
 
@@ -94,6 +97,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_method(parser)
     add_contexts(parser)
     add_layout(parser)
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="test the intervals, too, as skanchor check does, and report what it "
+        "finds; it takes as long as ranking once for each model",
+    )
+    add_resume(parser)
     add_file(
         parser,
         "where the report goes: .html (one page that needs no network), .md or .tex; "
@@ -107,23 +117,50 @@ def _report(options: argparse.Namespace) -> None:
     check_method(options)
     check_mix_flag(options)
     check_layout(options)
+    if options.check and options.context is not None:
+        raise BadInputError(
+            "--check cannot test the intervals of a mix of contexts; leave out --check "
+            "or --context"
+        )
+    if options.resume is not None and not options.check:
+        raise BadInputError("--resume goes with --check")
     if goes_to_file(options):
         check_report(options, "output")
-        write_report(fit_method(options), options, options.output)
+        write_report(_fitted(options), options, options.output)
         return
     check_stdout()
     _check_jinja()
-    print_result(_content(fit_method(options), options, ".html"))
+    print_result(_content(_fitted(options), options, ".html"))
+
+
+def _fitted(options: argparse.Namespace) -> AnchorPipeline:
+    """Fit the pipeline; with ``--check`` its diagnostics hold the check."""
+    if not options.check:
+        return fit_method(options)
+    task = load_task(options)
+    pipeline = task.pipeline.fit(
+        task.X, task.y, sample_weight=task.weight, groups=task.groups
+    )
+    result = pipeline.result_
+    assert result.diagnostics is not None
+    found = check_of_task(task, pipeline, options)
+    checked = replace(result.diagnostics, check=found)
+    pipeline.result_ = replace(result, diagnostics=checked)
+    return pipeline
 
 
 REPORT = Command(
     name="report",
     help="rank, and write a page to hand on",
     description="Write a report on the models of a battles table: the answer first, in "
-    "plain words, then what to look at before believing it, the leaderboard, the new "
-    "models against every other, the judges, and how to get it again.",
+    "plain words, then what to know before you rely on it, the leaderboard, the new "
+    "models against every other, the judges, and how to make it again.",
     examples=(
         ("a page for the browser", "skanchor report battles.csv -o report.html"),
+        (
+            "with tests of its intervals",
+            "skanchor report battles.csv --check -o r.html",
+        ),
         ("for a paper, or a repository", "skanchor report battles.csv -o report.tex"),
         ("try it on a bundled table", "skanchor report --demo -o report.html"),
     ),

@@ -3,6 +3,11 @@
 from skanchor._diagnostics._arrivals import ArrivalCheck, check_arrivals
 from skanchor._diagnostics._collect import diagnose
 from skanchor._diagnostics._historical import historical_table, with_noise
+from skanchor._diagnostics._interval_check import (
+    Direction,
+    IntervalCheck,
+    Miss,
+)
 from skanchor._diagnostics._item_check import (
     DETECTED,
     ItemCheck,
@@ -22,12 +27,15 @@ __all__ = [
     "KINDS",
     "ArrivalCheck",
     "Diagnostics",
+    "Direction",
     "FitSums",
     "FittedSource",
     "HistoricalFeatures",
+    "IntervalCheck",
     "ItemCheck",
     "ItemTestSums",
     "JudgeErrors",
+    "Miss",
     "check_arrivals",
     "diagnose",
     "historical_table",

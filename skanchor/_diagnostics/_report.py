@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from skanchor._diagnostics._arrivals import DISAGREE, TOGETHER, ArrivalCheck
+from skanchor._diagnostics._interval_check import IntervalCheck
 from skanchor._diagnostics._lazy import WithTables, with_lazy_tables
 from skanchor._diagnostics._ties import PEOPLE, apart_from_people
 from skanchor.exceptions import Advice, DiagnosticWarning, Remedy
@@ -147,13 +148,9 @@ class Diagnostics(WithTables):
         Whether the intervals take item effects into account.
     allows_curves : bool
         Whether the correction allows for curved scales of the judges.
-    coverage : float or None
-        Share of historical models whose score, when they were left out, differed from
-        their human score by less than the errors of both allow; see
+    check : IntervalCheck or None
+        Tests of the intervals on historical models that were left out; see
         :meth:`skanchor.AnchorPipeline.check_coverage`.
-    covered : float or None
-        Share whose interval held the human score; falls short of the level where human
-        scores are noisy.
     """
 
     judges: pd.DataFrame
@@ -169,18 +166,27 @@ class Diagnostics(WithTables):
     grouped: bool = False
     with_items: bool = False
     allows_curves: bool = False
-    coverage: float | None = None
-    covered: float | None = None
+    check: IntervalCheck | None = None
 
     def __repr__(self) -> str:
         said = self.messages()
         lines = [f"item effects: p = {self.item_p:.3g}"]
-        if self.coverage is not None:
+        if self.check is not None:
             lines.append(
                 f"coverage of the models left out: {self.coverage:.0%} (human scores "
                 f"taken as exact: {self.covered:.0%})"
             )
         return "\n".join([*lines, *(said or ["no threshold is crossed"])])
+
+    @property
+    def coverage(self) -> float | None:
+        """Share of models left out whose two scores agree within the errors of both."""
+        return None if self.check is None else self.check.coverage
+
+    @property
+    def covered(self) -> float | None:
+        """Share whose interval holds the human score; below the level where it errs."""
+        return None if self.check is None else self.check.covered
 
     def messages(self) -> list[str]:
         """Say in words which thresholds are crossed."""

@@ -335,6 +335,29 @@ class RieszSolution:
         scale = np.sqrt(np.maximum(ratio, 1.0))
         return np.asarray(scale[..., :, None] * alike * scale[..., None, :])
 
+    def item_errors(self) -> Array | None:
+        """Errors that each item effect brings into the targets, one at a time.
+
+        Returns
+        -------
+        ndarray of shape (..., n_judges, n_items, n_targets) or None
+            Change of each target by one standard deviation of an effect; the effects
+            are made uncorrelated by the symmetric root of their covariance, which does
+            not depend on the order or signs of its eigenvectors. Their products over
+            judges and items are ``W_u' R W_u``. None without item effects.
+        """
+        if self.factor is None:
+            return None
+        # The factor has orthogonal columns L = V D^1/2, so that V turns v = L^-1 u into
+        # the coordinates of the symmetric root, V D^1/2 V'.
+        length = np.sqrt(np.einsum("ij,ij->j", self.factor, self.factor))
+        turn = np.divide(
+            self.factor, length, out=np.zeros_like(self.factor), where=length > 0
+        )
+        shape = (self.layout.n_judges, self.layout.n_items, self.targets.shape[-1])
+        tail = self._tail.reshape(*self._tail.shape[:-2], *shape)
+        return np.asarray(np.einsum("ij,...jkt->...ikt", turn, tail))
+
     def expected_covariance(self) -> Array:
         """Sampling variance of the targets if outcomes are independent votes.
 

@@ -2,6 +2,7 @@
 
 from skanchor.reports.answer import answer
 from skanchor.reports.best import best_note, may_be_best
+from skanchor.reports.checked import check_notes, check_section, check_table
 from skanchor.reports.document import Document as Document
 from skanchor.reports.document import Table as Table
 from skanchor.reports.html import to_html
@@ -13,19 +14,23 @@ from skanchor.reports.page import render
 from skanchor.reports.records import SCHEMA_VERSION as SCHEMA_VERSION
 from skanchor.reports.records import Reported as Reported
 from skanchor.reports.records import as_json_value as as_json_value
-from skanchor.reports.records import result_json
+from skanchor.reports.records import check_json, result_json
 from skanchor.reports.sections import leaderboard_table, report_document
 from skanchor.reports.summary import ItemEffects as ItemEffects
 from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import summary_lines
 from skanchor.reports.tables import table_of, table_text
-from skanchor.reports.verdict import coverage_verdict
+from skanchor.reports.verdict import interval_verdict
 
 __all__ = [
     "RunSummary",
     "answer",
     "best_note",
-    "coverage_verdict",
+    "check_json",
+    "check_notes",
+    "check_section",
+    "check_table",
+    "interval_verdict",
     "latex_table",
     "leaderboard_table",
     "leaderboard_text",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from skanchor._diagnostics import Diagnostics
 from skanchor.exceptions import DiagnosticWarning
-from skanchor.reports.verdict import coverage_verdict
+from skanchor.reports.verdict import interval_verdict
 from skanchor.results import AnchorResult, RankingResult
 from skanchor.warning_log import in_short
 
@@ -74,7 +74,7 @@ def points(
         ]
     pairs += [(words(warning), "") for warning in in_short(others)]
     if diagnostics is not None:
-        pairs.append(_about_check(diagnostics, int((~result.is_new).sum())))
+        pairs += _about_check(diagnostics)
     else:
         pairs.append(("This method has no diagnostics that check its intervals.", ""))
     pairs.append(
@@ -87,14 +87,15 @@ def points(
     return pairs
 
 
-def _about_check(diagnostics: Diagnostics, n_old: int) -> tuple[str, str]:
-    """Statement and advice about the check that leaves out historical models."""
-    if diagnostics.coverage is None:
-        return (
-            "Whether such intervals hold on this table has not been checked here.",
-            "Let each old model play the new one: skanchor check, or check_coverage in "
-            "Python.",
-        )
-    # The diagnostics hold the share of covered models; the verdict needs their number.
-    verdict = coverage_verdict(round(diagnostics.coverage * n_old), n_old)
-    return verdict.statement, verdict.advice
+def _about_check(diagnostics: Diagnostics) -> list[tuple[str, str]]:
+    """Statements and advice about the check that leaves out historical models."""
+    if diagnostics.check is None:
+        return [
+            (
+                "Whether such intervals hold on this table has not been checked here.",
+                "Treat each historical model in turn as if it were new: skanchor "
+                "report --check, skanchor check, or check_coverage in Python.",
+            )
+        ]
+    verdict = interval_verdict(diagnostics.check)
+    return [(verdict.text, verdict.advice)]

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from skanchor.reports.summary import summarize
+from skanchor.reports.verdict import interval_verdict
 from skanchor.results import ContextResult, Scale
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from skanchor._diagnostics import IntervalCheck
     from skanchor.reports.summary import RunSummary
     from skanchor.results import AnchorResult
 
@@ -62,13 +64,15 @@ def result_json(
         confidence set for the best model, with each model's ``probability`` of being
         the best (these need not add up to the level); ``new_models``, with contrasts
         and parts of the variance; ``contexts``, the leaderboard of each context;
-        ``summary``, the facts of the run. Infinite numbers are the strings ``"inf"``
+        ``check``, the tests of the intervals, where they were made; ``summary``, the
+        facts of the run. Infinite numbers are the strings ``"inf"``
         and ``"-inf"``, undefined ones are None.
     """
     result = pipeline.result_
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
     facts = summarize(pipeline, level) if summary is None else summary
+    check = None if result.diagnostics is None else result.diagnostics.check
     record: dict[str, Any] = as_json_value(
         {
             "schema_version": SCHEMA_VERSION,
@@ -78,6 +82,7 @@ def result_json(
             "may_be_best": _records(facts.best.to_frame("probability"), "model"),
             "new_models": _new_models(result, level, board, scale),
             "contexts": _contexts(result, level, layout),
+            "check": None if check is None else check_json(check),
             "summary": facts.to_dict(words),
         }
     )
@@ -116,6 +121,57 @@ def _contexts(
         {"context": name, "models": _records(one.leaderboard(level, **layout), "model")}
         for name, one in result.by_context.items()
     ]
+
+
+def check_json(check: IntervalCheck) -> dict[str, Any]:
+    """Everything that a program may need of a check, as strict JSON data.
+
+    Parameters
+    ----------
+    check : IntervalCheck
+        Result of :func:`skanchor.evaluation.check_intervals`.
+
+    Returns
+    -------
+    dict
+        The keys are described in ``docs/json.md``.
+    """
+    verdict = interval_verdict(check)
+    largest, top, direction = check.largest, check.top, check.direction
+    tests = {
+        "largest_miss": None
+        if largest is None
+        else {"model": largest.model, "z": largest.z, "p_value": largest.p_value},
+        "best_model": None
+        if top is None
+        else {"model": top.model, "z": top.z, "p_value": top.p_value},
+        "direction": None
+        if direction is None
+        else {"gap": direction.gap, "p_value": direction.p_value},
+        "coverage": {
+            "compatible": check.compatible,
+            "n_models": check.n_models,
+            "p_value": check.coverage_p,
+        },
+        "together": {"p_value": check.p_value},
+    }
+    found = {
+        "level": check.level,
+        "holds": str(verdict.holds),
+        "compatible": check.compatible,
+        "n_models": check.n_models,
+        "verdict": verdict.statement,
+        "findings": list(verdict.findings),
+        "advice": verdict.advice,
+        "tests": tests,
+        "item_effects": check.item_effects,
+        "models": [
+            {"model": model} | row
+            for model, row in check.table.to_dict("index").items()
+        ],
+    }
+    record: dict[str, Any] = as_json_value(found)
+    return record
 
 
 def _records(table: pd.DataFrame, label: str) -> list[dict[Any, Any]]:

@@ -19,6 +19,7 @@ from skanchor.reports.answer import (
     percent,
 )
 from skanchor.reports.best import best_lines
+from skanchor.reports.checked import check_section
 from skanchor.reports.document import (
     Block,
     Cell,
@@ -102,7 +103,7 @@ def report_document(
     if isinstance(result, AnchorResult):
         blocks += [Text(said) for said in errors_explained(result, scale)]
     sections = [
-        Section("look-at", "What to look at before believing it", blocks),
+        Section("before", "Before you rely on this", blocks),
         Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),
     ]
     if isinstance(result, ContextResult):
@@ -111,6 +112,9 @@ def report_document(
         sections.append(_contrast_section(result, level, scale))
     if len(facts.judges):
         sections.append(_judge_section(facts.judges))
+    diagnostics = result.diagnostics if isinstance(result, AnchorResult) else None
+    if diagnostics is not None and diagnostics.check is not None:
+        sections.append(check_section(diagnostics.check))
     if figures and can_draw():
         _add_figures(sections, fitted, level, scale)
     sections.append(_settings_section(facts, command))

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from scipy.stats import binom
+from skanchor.reports.answer import label, percent
 
-from skanchor.reports.answer import percent
+if TYPE_CHECKING:
+    from skanchor._diagnostics import IntervalCheck
 
-_DOUBTFUL = 0.05  # p-value below which coverage is in doubt
-_FAILED = 0.01  # p-value below which intervals are said not to hold
-_FEWEST = 5  # with fewer models, a good result says nothing
+DOUBTFUL = 0.05
+"""P-value of one test below which the intervals are in doubt."""
+
+TOO_FEW = 0.01
+"""P-value of the number of models placed right, below which intervals do not hold."""
+
+FAILED = 0.001
+"""P-value of all tests together below which they do not hold either."""
+
+FEWEST = 5
+"""With fewer models, a good result says nothing."""
+
+PLENTY = 20
+"""With fewer models, only gross faults show."""
 
 
 class Holds(StrEnum):
@@ -32,68 +45,134 @@ class Verdict:
     holds : {"yes", "doubtful", "no", "unknown"}
         Whether they hold.
     statement : str
-        The finding in a sentence.
+        The verdict in a sentence.
+    findings : tuple of str
+        What each test found, in a sentence with its p-value.
     advice : str
         What to do about it; may be empty.
     """
 
     holds: Holds
     statement: str
+    findings: tuple[str, ...]
     advice: str
 
+    @property
+    def text(self) -> str:
+        """Verdict and findings as one paragraph."""
+        return " ".join([self.statement, *self.findings])
 
-def coverage_verdict(compatible: int, n_models: int, level: float = 0.95) -> Verdict:
-    """Judge intervals by the models that were left out.
 
-    A binomial test: its p-value is the chance that as few models or fewer would be
-    compatible if intervals held and models were independent.
+def interval_verdict(check: IntervalCheck) -> Verdict:
+    """Judge intervals by the tests on models that were left out.
 
     Parameters
     ----------
-    compatible : int
-        Number of models whose score is compatible with their human score; see
-        :func:`skanchor.evaluation.leave_one_model_out`.
-    n_models : int
-        Number of models left out.
-    level : float, default=0.95
-        Level of the intervals.
+    check : IntervalCheck
+        Result of :func:`skanchor.evaluation.check_intervals`.
 
     Returns
     -------
     Verdict
-        Doubtful where the p-value is below 5 %, no where it is below 1 %. Otherwise
-        unknown with fewer than five models, and yes with more.
+        No where so few models placed right have a p-value below 1 %, or all tests
+        together one below .1 %; doubtful where the p-value of one test is below 5 %.
+        Otherwise unknown with fewer than five models, and yes with more.
     """
-    # P(C <= compatible) for C ~ Binomial(n_models, level).
-    chance = float(binom.cdf(compatible, n_models, level)) if n_models else 1.0
-    share = (
-        f"{compatible} of {n_models} models left out were placed where people's votes "
-        f"place them, within the errors of both; {percent(level)} should be."
-    )
-    if chance < _FAILED:
+    failed = {
+        "largest": check.largest is not None and check.largest.p_value < DOUBTFUL,
+        "top": check.top is not None and check.top.p_value < DOUBTFUL,
+        "direction": check.direction is not None and check.direction.p_value < DOUBTFUL,
+        "coverage": check.coverage_p < DOUBTFUL,
+    }
+    findings = tuple(_findings(check))
+    advice = " ".join(_ADVICE[name] for name, is_bad in failed.items() if is_bad)
+    if check.coverage_p < TOO_FEW or check.p_value < FAILED:
         return Verdict(
             Holds.NO,
-            f"The intervals do not hold on this table. {share}",
-            "Do not report them. Add features that the judges may react to, rank with "
-            "item effects, drop judges that contradict people, and check again.",
+            "The intervals do not hold on this table "
+            f"({_p(check.p_value)}, all tests together).",
+            findings,
+            f"Do not report them as they are. {advice}".strip(),
         )
-    if chance < _DOUBTFUL:
+    if any(failed.values()):
         return Verdict(
             Holds.DOUBTFUL,
-            f"It is doubtful that the intervals hold on this table. {share}",
-            "Look at the models that were missed: what have they in common? Then "
-            "compare with item effects taken as random.",
+            "It is doubtful that the intervals hold on this table.",
+            findings,
+            advice,
         )
-    if n_models < _FEWEST:
+    n_models = check.n_models
+    if n_models < FEWEST:
         return Verdict(
             Holds.UNKNOWN,
-            f"Too few models to tell whether the intervals hold. {share}",
-            "With five old models or more, better twenty, the check means something.",
+            f"{n_models} models are too few to tell whether the intervals hold.",
+            findings,
+            "Five models with votes or more, better twenty, are needed for this check.",
         )
     return Verdict(
         Holds.YES,
-        f"Nothing here speaks against the intervals. {share}",
+        "No test speaks against the intervals.",
+        findings,
         ""
-        if n_models >= 20
+        if n_models >= PLENTY
         else f"With {n_models} models only gross faults would show.",
     )
+
+
+_ADVICE = {
+    "largest": "Find out what sets that model apart: a new model like it may be "
+    "misplaced as much. Add old models like it, or ask people about the new one.",
+    "top": "Do not trust the place of a new model at the top of the leaderboard: ask "
+    "people about it. Rank again with curved scales of the judges, and check again.",
+    "direction": "Rank again with curved scales of the judges, and check again; until "
+    "then, intervals of models near either end of the leaderboard are too short.",
+    "coverage": "Look at the models that were missed: what have they in common? Add "
+    "features that the judges may react to, take item effects as random, or leave out "
+    "judges that contradict people, and check again.",
+}
+
+
+def _findings(check: IntervalCheck) -> list[str]:
+    """One sentence for each test."""
+    found = [
+        f"{check.compatible} of {check.n_models} models left out were placed where "
+        f"people's votes place them, within the errors of both; "
+        f"{percent(check.level)} should be ({_p(check.coverage_p)})."
+    ]
+    if check.largest is not None and check.top is not None:
+        top, miss = check.top, check.largest
+        found.append(
+            f"The largest miss is {label(miss.model)}: its score is {_off(miss.z)} its "
+            f"human score ({_p(miss.p_value)}, adjusted for the {check.n_models} "
+            "models)."
+        )
+        found.append(
+            f"It is the best of the models left out; a miss as large of the best alone "
+            f"has {_p(top.p_value)}."
+            if miss.model == top.model
+            else f"The best of them, {label(top.model)}, is {_off(top.z)} its human "
+            f"score ({_p(top.p_value)})."
+        )
+    if check.direction is not None:
+        gap, p = check.direction.gap, check.direction.p_value
+        how = (
+            "good models too low and bad ones too high"
+            if gap > 0
+            else "good models too high and bad ones too low"
+        )
+        found.append(
+            f"From the best model to the worst, the misses change by {abs(gap):.2f} "
+            f"logits, which places {how} ({_p(p)})."
+            if p < DOUBTFUL
+            else f"The misses show no trend from the best model to the worst ({_p(p)})."
+        )
+    return found
+
+
+def _off(z: float) -> str:
+    where = "above" if z > 0 else "below"
+    return f"{abs(z):.1f} standard errors {where}"
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"

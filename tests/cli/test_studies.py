@@ -26,7 +26,9 @@ def left_out():
 def test_check_gives_a_verdict_and_its_numbers(run, left_out):
     code, out, err = run("check", "--demo", *FAST, *TWO)
     assert (code, err) == (0, [])
-    assert out.startswith("Too few models to tell whether the intervals hold. 2 of 2")
+    assert out.startswith("2 models are too few to tell whether the intervals hold.")
+    assert "2 of 2 models left out were placed where people's votes place them" in out
+    assert "the settings of the ranking: item effects are left out" in out
     assert "amber-otter" in out and "blue-heron" not in out
     code, out, _ = run("check", "--demo", *FAST, *TWO, "--json")
     found = json.loads(out)
@@ -51,7 +53,7 @@ def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypat
 
     def stopped(self, *args, **kwargs):
         fitted.append(self.new_models)
-        if len(fitted) == 2:
+        if len(fitted) == 3:
             raise KeyboardInterrupt
         return fit(self, *args, **kwargs)
 
@@ -65,7 +67,9 @@ def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypat
         f"same command with --resume {kept.name}"
     ]
     assert run("check", "--demo", *FAST, *TWO, "--resume", kept) == whole
-    assert fitted == [["amber-otter"], ["early-moth"], ["early-moth"]]
+    # First all rows, as they are ranked.
+    first, second = ["amber-otter"], ["early-moth"]
+    assert fitted == [None, first, second, None, second]
     # What is kept belongs to these rows and settings alone.
     for other in (
         ["--folds", "3"],

@@ -113,3 +113,13 @@ call(
     warns=[(SeparationWarning, "never lost"), (DataWarning, "have no true score")],
     check=lambda found: FIRST not in found.index or pytest.fail(),
 )
+
+for title, where in {
+    "The best model of the board is misplaced, all others are not":
+        "test_interval_check::test_a_miss_of_the_best_model_is_tested_by_itself",
+    "Fits of models left out that warn of the same":
+        "test_interval_check::test_fits_of_models_left_out_warn_once",
+    "`report --check` with contexts":
+        "cli.test_report::test_report_holds_the_check",
+}.items():  # fmt: skip
+    see(title, where)

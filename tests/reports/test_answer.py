@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reports.made_results import made_result
 
-from skanchor.reports import answer, coverage_verdict
+from skanchor.reports import answer
 
 
 def one_new(score, error, n_old=4):
@@ -64,15 +64,3 @@ def test_many_new_models_are_counted():
     assert len(told) == 5
     assert told[3] == "The leaderboard has 3 more new models."
     assert "all of these ranges of places are right" in told[4]
-
-
-@pytest.mark.parametrize(
-    ("compatible", "n", "holds"),
-    [(20, 20, "yes"), (18, 20, "yes"), (16, 20, "doubtful"), (12, 20, "no"),
-     (3, 3, "unknown"), (0, 3, "no"), (0, 0, "unknown"), (8, 8, "yes")],
-)  # fmt: skip
-def test_verdict(compatible, n, holds):
-    verdict = coverage_verdict(compatible, n)
-    assert verdict.holds == holds
-    assert f"{compatible} of {n} models left out" in verdict.statement
-    assert verdict.advice or (holds == "yes" and n >= 20)

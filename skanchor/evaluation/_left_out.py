@@ -1,9 +1,9 @@
-"""Checks of a method on models, and on rows, whose answer is known."""
+"""Historical models left out in turn, and placed as if they were new."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -15,11 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
 from skanchor._btl import BTLRegressor
-from skanchor._comparisons import decide_roles, label_list
-from skanchor._folds import SourceKFold, stream_plan
+from skanchor._comparisons import label_list
+from skanchor._folds import stream_plan
 from skanchor._row_rules import RowRules, treat_ties
-from skanchor._typing import Seed
 from skanchor.contexts import refuse_contexts
+from skanchor.evaluation._errors import DifferenceErrors
 from skanchor.exceptions import (
     BattlesError,
     DataWarning,
@@ -28,9 +28,9 @@ from skanchor.exceptions import (
 )
 from skanchor.metrics import insertion_rank
 from skanchor.sample import Battles, Sample, warn_of_counts
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import WarningLog, warn, warn_of_parts
 
-__all__ = ["leave_one_model_out", "predict_left_out"]
+__all__ = ["leave_one_model_out", "models_left_out"]
 
 
 def leave_one_model_out(
@@ -155,6 +155,8 @@ def models_left_out(
     weights: Literal["importance", "frequency"] | None = None,
     models: Sequence[Hashable] | None = None,
     without: Collection[Any] = (),
+    with_errors: bool = False,
+    issued: Iterable[Warning] = (),
     level: float = 0.95,
     n_jobs: int | None = None,
     verbose: int = 0,
@@ -169,6 +171,11 @@ def models_left_out(
         As in :func:`leave_one_model_out`.
     without : collection of labels, default=()
         Models to skip, because their rows are finished.
+    with_errors : bool, default=False
+        Whether rows have the parts of their errors, by which models are correlated:
+        those of :meth:`skanchor.evaluation._errors.DifferenceErrors.parts`.
+    issued : iterable of Warning, default=()
+        Warnings of the fit of all rows, which are not issued again.
 
     Yields
     ------
@@ -201,7 +208,13 @@ def models_left_out(
     rows = with_votes[battles.left] & with_votes[battles.right] & sample.counts
     table = X if isinstance(estimator, Pipeline) else None
     models = [model for model in models if model not in without]
-    jobs = [(estimator, table, sample, rows, model, human, level) for model in models]
+    errors = None
+    if with_errors and counted == rules.counts:
+        errors = DifferenceErrors(sample, human, counted)
+    jobs = [
+        (estimator, table, sample, rows, model, human, level, errors)
+        for model in models
+    ]
     done = stream_plan(
         _place_left_out,
         jobs,
@@ -209,7 +222,14 @@ def models_left_out(
         verbose=verbose,
         description="models left out",
     )
-    yield from zip(models, done, strict=True)
+    # Fits of nearly the same rows warn of the same: each warning is issued once.
+    by_model: dict[Any, list[Warning]] = {}
+    for model, (row, found) in zip(models, done, strict=True):
+        by_model[model] = found
+        yield model, row
+    with WarningLog() as log:
+        warn_of_parts(by_model, "Leaving out models {}", issued)
+    log.issue()
 
 
 def _place_left_out(
@@ -220,8 +240,9 @@ def _place_left_out(
     model: Any,
     human: BTLRegressor,
     level: float,
-) -> dict[str, Any]:
-    """Row of the table for one model, which is ranked without its human rows."""
+    errors: DifferenceErrors | None,
+) -> tuple[dict[str, Any], list[Warning]]:
+    """Row of the table for one model, ranked without its human rows, and warnings."""
     X = sample.X
     code = X.models.tolist().index(model)
     involved = (X.left == code) | (X.right == code)
@@ -239,11 +260,20 @@ def _place_left_out(
     if left.groups is not None:
         extra[f"{step}groups"] = left.groups
     others = human.scores_.drop(model)
-    with warnings.catch_warnings(), located(f"Leaving out model {model!r}"):
-        # The table returned here shows what a diagnostic could only suspect.
-        warnings.simplefilter("ignore", DiagnosticWarning)
+    with (
+        warnings.catch_warnings(record=True) as issued,
+        located(f"Leaving out model {model!r}"),
+    ):
+        warnings.simplefilter("always")
         # Outcomes are encoded in [0, 1] by now, whatever their labels were.
         fitted.fit(battles, left.y, **extra)
+    # The table returned here shows what a diagnostic could only suspect.
+    found = [
+        each.message
+        for each in issued
+        if isinstance(each.message, Warning)
+        and not isinstance(each.message, DiagnosticWarning)
+    ]
     if table is not None:
         fitted = fitted[-1]
     with WarningLog():
@@ -274,7 +304,9 @@ def _place_left_out(
     if hasattr(fitted, "rank_sets"):
         sets = fitted.rank_sets(level).loc[model]
         result["rank_low"], result["rank_high"] = int(sets["low"]), int(sets["high"])
-    return result
+    if errors is not None:
+        result |= errors.parts(fitted, model, at)
+    return result, found
 
 
 def _compatible(
@@ -355,100 +387,3 @@ def _centred_error(human: BTLRegressor, model: Any) -> float:
     contrast = np.full(size, -1.0 / (size - 1))
     contrast[place] = 1.0
     return float(np.sqrt(contrast @ human.covariance_ @ contrast))
-
-
-def predict_left_out(
-    estimator: BaseEstimator,
-    X: Battles,
-    y: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-    groups: ArrayLike | str | None = "auto",
-    n_splits: int = 5,
-    random_state: Seed = None,
-    n_jobs: int | None = None,
-    verbose: int = 0,
-) -> pd.DataFrame:
-    """Predict each row by a fit to the rows of other folds.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Anything with ``fit`` and ``win_probability``.
-    X : battles table or Comparisons
-        One row per comparison.
-    y : array-like of shape (n_rows,)
-        Outcomes.
-    sample_weight : array-like of shape (n_rows,), optional
-        Row weights.
-    groups : array-like of shape (n_rows,), str or None, default="auto"
-        Groups of dependent rows, or the column that holds them.
-        By default the values of ``prompt_id``, where these repeat; None takes
-        rows as independent.
-    n_splits : int, default=5
-        Number of folds, which are drawn by source as in `SourceKFold`.
-    random_state : int, RandomState or None, default=None
-        Seed of the folds.
-    n_jobs : int, optional
-        Folds in parallel, as in joblib.
-    verbose : int, default=0
-        Shows a progress bar when positive.
-
-    Returns
-    -------
-    DataFrame
-        By row number, for all usable rows: ``judge`` (None for people),
-        ``probability`` that the first model is preferred, ``outcome`` in [0, 1] and
-        ``weight``.
-
-    Examples
-    --------
-    >>> from skanchor.baselines import JointBTL
-    >>> from skanchor.evaluation import predict_left_out
-    >>> from skanchor.simulation import simulate_battles
-    >>> data = simulate_battles(random_state=0)
-    >>> rows = predict_left_out(JointBTL(), data.X, data.y, random_state=0)
-    >>> len(rows) == len(data.X)
-    True
-    """
-    with WarningLog() as log:
-        sample = Sample.admit(X, y, sample_weight, groups)
-    log.issue()
-    new_models = estimator.get_params().get("new_models")
-    if new_models is None:
-        # Decided by all rows: in a training set without its votes, a historical model
-        # would be taken for a new one.
-        roles = decide_roles(sample.X, sample.weight, None)
-        new_models = roles.models[roles.is_new].tolist()
-        if "new_models" in estimator.get_params():
-            estimator = clone(estimator).set_params(new_models=new_models)
-    folds = SourceKFold(n_splits, new_models=new_models, random_state=random_state)
-    fold = folds.assign_folds(sample.X, sample.groups)
-    jobs = [(estimator, sample, fold == k) for k in range(n_splits)]
-    done = stream_plan(_predict, jobs, n_jobs=n_jobs, verbose=verbose)
-    return pd.concat(done).sort_index()
-
-
-def _predict(estimator: Any, sample: Sample, test: NDArray[np.bool_]) -> pd.DataFrame:
-    """Predictions of the test rows by a fit to all other rows."""
-    train, at = sample[np.flatnonzero(~test)], np.flatnonzero(test & sample.counts)
-    extra: dict[str, Any] = {"sample_weight": train.weight}
-    if train.groups is not None:
-        extra["groups"] = train.groups
-    with warnings.catch_warnings():
-        # Diagnostics concern intervals, which are not used here.
-        warnings.simplefilter("ignore", DiagnosticWarning)
-        fitted = clone(estimator).fit(train.X.as_preferences(), train.y, **extra)
-    rows = sample[at]
-    X = rows.X
-    # People, whose code is negative, get the last name, None.
-    names = np.append(X.judges.astype(object), [None])
-    return pd.DataFrame(
-        {
-            "judge": names[np.where(X.judge >= 0, X.judge, len(X.judges))],
-            "probability": fitted.win_probability(X.as_preferences()),
-            "outcome": rows.y,
-            "weight": rows.weight,
-        },
-        index=at,
-    )

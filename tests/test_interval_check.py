@@ -1,0 +1,309 @@
+"""Tests of the intervals on models left out: identities, size and power."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from skanchor import AnchorPipeline
+from skanchor._diagnostics import _interval_check
+from skanchor.baselines import HistoricalPPI, JointBTL
+from skanchor.evaluation import IntervalCheck, _errors, check_intervals
+from skanchor.evaluation._left_out import models_left_out
+from skanchor.exceptions import DataWarning
+from skanchor.reports import check_json, interval_verdict
+from skanchor.simulation import simulate_battles
+
+NORMAL = 1.959963984540054
+
+
+def small(seed=0, **more):
+    data = simulate_battles(2000, 10, n_models=6, rho=0.0, random_state=seed, **more)
+    old = ~(data.X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    return data.X.loc[old, ["model_a", "model_b", "judge"]], data.y[old]
+
+
+def table_of(score, true_score, error, human):
+    """A table as `leave_one_model_out` returns it, of normal intervals."""
+    frame = pd.DataFrame({"true_score": true_score, "score": score})
+    frame["standard_error"], frame["true_error"] = error, human
+    frame["low"] = frame["score"] - NORMAL * frame["standard_error"]
+    frame["high"] = frame["score"] + NORMAL * frame["standard_error"]
+    gap = (frame["score"] - frame["true_score"]).abs()
+    frame["compatible"] = gap <= NORMAL * np.hypot(error, human)
+    frame["covered"] = gap <= NORMAL * frame["standard_error"]
+    frame["true_rank"] = frame["true_score"].rank(ascending=False)
+    frame.index = pd.Index([f"model-{k:02d}" for k in range(len(frame))], name="model")
+    return frame
+
+
+# -------------------------------------------------------------------- parts of errors
+@pytest.mark.parametrize("grouped", [False, True])
+def test_parts_add_up_to_the_error_of_each_score(grouped):
+    X, y = small()
+    groups = np.arange(len(y)) // 2 if grouped else None
+    rows = dict(
+        models_left_out(
+            AnchorPipeline(cv=2, item_effects="none", random_state=0),
+            X,
+            y,
+            groups=groups,
+            models=["model-01", "model-04"],
+            with_errors=True,
+        )
+    )
+    for row in rows.values():
+        parts = np.array(row["row_parts"])
+        # Score and human score share votes between other models, and few of those.
+        together = np.hypot(row["standard_error"], row["true_error"])
+        assert np.sqrt(parts @ parts) == pytest.approx(together, rel=0.15)
+        assert not np.any(row["item_parts"])
+
+
+def test_human_parts_are_those_of_the_human_error():
+    X, y = small()
+    whole = np.tile([1.0, 2.0, 3.0], len(y))[: len(y)]
+    kept = {}
+    parts = _errors.DifferenceErrors.parts
+
+    def remember(self, fitted, model, rows):
+        kept[model] = self._in_parts(self._human_influence(model))
+        return parts(self, fitted, model, rows)
+
+    for counted in (False, True):
+        meaning = "frequency" if counted else "importance"
+        weight = whole if counted else whole / 1.7
+        anchor = AnchorPipeline(cv=2, item_effects="none", weights=meaning)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_errors.DifferenceErrors, "parts", remember)
+            rows = dict(
+                models_left_out(
+                    anchor.set_params(random_state=0),
+                    X,
+                    y,
+                    sample_weight=weight,
+                    models=["model-01"],
+                    with_errors=True,
+                )
+            )
+        known = kept["model-01"]
+        assert np.sqrt(known @ known) == pytest.approx(
+            rows["model-01"]["true_error"], rel=1e-6
+        )
+        expected = int(weight.sum()) if counted else len(y)
+        assert len(rows["model-01"]["row_parts"]) == min(expected, _errors.PARTS)
+
+
+def test_many_rows_are_added_up_in_sets_with_the_same_products(monkeypatch):
+    X, y = small()
+    anchor = AnchorPipeline(cv=2, item_effects="none", random_state=0)
+    options = {"models": ["model-01", "model-04"], "with_errors": True}
+
+    def covariance():
+        rows = dict(models_left_out(anchor, X, y, **options))
+        parts = np.array([row["row_parts"] for row in rows.values()])
+        return parts.shape[1], parts @ parts.T
+
+    n_rows, exact = covariance()
+    monkeypatch.setattr(_errors, "PARTS", 500)
+    n_sets, found = covariance()
+    assert (n_rows, n_sets) == (len(y), 500)
+    scale = np.sqrt(np.outer(np.diag(exact), np.diag(exact)))
+    # Each product is off by its scale over the root of the sets; five times that.
+    assert np.abs((found - exact) / scale).max() < 5 / np.sqrt(500)
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+def test_item_parts_are_those_of_the_variance():
+    X, y = small(item_sd=0.5)
+    anchor = AnchorPipeline(cv=2, item_effects="random", random_state=0)
+    anchor.set_params(new_models=["model-02"]).fit(X, y)
+    system = anchor.debiaser_.system_
+    errors = system.item_errors()
+    assert errors.shape[:2] == (len(anchor.judges_), len(anchor.models_))
+    np.testing.assert_allclose(
+        np.einsum("mit,miu->tu", errors, errors), system.item_covariance(), atol=1e-12
+    )
+    # Turned by the symmetric root, they do not depend on signs of eigenvectors: the
+    # change by one standard deviation of u is what u itself would bring.
+    values, vectors = np.linalg.eigh(anchor.item_covariance_)
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    by_item = system.layout.by_item(system.weights, system.factor)
+    u = by_item[-errors[..., 0].size :].reshape(errors.shape)
+    np.testing.assert_allclose(np.einsum("ij,jkt->ikt", root, errors), u, atol=1e-9)
+
+
+# ------------------------------------------------------------------------------- size
+def test_size_where_the_intervals_hold(monkeypatch):
+    """Correlated errors, item effects whose variance is estimated, noisy votes."""
+    monkeypatch.setattr(_interval_check, "DRAWS", 999)
+    rng, n_models, n_tables, df = np.random.default_rng(0), 8, 240, 12
+    true = np.linspace(1.5, -1.5, n_models)
+    items = 0.1 * (np.eye(n_models) - 0.6 / n_models)
+    common = rng.normal(size=(n_models, 3)) * 0.05
+    judged = np.hstack([0.1 * np.eye(n_models), common])
+    human = np.hstack([0.12 * np.eye(n_models), 0.5 * common])
+    error = np.sqrt((judged**2).sum(axis=1) + (items**2).sum(axis=1))
+    below = {"largest": 0, "top": 0, "direction": 0, "coverage": 0, "together": 0}
+    for _ in range(n_tables):
+        ratio = np.sqrt(rng.chisquare(df) / df)
+        # The estimate of the items' standard deviation is off by this factor.
+        noise, shared = rng.normal(size=n_models), rng.normal(size=judged.shape[1])
+        seen = np.sqrt(error**2 + (ratio**2 - 1.0) * (items**2).sum(axis=1))
+        table = table_of(
+            true + judged @ shared + items @ noise,
+            true + human @ shared,
+            seen,
+            np.sqrt((human**2).sum(axis=1)),
+        )
+        found = IntervalCheck.of(table, judged - human, ratio * items, df)
+        below["largest"] += found.largest.p_value < 0.05
+        below["top"] += found.top.p_value < 0.05
+        below["direction"] += found.direction.p_value < 0.05
+        below["coverage"] += found.coverage_p < 0.05
+        below["together"] += found.p_value < 0.05
+    # A false alarm once in ten thousand runs; a discrete or conservative test may
+    # reject less often.
+    low, high = binom.interval(1 - 2e-4, n_tables, 0.05)
+    assert max(below.values()) <= high, below
+    assert low <= below["largest"] and low <= below["top"]
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_size_of_the_whole_check():
+    """On the method's own model no test rejects at one in ten thousand."""
+    smallest = []
+    for seed in range(3):
+        X, y = small(seed)
+        anchor = AnchorPipeline(cv=2, random_state=0, new_models=[]).fit(X, y)
+        found = check_intervals(anchor, X, y)
+        assert found.n_models == 6 and found.item_effects == anchor.item_effects_
+        smallest.append(found.p_value)
+    # The sum of three uniform numbers is below s < 1 with probability s^3 / 6: their
+    # mean is below .028 once in ten thousand runs.
+    assert np.mean(smallest) > 0.028
+
+
+# ------------------------------------------------------------------------------ power
+def independent(score, true_score, error=0.08, human=0.03):
+    return IntervalCheck.of(table_of(score, true_score, error, human))
+
+
+def test_the_largest_miss_is_adjusted_for_the_number_of_models():
+    true = np.linspace(1.5, -1.5, 20)
+    score = true.copy()
+    score[7] += 3.2 * np.hypot(0.08, 0.03)
+    found = independent(score, true)
+    assert found.largest.model == "model-07"
+    assert found.largest.z == pytest.approx(3.2)
+    # 1 - (1 - p)^20 with p = .00137.
+    assert found.largest.p_value == pytest.approx(0.0271, abs=0.008)
+    assert found.top.model == "model-00" and found.top.p_value > 0.9
+    verdict = interval_verdict(found)
+    assert verdict.holds == "doubtful"
+    assert "model-07: its score is 3.2 standard errors above" in verdict.text
+
+
+def test_a_miss_of_the_best_model_is_tested_by_itself():
+    true = np.linspace(1.5, -1.5, 20)
+    score = true.copy()
+    score[0] -= 2.5 * np.hypot(0.08, 0.03)
+    found = independent(score, true)
+    assert found.largest.p_value > 0.1
+    assert found.top.p_value == pytest.approx(0.0124, abs=0.001)
+    verdict = interval_verdict(found)
+    assert verdict.holds == "doubtful"
+    assert "2.5 standard errors below" in verdict.text
+    assert "at the top of the leaderboard" in verdict.advice
+
+
+def test_good_models_placed_too_low_are_seen():
+    true = np.linspace(1.5, -1.5, 20)
+    found = independent(0.9 * true, true)
+    assert found.direction.gap == pytest.approx(0.3, rel=0.05)
+    assert found.direction.p_value < 0.001
+    assert "good models too low and bad ones too high" in interval_verdict(found).text
+    assert independent(1.1 * true, true).direction.gap < 0
+
+
+def test_noise_of_human_scores_is_no_direction(monkeypatch):
+    """By the human score alone, its noise would make good models seem underrated."""
+    monkeypatch.setattr(_interval_check, "DRAWS", 99)
+    rng, gaps = np.random.default_rng(0), []
+    for _ in range(100):
+        true = rng.normal(size=12)
+        found = independent(
+            true + 0.2 * rng.normal(size=12), true + 0.4 * rng.normal(size=12), 0.2, 0.4
+        )
+        gaps.append(found.direction.gap)
+    assert abs(np.mean(gaps)) < 4 * np.std(gaps) / 10
+
+
+def test_too_few_models_placed_right():
+    true = np.linspace(1.5, -1.5, 20)
+    score = true + 0.08 * np.tile([3.0, -3.0, 0.0, 0.0], 5)
+    found = independent(score, true)
+    verdict = interval_verdict(found)
+    assert found.compatible == 10 and found.coverage_p < 0.001
+    assert verdict.holds == "no" and verdict.advice.startswith("Do not report them")
+    record = check_json(found)
+    assert record["tests"]["coverage"]["p_value"] == found.coverage_p
+    assert record["tests"]["together"]["p_value"] == found.p_value
+    assert record["models"][0]["p_adjusted"] == found.table["p_adjusted"].iloc[0]
+
+
+@pytest.mark.parametrize(("n", "holds"), [(3, "unknown"), (8, "yes"), (20, "yes")])
+def test_a_good_result_of_few_models_says_little(n, holds):
+    true = np.linspace(1.5, -1.5, n)
+    verdict = interval_verdict(independent(true + 0.01, true))
+    assert verdict.holds == holds
+    assert verdict.advice or n >= 20
+
+
+def test_models_without_a_finite_error_are_not_tested():
+    true = np.linspace(1.5, -1.5, 6)
+    table = table_of(true, true, np.array([np.inf, *[0.1] * 5]), 0.03)
+    found = IntervalCheck.of(table)
+    assert found.n_models == found.compatible == 5
+    assert np.isnan(found.table["z"].iloc[0])
+    none = IntervalCheck.of(table[:1])
+    assert none.largest is none.top is none.direction is None
+    assert none.p_value == 1.0 and interval_verdict(none).holds == "unknown"
+
+
+def test_p_values_do_not_depend_on_the_order_of_the_models():
+    rng = np.random.default_rng(0)
+    true = rng.normal(size=7)
+    table = table_of(true + 0.1 * rng.normal(size=7), true, 0.1, 0.05)
+    found, turned = IntervalCheck.of(table), IntervalCheck.of(table[::-1])
+    assert found.largest == turned.largest and found.p_value == turned.p_value
+    pd.testing.assert_frame_equal(found.table, turned.table[::-1])
+
+
+# --------------------------------------------------------------------- of an estimator
+class Loud(JointBTL):
+    """Warns in each fit."""
+
+    def fit(self, X, y, **more):
+        warnings.warn(DataWarning("Judge 'one' has 3 rows."), stacklevel=2)
+        return super().fit(X, y, **more)
+
+
+def test_fits_of_models_left_out_warn_once():
+    X, y = small()
+    with pytest.warns(DataWarning) as issued:
+        list(models_left_out(Loud(), X, y, models=["model-01", "model-02"]))
+    assert [str(each.message) for each in issued] == [
+        "Leaving out models ['model-01', 'model-02']: Judge 'one' has 3 rows."
+    ]
+    # What is known of the fit of all rows is not repeated, whatever its numbers.
+    known = [DataWarning("Judge 'one' has 4 rows.")]
+    list(models_left_out(Loud(), X, y, models=["model-01"], issued=known))
+
+
+def test_a_method_without_errors_has_no_intervals_to_test():
+    X, y = small()
+    with pytest.raises(TypeError, match="use leave_one_model_out"):
+        check_intervals(HistoricalPPI(), X, y, models=["model-01"])
