@@ -168,7 +168,7 @@ def test_size_where_the_intervals_hold(monkeypatch):
     # reject less often.
     low, high = binom.interval(1 - 2e-4, n_tables, 0.05)
     assert max(below.values()) <= high, below
-    assert low <= below["largest"] and low <= below["top"]
+    assert low <= below["top"] and below["largest"] > 0
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
@@ -198,8 +198,8 @@ def test_the_largest_miss_is_adjusted_for_the_number_of_models():
     found = independent(score, true)
     assert found.largest.model == "model-07"
     assert found.largest.z == pytest.approx(3.2)
-    # 1 - (1 - p)^20 with p = .00137.
-    assert found.largest.p_value == pytest.approx(0.0271, abs=0.008)
+    # Twenty times .001374.
+    assert found.largest.p_value == pytest.approx(0.02748, abs=1e-4)
     assert found.top.model == "model-00" and found.top.p_value > 0.9
     verdict = interval_verdict(found)
     assert verdict.holds == "doubtful"
@@ -212,7 +212,7 @@ def test_a_miss_of_the_best_model_is_tested_by_itself():
     score[0] -= 2.5 * np.hypot(0.08, 0.03)
     found = independent(score, true)
     assert found.largest.p_value > 0.1
-    assert found.top.p_value == pytest.approx(0.0124, abs=0.001)
+    assert found.top.p_value == pytest.approx(0.01242, abs=1e-4)
     verdict = interval_verdict(found)
     assert verdict.holds == "doubtful"
     assert "2.5 standard errors below" in verdict.text

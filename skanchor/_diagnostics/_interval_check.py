@@ -8,11 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from skanchor._inference import satterthwaite, t_distribution
-from skanchor._multiplicity import JointErrors, romano_wolf_adjust
+from skanchor._multiplicity import JointErrors, holm_adjust
 from skanchor._typing import Array
 
 __all__ = ["Direction", "IntervalCheck", "Miss"]
@@ -82,7 +81,7 @@ class IntervalCheck:
     coverage_p : float
         Chance that as few or fewer would agree.
     p_value : float
-        Chance that the smallest of the four p-values is as small.
+        Smallest of the p-values times their number: the p-value of all tests together.
     item_effects : str or None
         Treatment of the item effects in all fits; None where the method has none.
     """
@@ -152,17 +151,13 @@ class IntervalCheck:
             sampling, items = rows @ rows.T, effects @ effects.T
         tests = _Tests(table[known], sampling, items, item_df, level)
         own, largest, top, direction = tests.table_of_models(), None, None, None
-        p = [1.0]
         if known.any():
             largest, top = tests.largest(own), tests.top()
-            p += [largest.p_value, top.p_value]
         if known.sum() > 2:
             direction = tests.direction()
-            p += [direction.p_value]
         compatible, coverage_p = tests.coverage()
-        # The smallest p-value of each draw, against the smallest of the data.
-        smallest = np.minimum.reduce(tests.drawn_p)
-        together = (1 + np.sum(smallest <= min(*p, coverage_p))) / (1 + DRAWS)
+        made = [coverage_p]
+        made += [test.p_value for test in (largest, top, direction) if test is not None]
         return cls(
             table.join(own),
             level,
@@ -172,19 +167,13 @@ class IntervalCheck:
             compatible,
             int(known.sum()),
             coverage_p,
-            float(together),
+            min(1.0, len(made) * min(made)),
             item_effects,
         )
 
 
 class _Tests:
-    """Tests of models, and of draws in which their intervals hold.
-
-    Attributes
-    ----------
-    drawn_p : list of ndarray of shape (n_draws,)
-        By test, its p-value in each draw.
-    """
+    """Tests of models with the joint law of their misses."""
 
     def __init__(
         self,
@@ -213,43 +202,23 @@ class _Tests:
         order = np.lexsort((self.variance, self.difference))
         errors = JointErrors.draw(self.covariance, items, item_df, order, DRAWS)
         self.errors, self.ratio = errors.errors, errors.ratio
+        self.df = satterthwaite(self.variance, self.item_variance, item_df)
         width = (table["high"] - table["low"]).to_numpy(np.float64)
         # Half the length of an interval is this times its standard error.
         self.quantile = width / 2.0 / judged
         self.bound = judged**2 + human**2
-        self.drawn_p: list[Array] = []
-
-    def _drawn_variance(self, variance: Array, items: Array) -> Array:
-        """Estimated variances in each draw, of shape (n, n_draws)."""
-        found = variance[:, None] + items[:, None] * (self.ratio - 1.0)
-        return np.asarray(np.maximum(found, 0.0))
-
-    def _p(self, difference: Array, variance: Array, df: Array) -> Array:
-        """Two-sided p-values of differences of mean zero."""
-        error = np.sqrt(variance)
-        z = np.divide(
-            np.abs(difference), error, out=np.zeros_like(difference), where=error > 0
-        )
-        return np.asarray(2.0 * t_distribution(np.broadcast_to(df, z.shape), -z))
-
-    def _df(self, at: Any) -> Array:
-        return satterthwaite(self.variance[at], self.item_variance[at], self.item_df)
-
-    def _null_p(self, at: NDArray[np.intp]) -> Array:
-        """Two-sided p-values of some models in each draw."""
-        variance = self._drawn_variance(self.variance[at], self.item_variance[at])
-        return self._p(self.errors[at], variance, self._df(at)[:, None])
 
     def table_of_models(self) -> pd.DataFrame:
         """Standard error, z and adjusted p-value of each difference."""
-        everyone = np.arange(len(self.table))
-        p = self._p(self.difference, self.variance, self._df(everyone))
         error = np.sqrt(self.variance)
+        z = self.difference / error
         return pd.DataFrame(
+            # Holm's holds although the variance of item effects is estimated without
+            # the very model that deviates most.
             {
                 "difference_error": error,
-                "z": self.difference / error,
-                "p_adjusted": romano_wolf_adjust(p, self._null_p, DRAWS),
+                "z": z,
+                "p_adjusted": holm_adjust(_two_sided(z, self.df)),
             },
             index=self.table.index,
         )
@@ -259,18 +228,15 @@ class _Tests:
         # Equal p-values, such as of one, are those of several models.
         first = own["p_adjusted"] == own["p_adjusted"].min()
         model = own["z"].abs()[first].idxmax()
-        least = self._null_p(np.arange(len(own))).min(axis=0)
-        self.drawn_p.append(rankdata(least, method="max") / DRAWS)
         z, p = own.loc[model, ["z", "p_adjusted"]]
         return Miss(model, float(z), float(p))
 
     def top(self) -> Miss:
         """Test of the best model."""
-        at = np.atleast_1d(np.argmin(self.rank))
-        p = self._p(self.difference[at], self.variance[at], self._df(at))
-        self.drawn_p.append(self._null_p(at)[0])
+        at = int(np.argmin(self.rank))
         z = self.difference[at] / np.sqrt(self.variance[at])
-        return Miss(self.table.index[at[0]], float(z[0]), float(p[0]))
+        p = _two_sided(np.atleast_1d(z), self.df[at : at + 1])
+        return Miss(self.table.index[at], float(z), float(p[0]))
 
     def direction(self) -> Direction:
         """Test of the misses in the order of the models."""
@@ -284,20 +250,22 @@ class _Tests:
         # order. So the variance is at least that of uncorrelated misses.
         items = max(slope @ self.items @ slope, squares @ self.item_variance)
         total = max(slope @ self.covariance @ slope, squares @ self.variance)
-        variance, of_items = np.atleast_1d(total), np.atleast_1d(items)
-        df = satterthwaite(variance, of_items, self.item_df)
-        found = np.atleast_1d(slope @ self.difference)
-        p = self._p(found, variance, df)
-        drawn = self._drawn_variance(variance, of_items)[0]
-        self.drawn_p.append(self._p(slope @ self.errors, drawn, df))
-        return Direction(float(found[0] * (len(self.rank) - 1)), float(p[0]))
+        df = satterthwaite(np.atleast_1d(total), np.atleast_1d(items), self.item_df)
+        found = float(slope @ self.difference)
+        p = _two_sided(np.atleast_1d(found / np.sqrt(total)), df)
+        return Direction(found * (len(self.rank) - 1), float(p[0]))
 
     def coverage(self) -> tuple[int, float]:
         """Number of models whose two scores agree, and the p-value of so few."""
-        variance = self._drawn_variance(self.bound, self.item_variance)
-        missed = np.abs(self.errors) > self.quantile[:, None] * np.sqrt(variance)
-        n_missed = missed.sum(axis=0)
-        self.drawn_p.append(rankdata(-n_missed, method="max") / DRAWS)
+        # Estimated variances in each draw, of shape (n_models, n_draws).
+        drawn = self.bound[:, None] + self.item_variance[:, None] * (self.ratio - 1.0)
+        bound = self.quantile[:, None] * np.sqrt(np.maximum(drawn, 0.0))
+        n_missed = (np.abs(self.errors) > bound).sum(axis=0)
         compatible = int(self.table["compatible"].astype(bool).sum())
         as_many = np.sum(n_missed >= len(self.table) - compatible)
         return compatible, float((1 + as_many) / (1 + DRAWS))
+
+
+def _two_sided(z: Array, df: Array) -> Array:
+    """Two-sided p-values of the t law."""
+    return np.asarray(2.0 * t_distribution(df, -np.abs(z)))

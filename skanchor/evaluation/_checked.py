@@ -66,10 +66,10 @@ def check_intervals(
     Notes
     -----
     The errors of models left out are correlated, because they share votes, verdicts and
-    item effects, and human scores have errors of their own. P-values are shares of
-    9,999 draws from the joint law of all differences, to first order: the influence of
-    each row on score and human score, and the item effects, whose estimated variance
-    has few degrees of freedom. For methods other than ``AnchorPipeline``, and where
+    item effects, and human scores have errors of their own. P-values come from the
+    joint law of all differences, to first order: the influence of each row on score and
+    human score, and the item effects, whose estimated variance has few degrees of
+    freedom. For methods other than ``AnchorPipeline``, and where
     people have a bias, the differences are taken as uncorrelated.
 
     Examples
