@@ -55,8 +55,8 @@ deviations = ItemDeviationDisplay.from_estimator(anchor)
 print(judges.judges.round(2))
 
 # %%
-# What to look at before believing it
-# -----------------------------------
+# Before you rely on this
+# -----------------------
 # What the error is made of, and the part of it that only votes can lower; whether the
 # judges answer as often as the fit says; whether the new models' responses are like
 # those on which the judges were calibrated.
@@ -71,8 +71,8 @@ calibration = JudgeCalibrationDisplay.from_estimator(anchor)
 overlap = FeatureOverlapDisplay.from_estimator(anchor)
 
 # %%
-# The hardest question comes last: each model with votes plays the new one. A sound
-# method reconciles score and votes for about 95 % of them.
+# The hardest question comes last: each model with votes is treated as if it were new. A
+# sound method reconciles score and votes for about 95 % of them.
 from skanchor.evaluation import leave_one_model_out
 from skanchor.plotting import LeftOutDisplay
 

@@ -8,6 +8,7 @@ drawn: ``pip install 'skanchor[plot]'``.
 from skanchor.plotting._bias import BiasDisplay
 from skanchor.plotting._calibration import JudgeCalibrationDisplay
 from skanchor.plotting._calibration import judge_calibration as judge_calibration
+from skanchor.plotting._canvas import figure_width as figure_width
 from skanchor.plotting._contrasts import ContrastDisplay
 from skanchor.plotting._deviations import ItemDeviationDisplay
 from skanchor.plotting._judges import JudgeDisplay

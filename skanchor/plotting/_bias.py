@@ -16,6 +16,7 @@ from skanchor.plotting._canvas import (
     check_named,
     check_pipeline,
     hide_spines,
+    is_narrow,
     panels,
     shorten,
 )
@@ -161,6 +162,7 @@ class BiasDisplay:
             # One legend above all panels of a figure of its own.
             handles, labels = found[0].get_legend_handles_labels()
             columns = 4 if max(map(len, labels)) <= SHORT_NAME else 2
+            columns = columns // 2 if is_narrow() else columns
             self.figure_.legend(
                 handles, labels, loc="outside upper center", ncols=columns,
                 frameon=False, fontsize=8,

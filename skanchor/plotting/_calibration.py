@@ -16,6 +16,7 @@ from skanchor.plotting._canvas import (
     busiest_judges,
     check_pipeline,
     hide_spines,
+    is_narrow,
     panels,
     shorten,
 )
@@ -155,7 +156,7 @@ class JudgeCalibrationDisplay:
         self
         """
         judges = self.calibration.index.get_level_values("judge").unique()
-        columns = min(len(judges), 3)
+        columns = min(len(judges), 2 if is_narrow() else 3)
         found = panels(len(judges), axes, n_rows=6, n_columns=columns, sharey=True)
         z = ndtri(0.5 + self.level / 2.0)
         for ax, judge, name in zip(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +35,9 @@ __all__ = [
     "check_pipeline",
     "check_ranks",
     "check_result",
+    "figure_width",
     "hide_spines",
+    "is_narrow",
     "name_axis",
     "not_determined",
     "panels",
@@ -44,7 +48,7 @@ __all__ = [
 OLD, NEW, FAINT = "0.45", "#08306b", "0.85"
 """Colours of historical and of new models, and of lines of reference."""
 
-LONGEST = 34
+LONGEST, LONGEST_IF_NARROW = 34, 22
 """Longest name that a plot shows uncut, in letters."""
 
 ROW, MARGIN = 0.21, 1.25
@@ -52,6 +56,32 @@ ROW, MARGIN = 0.21, 1.25
 
 WIDTH = 6.8
 """Width of a figure in inches."""
+
+NARROW = 5.0
+"""Width below which panels with names lie below each other, and names are cut short."""
+
+_width: ContextVar[float] = ContextVar("width", default=WIDTH)
+
+
+@contextmanager
+def figure_width(inches: float) -> Iterator[None]:
+    """Give the figures that are made inside the block another width.
+
+    Parameters
+    ----------
+    inches : float
+        Width in inches. Text keeps its size.
+    """
+    token = _width.set(inches)
+    try:
+        yield
+    finally:
+        _width.reset(token)
+
+
+def is_narrow() -> bool:
+    """Whether figures are narrow now."""
+    return _width.get() < NARROW
 
 
 def canvas(ax: Axes | None, n_rows: int) -> Axes:
@@ -113,7 +143,7 @@ def panels(
     figure, axes = plt.subplots(
         lines,
         n_columns,
-        figsize=(WIDTH, height),
+        figsize=(_width.get(), height),
         layout="constrained",
         squeeze=False,
         sharey=sharey,
@@ -125,8 +155,10 @@ def panels(
     return found[:n]
 
 
-def shorten(labels: Sequence[Hashable], longest: int = LONGEST) -> list[str]:
+def shorten(labels: Sequence[Hashable], longest: int | None = None) -> list[str]:
     """Cut the middle out of long names, unless two names would become the same."""
+    if longest is None:
+        longest = LONGEST_IF_NARROW if is_narrow() else LONGEST
     whole = [printable(str(label)).replace("\n", " ") for label in labels]
     short = [_cut(name, longest) for name in whole]
     names = [
@@ -140,8 +172,9 @@ def shorten(labels: Sequence[Hashable], longest: int = LONGEST) -> list[str]:
 def _cut(name: str, longest: int) -> str:
     if len(name) <= longest:
         return name
-    # The ellipsis and the last 12 letters, where versions and sizes of models are.
-    return f"{name[: longest - 13]}…{name[-12:]}"
+    # The ellipsis and the last letters, where versions and sizes of models are.
+    end = min(12, longest // 2)
+    return f"{name[: longest - end - 1]}…{name[-end:]}"
 
 
 def name_axis(ax: Axes, labels: Sequence[Any], is_new: Any = None) -> None:

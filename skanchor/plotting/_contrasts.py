@@ -171,8 +171,8 @@ class ContrastDisplay:
         ax.axvline(0.0, color="0.5", linewidth=1, zorder=0)
         known = np.isfinite(table["low"]).to_numpy()
         for proven, face, label in (
-            (True, NEW, "proven, all together"),
-            (False, "white", "not proven"),
+            (True, NEW, "decided, all together"),
+            (False, "white", "not decided"),
         ):
             rows = known & (self.decided == proven)
             if rows.any():
@@ -188,7 +188,9 @@ class ContrastDisplay:
         ax.tick_params(axis="x", top=False, labeltop=False)
         name, unit = shorten([self.model])[0], "logits" if per == 1.0 else "Elo points"
         ax.set_xlabel(
-            f"{name} minus the other\n({unit}, with {100 * self.level:.6g} % intervals)"
+            f"{name} minus the other\n"
+            f"({unit}, with {100 * self.level:.6g} % intervals)",
+            fontsize=9,
         )
         self._chances(ax, per)
         # The strongest opponents are on top, where differences are small or negative,

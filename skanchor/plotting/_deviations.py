@@ -1,4 +1,4 @@
-"""Item effects by judge and model, as squares that are readable in greyscale."""
+"""Item effects by judge and model, with intervals on one scale."""
 
 from __future__ import annotations
 
@@ -8,33 +8,37 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 
+from skanchor._multiplicity import holm_adjust
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.plotting._canvas import (
     NEW,
-    canvas,
     check_pipeline,
     check_result,
     name_axis,
+    panels,
     shorten,
 )
 from skanchor.results import AnchorResult, ContextResult
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
     from skanchor._anchor import AnchorPipeline
+    from skanchor.plotting._canvas import AxesGiven
 
 __all__ = ["ItemDeviationDisplay"]
+
+MOST_JUDGES = 6
+"""Number of judges shown."""
 
 
 class ItemDeviationDisplay:
     """By how much each judge overrates each model, beyond its score and features.
 
-    A square is filled where the judge overrates the model and open where it underrates
-    it. Its area is proportional to the item effect. Effects of less than two standard
-    errors are pale.
+    A dot is the item effect, the line through it its interval. Those that differ from
+    zero, all of them taken together (Holm), are dark; the others are grey.
 
     Parameters
     ----------
@@ -45,16 +49,19 @@ class ItemDeviationDisplay:
         The models, from top to bottom.
     is_new : ndarray of shape (n_models,), optional
         Whether each of them is new.
+    level : float, default=0.95
+        Level of the intervals, and of all decisions jointly.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        The axes.
+    axes_ : ndarray of shape (n_shown,)
+        The axes, one for each judge that is shown: of more than six, those whose
+        largest item effect, in standard errors, is largest.
     figure_ : matplotlib Figure
-        Its figure.
+        Their figure.
     """
 
-    ax_: Axes
+    axes_: NDArray[Any]
     figure_: Figure | SubFigure
 
     def __init__(
@@ -62,14 +69,20 @@ class ItemDeviationDisplay:
         deviations: pd.DataFrame,
         models: Sequence[Any],
         is_new: NDArray[np.bool_] | None = None,
+        level: float = 0.95,
     ):
         self.deviations = deviations
         self.models = models
         self.is_new = is_new
+        self.level = level
 
     @classmethod
     def from_estimator(
-        cls, estimator: AnchorPipeline, *, ax: Axes | None = None
+        cls,
+        estimator: AnchorPipeline,
+        level: float = 0.95,
+        *,
+        axes: AxesGiven = None,
     ) -> Self:
         """Draw the item effects of a fitted pipeline.
 
@@ -77,26 +90,30 @@ class ItemDeviationDisplay:
         ----------
         estimator : AnchorPipeline
             A pipeline fitted with item effects.
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
+        level : float, default=0.95
+            Level of the intervals, and of all decisions jointly.
+        axes : sequence of matplotlib Axes, optional
+            Axes to draw on, one for each judge; None makes a figure.
 
         Returns
         -------
         ItemDeviationDisplay
             The display, drawn.
         """
-        return cls.from_result(check_pipeline(estimator).result_, ax=ax)
+        return cls.from_result(check_pipeline(estimator).result_, level, axes=axes)
 
     @classmethod
-    def from_result(cls, result: AnchorResult, *, ax: Axes | None = None) -> Self:
+    def from_result(
+        cls, result: AnchorResult, level: float = 0.95, *, axes: AxesGiven = None
+    ) -> Self:
         """Draw the item effects of a result.
 
         Parameters
         ----------
         result : AnchorResult
             A result with item effects, such as ``AnchorPipeline.results_["random"]``.
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
+        level, axes
+            As in :meth:`from_estimator`.
 
         Returns
         -------
@@ -118,54 +135,65 @@ class ItemDeviationDisplay:
         # Models with item effects, in the order of the leaderboard.
         has_effects = board.index.isin(found.index.get_level_values("model"))
         models = board.index[has_effects].tolist()
-        return cls(found, models, board["is_new"].to_numpy()[has_effects]).plot(ax)
+        is_new = board["is_new"].to_numpy()[has_effects]
+        return cls(found, models, is_new, level).plot(axes)
 
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw a square for each model (row) and judge (column).
+    def plot(self, axes: AxesGiven = None) -> Self:
+        """Draw a panel for each judge, with a row for each model.
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; None makes a figure.
+        axes : sequence of matplotlib Axes, optional
+            Axes to draw on, one for each judge; None makes a figure.
 
         Returns
         -------
         self
         """
-        judges = self.deviations.index.get_level_values("judge").unique()
         # Matrices of shape (n_models, n_judges), NaN where a judge has no item effect.
         wide = self.deviations.unstack("judge").reindex(pd.Index(self.models))
-        value = wide["deviation"][judges].to_numpy()
-        error = wide["standard_error"][judges].to_numpy()
-        ax = canvas(ax, len(self.models) + 3)
-        largest = np.nanmax(np.abs(value))
-        row, column = np.nonzero(np.isfinite(value))
-        shown, sure = value[row, column], np.abs(value) > 2.0 * error
-        # Sizes are areas in square points; the largest square is as high as a row.
-        side = 12.0 if len(self.models) <= 30 else 10.0
-        size = side**2 * np.abs(shown) / (largest or 1.0)
-        ink = np.where(sure[row, column], NEW, "0.62")
-        ax.scatter(
-            column, row, s=np.maximum(size, 1.0), marker="s", linewidths=1.1,
-            edgecolors=ink.tolist(), facecolors=np.where(shown > 0, ink, "white"),
-        )  # fmt: skip
-        name_axis(ax, self.models, self.is_new)
-        names = shorten(judges.tolist())
-        # Long names are turned steeply, so that the last one stays within the figure.
-        steep = 35 if max(map(len, names)) <= 20 else 75
-        turned = len(names) > 3 or max(map(len, names)) > 14
-        ax.set_xticks(np.arange(len(names)), names, fontsize=8)
-        ax.tick_params(
-            axis="x", length=0, bottom=False, labelbottom=False, labeltop=True
+        value, error = wide["deviation"], wide["standard_error"]
+        z = (value / error).where(error > 0)
+        proven = self._proven(z.to_numpy())
+        largest = z.abs().max().sort_values(ascending=False, kind="stable")
+        order = self.deviations.index.get_level_values("judge").unique()
+        judges = [name for name in order if name in largest.index[:MOST_JUDGES]]
+        columns = min(len(judges), 3)
+        found = panels(
+            len(judges), axes, n_rows=len(self.models) + 1, n_columns=columns
         )
-        if turned:
-            for text in ax.get_xticklabels():
-                text.set(rotation=steep, ha="left", rotation_mode="anchor")
-        ax.set_xlim(-0.6, len(names) - 0.4)
-        ax.set_xlabel(
-            "filled: the judge overrates the model; open: underrates it;\n"
-            f"largest: {largest:.2g} judge logits; pale: less than two standard errors",
-            fontsize=8,
-        )
-        self.ax_, self.figure_ = ax, ax.figure
+        half = ndtri(0.5 + self.level / 2.0) * error
+        # One scale for all panels.
+        reach = 1.05 * float(np.nanmax((value.abs() + half).to_numpy()))
+        at = np.arange(len(self.models))
+        names = shorten(judges, 14 if columns > 1 else None)
+        for place, (ax, judge) in enumerate(zip(found, judges, strict=True)):
+            own = proven[:, wide["deviation"].columns.get_loc(judge)]
+            ax.axvline(0.0, color="0.5", linewidth=0.9, zorder=0)
+            for rows, color in ((~own, "0.62"), (own, NEW)):
+                shown = rows & np.isfinite(value[judge].to_numpy())
+                ax.errorbar(
+                    value[judge][shown], at[shown], xerr=half[judge][shown],
+                    linestyle="none", marker="o", markersize=3.5, elinewidth=1.2,
+                    color=color,
+                )  # fmt: skip
+            name_axis(ax, self.models, self.is_new)
+            if place % columns:
+                ax.set_yticklabels([])
+            ax.set_xlim(-reach, reach)
+            ax.set_title(names[place], fontsize=8)
+        more = len(order) - len(judges)
+        said = f"judge logits, with {100 * self.level:.6g} % intervals"
+        if more:
+            said += f" ({more} more judges are not shown)"
+        if axes is None:
+            found[0].figure.supxlabel(
+                f"underrated by the judge  ←   →  overrated\n{said}", fontsize=8.5
+            )
+        self.axes_, self.figure_ = found, found[0].figure
         return self
+
+    def _proven(self, z: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which item effects differ from zero, all taken together; shape of ``z``."""
+        p = 2.0 * ndtr(-np.abs(np.nan_to_num(z)))
+        return np.asarray(holm_adjust(p.ravel()) < 1.0 - self.level).reshape(z.shape)

@@ -14,6 +14,7 @@ from skanchor.plotting._canvas import (
     FAINT,
     NEW,
     check_pipeline,
+    is_narrow,
     name_axis,
     panels,
 )
@@ -109,7 +110,8 @@ class JudgeDisplay:
         self
         """
         table = self.judges
-        found = panels(2, axes, n_rows=max(len(table), 4), n_columns=2)
+        columns = 1 if is_narrow() else 2
+        found = panels(2, axes, n_rows=max(len(table), 4), n_columns=columns)
         at, z = np.arange(len(table)), ndtri(0.5 + self.level / 2.0)
         for ax, (name, label, neutral) in zip(found, _PANELS, strict=True):
             # Errors are in the columns sensitivity_error and position_error.
@@ -121,8 +123,9 @@ class JudgeDisplay:
             )  # fmt: skip
             name_axis(ax, table.index.tolist())
             ax.set_xlabel(label, fontsize=9)
-        # Both panels have the same rows; names at the first one are enough.
-        found[1].set_yticklabels([])
+        if axes is not None or columns == 2:
+            # Side by side, both panels have the same rows: names at one are enough.
+            found[1].set_yticklabels([])
         if table["position_effect"].isna().all():
             found[1].annotate(
                 "no position effect was fitted", (0.5, 0.5), fontsize=8,

@@ -157,7 +157,7 @@ class FeatureOverlapDisplay:
             ax.plot(
                 middle, at + shift, linestyle="none", marker=mark, markersize=6,
                 color=color, markerfacecolor="white",
-                label=f"responses of {kind} models",
+                label=f"{kind} models",
             )  # fmt: skip
         name_axis(ax, names.tolist())
         outside = self.ranges.xs("new", level="model").loc[names, "outside"]

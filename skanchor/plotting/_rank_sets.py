@@ -132,7 +132,7 @@ class RankSetDisplay:
         ax.set_xticks(sorted({1, *range(step, n + 1, step)}))
         ax.grid(axis="x", color=FAINT, linewidth=0.6)
         ax.set_axisbelow(True)
-        ax.set_xlabel(f"rank; all sets hold jointly at {100 * self.level:.6g} %")
+        ax.set_xlabel(f"rank, with joint {100 * self.level:.6g} % rank sets")
         if not known.all():
             ax.annotate(
                 "without a dot: not determined", (1.0, 0.0), (0, 4),

@@ -1,4 +1,4 @@
-"""Parts of the variance of each new model's score."""
+"""Shares of the variance of each new model's score."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ __all__ = ["VarianceDisplay"]
 
 # Column, label, colour and hatch of each part of the variance.
 _PARTS = (
-    ("human", "human votes", NEW, ""),
-    ("judge", "verdicts of judges", "#9ecae1", "///"),
-    ("cross", "both together", "0.85", "..."),
+    ("human", "votes", NEW, ""),
+    ("judge", "single verdicts", "#9ecae1", "///"),
+    ("cross", "groups of both", "0.85", "..."),
     ("items", "item effects", "white", "xxx"),
 )
 
 
 class VarianceDisplay:
-    """Parts of each new score's variance, and the part that only votes can lower.
+    """Shares of each new score's variance, and the share that only votes can lower.
 
     Parameters
     ----------
@@ -125,6 +125,9 @@ class VarianceDisplay:
         table = self.variance
         ax = canvas(ax, max(len(table), 3) + 2)
         at = np.arange(len(table))
+        # In percent of the variance.
+        names = [name for name, *_ in _PARTS]
+        table = 100.0 * table.div(table[names].sum(axis=1), axis=0)
         # Ends of the bars so far, to the right (True) and left (False) of zero.
         # Negative parts, as the covariance may be, are stacked to the left.
         ends = {True: np.zeros(len(table)), False: np.zeros(len(table))}
@@ -143,12 +146,12 @@ class VarianceDisplay:
         bound = table["lower_bound"].to_numpy()
         ax.plot(
             bound, at, linestyle="none", marker="|", markersize=15, color="#d94801",
-            markeredgewidth=2.2, label="lower bound: only votes go below",
+            markeredgewidth=2.2, label="share that only votes can lower",
         )  # fmt: skip
         ax.axvline(0.0, color="0.4", linewidth=0.8)
         not_determined(ax, at[table["human"].isna()])
         name_axis(ax, table.index.tolist())
-        ax.set_xlabel("parts of the variance of the score (squared logits)")
+        ax.set_xlabel("share of the variance of the score (%)")
         above(ax, 2)
         self.ax_, self.figure_ = ax, ax.figure
         return self

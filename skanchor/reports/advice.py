@@ -1,11 +1,14 @@
-"""What to do about each kind of finding of the diagnostics."""
+"""What to know before relying on a result, and what to do about it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+import pandas as pd
 
 from skanchor._diagnostics import Diagnostics
 from skanchor.exceptions import DiagnosticWarning
+from skanchor.reports.answer import label
 from skanchor.reports.verdict import interval_verdict
 from skanchor.results import AnchorResult, RankingResult
 from skanchor.warning_log import in_short
@@ -18,21 +21,20 @@ TO_DO = {
     "all there is, add verdicts or a better judge.",
     "few votes": "",
     "information": "",
-    "overlap": "Look at how the new model's answers differ from the old ones' "
-    "(longer, other markup), and add old models that answer like it.",
-    "influence": "Look at what carries so much first. More rows, or more groups, make "
-    "each weigh less.",
+    "overlap": "Compare the new model's answers with those of the old ones (longer, "
+    "other markup), and add old models that answer like it.",
+    "influence": "Look at these rows first. With more rows, or more groups, each has "
+    "less influence.",
     "correction": "Try another form of bias (splines, boosted trees, the automatic "
     "choice), or add the feature that the judges may react to.",
-    "beyond": "Take the direction as sure and the distance as a guess, and ask people "
-    "about this model.",
+    "beyond": "Rely on the direction, not on the distance, and ask people about this "
+    "model.",
     "self-judged": "",
-    "change": "Find out whether the judge's version or prompt changed; if so, let it "
+    "change": "Find out whether the judge's version or prompt changed; if so, have it "
     "judge some old models again.",
     "curved scale": "Rank again with curved scales of the judges, and compare.",
     "ties": "Rank again with ties left out, and compare.",
-    "disagreement": "See in the table of judges who places it where, and ask people "
-    "about this model.",
+    "disagreement": "Ask people about this model.",
 }
 """Advice by kind of finding (`skanchor._diagnostics.KINDS`).
 
@@ -40,12 +42,22 @@ Empty where the text of the finding already says what to do.
 """
 
 
+SIDED = 0.2
+"""Distance from one half of the share of verdicts for the side shown first, from which
+a judge is named."""
+
+AGREES = 0.6
+"""Share of verdicts in agreement with the order of the models, below which a judge is
+named. Chance alone gives one half."""
+
+
 def points(
     result: RankingResult,
     warnings: Sequence[Warning] = (),
     words: Callable[[Warning], str] = str,
+    judges: pd.DataFrame | None = None,
 ) -> list[tuple[str, str]]:
-    """List what to check before believing an interval, and what to do about it.
+    """List what to know before relying on an interval, and what to do about it.
 
     Parameters
     ----------
@@ -55,12 +67,15 @@ def points(
         Warnings of reading the table and of the fit.
     words : callable, default=str
         Turns a warning into text.
+    judges : DataFrame, optional
+        What the rows say of each judge, as `skanchor.AnchorPipeline.summary` returns.
 
     Returns
     -------
     list of (str, str)
         Pairs of a statement and its advice, which may be empty. The order is: findings
-        of the diagnostics, other warnings, whether coverage was checked on historical
+        of the diagnostics, judges that prefer a side or hardly agree with the order of
+        the models, other warnings, whether coverage was checked on historical
         models, and a caveat that no table can settle.
     """
     diagnostics = result.diagnostics if isinstance(result, AnchorResult) else None
@@ -72,6 +87,7 @@ def points(
             (statement, TO_DO[kind])
             for kind, statement in diagnostics.findings_in_short()
         ]
+    pairs += _about_judges(judges)
     pairs += [(words(warning), "") for warning in in_short(others)]
     if diagnostics is not None:
         pairs += _about_check(diagnostics)
@@ -79,12 +95,41 @@ def points(
         pairs.append(("This method has no diagnostics that check its intervals.", ""))
     pairs.append(
         (
-            "No table shows whether a judge knows the new model and favours it, as it "
-            "may its own relatives.",
+            "No table shows whether a judge recognises the new model and favours it, "
+            "as judges may favour models of their own family.",
             "Leave out judges of the same family, and see whether the answer changes.",
         )
     )
     return pairs
+
+
+def _about_judges(judges: pd.DataFrame | None) -> Iterator[tuple[str, str]]:
+    """Statements and advice about judges of little worth."""
+    if judges is None or "first_side_rate" not in judges:
+        return
+    for judge, row in judges.iterrows():
+        said = []
+        first, agreement = float(row["first_side_rate"]), float(row["agreement"])
+        # Three standard errors of a share of one half; NaN is no finding.
+        chance = 1.5 / max(float(row["rows"]), 1.0) ** 0.5
+        if abs(first - 0.5) > max(SIDED, chance):
+            side, share = ("first", first) if first > 0.5 else ("second", 1.0 - first)
+            text = (
+                f"prefers the side shown {side} in {100 * share:.0f} % of its verdicts"
+            )
+            if not row["has_position_effect"]:
+                text += ", which is not corrected for"
+            said.append(text)
+        if agreement < AGREES:
+            said.append(
+                "agrees with the order of the models in "
+                f"{100 * agreement:.0f} %, where chance gives 50 %"
+            )
+        if said:
+            yield (
+                f"Judge {label(judge)} {' and '.join(said)}.",
+                "Leave the judge out and see whether the answer changes.",
+            )
 
 
 def _about_check(diagnostics: Diagnostics) -> list[tuple[str, str]]:

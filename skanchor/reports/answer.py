@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 from scipy.special import expit
 
 from skanchor._text import printable
-from skanchor.results import AnchorResult, RankingResult, Scale, new_by_score
+from skanchor.results import RankingResult, new_by_score
 
 _IN_FULL = 3
 """Largest number of new models described one by one; the table has the others."""
@@ -16,7 +16,12 @@ _NAMED = 6
 """Largest number of names in a sentence."""
 
 
-def answer(result: RankingResult, level: float = 0.95) -> list[str]:
+def answer(
+    result: RankingResult,
+    level: float = 0.95,
+    *,
+    among: Literal["board", "historical"] = "board",
+) -> list[str]:
     """Say in plain words which ranks the new models have, and how sure that is.
 
     Parameters
@@ -25,6 +30,9 @@ def answer(result: RankingResult, level: float = 0.95) -> list[str]:
         The result of a fit.
     level : float, default=0.95
         Level of intervals and rank sets.
+    among : {"board", "historical"}, default="board"
+        Models among which ranks are counted: all models, as on the leaderboard, or the
+        historical ones alone and one new model.
 
     Returns
     -------
@@ -32,54 +40,79 @@ def answer(result: RankingResult, level: float = 0.95) -> list[str]:
         One text per paragraph. Without new models they are about the models that may
         be the best.
     """
+    mix = _about_the_mix(result)
     if not result.is_new.any():
-        return _about_the_best(result, level)
-    sets = result.rank_sets(level)
-    n_old = int((~result.is_new).sum())
+        return [*_about_the_best(result, level), *mix]
+    if among == "board":
+        board = result.leaderboard(level)
+        sets = board[["rank", "rank_low", "rank_high"]]
+        sets = sets.set_axis(["rank", "low", "high"], axis=1)
+        n_ranks = len(result.models)
+        who = "all models on the leaderboard"
+        promise = f"the ranks of all {n_ranks} models lie within their rank sets"
+    else:
+        sets = result.rank_sets(level, among)
+        n_ranks = int((~result.is_new).sum()) + 1
+        who = f"the {number_of(n_ranks - 1, 'historical model')} and the new one"
+        promise = (
+            "all of these rank sets are right" if len(sets) > 1 else "this is right"
+        )
     order = new_by_score(result)
     paragraphs = [
-        _about_one(result, model, sets.loc[model], n_old, level)
+        _about_one(result, model, sets.loc[model], n_ranks, level)
         for model in order[:_IN_FULL]
     ]
     more = len(order) - len(paragraphs)
     if more:
-        paragraphs.append(f"The leaderboard has {_number_of(more, 'more new model')}.")
-    ranges = "all of these ranges of places are" if len(sets) > 1 else "this range is"
-    paragraphs.append(
-        f"With {percent(level)} confidence {ranges} right. Places are counted among "
-        f"the {_number_of(n_old, 'model')} that people have voted on, 1 being the best."
-    )
-    return paragraphs
+        paragraphs.append(f"The leaderboard has {number_of(more, 'more new model')}.")
+    together = " at once" if len(sets) > 1 else ""
+    return [
+        *paragraphs,
+        *mix,
+        f"Ranks are counted among {who}; 1 is best. With {percent(level)} confidence "
+        f"{promise}{together}.",
+    ]
 
 
 def _about_one(
-    result: RankingResult, model: Any, ranks: Any, n_old: int, level: float
+    result: RankingResult, model: Any, ranks: Any, n_ranks: int, level: float
 ) -> str:
     """Rank, rank set, and chance to win against a model of average score."""
     error, score = result.standard_errors[model], result.scores[model]
     name = label(model)
     if not math.isfinite(error) or not math.isfinite(score):
         return (
-            f"Where people would place {name} is not determined by these rows: its "
-            "score has no finite error. Any place is possible."
+            f"These rows do not determine where people would rank {name}: its score "
+            "has no finite error. Every rank is possible."
         )
-    # Each new model is ranked among the historical ones alone: ranks 1 to n_old + 1.
-    low, high, places = int(ranks["low"]), int(ranks["high"]), n_old + 1
-    guess = f"People would place {name} {_ordinal(int(ranks['rank']))} of {places}"
-    if (low, high) == (1, places):
-        where = f"{guess}, but these rows leave room for every place."
+    low, high = int(ranks["low"]), int(ranks["high"])
+    guess = f"People would rank {name} {_ordinal(int(ranks['rank']))} of {n_ranks}"
+    if (low, high) == (1, n_ranks):
+        where = f"{guess}, but these rows exclude no rank."
     elif low == high:
-        where = f"{guess}, and these rows leave room for no other place."
+        where = f"{guess}; these rows exclude every other rank."
     else:
-        where = f"{guess}; these rows leave room for places {low} to {high}."
+        where = f"{guess}; its rank lies between {low} and {high}."
     interval = result.conf_int(level).loc[model]
     # Historical scores have mean zero, so a score is the logit of this chance.
     chances = [_chance(value) for value in (score, interval["low"], interval["high"])]
     return (
-        f"{where} Against a model of average score they would prefer it in "
-        f"{chances[0]} of comparisons ({percent(level)} interval: {chances[1]} to "
-        f"{chances[2]}; ties count half)."
+        f"{where} They would prefer it to a model with the mean score of the "
+        f"historical models in {chances[0]} of comparisons ({percent(level)} interval: "
+        f"{chances[1]} to {chances[2]}; ties count half)."
     )
+
+
+def _about_the_mix(result: RankingResult) -> list[str]:
+    """Which mix of contexts the ranks are for, where there are contexts."""
+    mix = result.inputs.mix
+    if not mix:
+        return []
+    shares = joined_names([f"{percent(share)} {label(name)}" for name, share in mix])
+    return [
+        f"This is for prompts that are {shares} (column {result.inputs.context}); "
+        "another mix gives other scores and ranks."
+    ]
 
 
 def _about_the_best(result: RankingResult, level: float) -> list[str]:
@@ -91,64 +124,7 @@ def _about_the_best(result: RankingResult, level: float) -> list[str]:
             f"With {percent(level)} confidence the model that people like best is one "
             f"of these {len(best)}: {joined_names(best)}."
         )
-    return [first, "No model is new: this is the leaderboard of those voted on."]
-
-
-def errors_explained(result: AnchorResult, scale: Scale | None = None) -> list[str]:
-    """Say how large the errors of the new models are, and what would lower them.
-
-    Parameters
-    ----------
-    result : AnchorResult
-        The result of a fit.
-    scale : Scale, optional
-        Unit of the errors; logits if not given.
-
-    Returns
-    -------
-    list of str
-        One text for each of the best new models whose error is finite, and one for all
-        others.
-    """
-    shown = Scale() if scale is None else scale
-    errors = result.standard_errors * shown.per_logit
-    # The lower bound is a variance, which no number of verdicts can lower.
-    bounds = result.variance["lower_bound"] * shown.per_logit**2
-    known = [
-        (label(model), errors[model], math.sqrt(max(bounds[model], 0.0)))
-        for model in new_by_score(result)
-        if math.isfinite(errors[model]) and errors[model] > 0
-        if math.isfinite(bounds[model])
-    ]
-    # With an anchor, the table has errors of differences to the anchor. The errors here
-    # are those of the centred scores, and the text must say so.
-    anchored = shown.anchor is not None
-    beside = ", measured from the mean of the historical models," if anchored else ""
-    texts = [
-        f"The standard error of {name}{beside} is {error:.{shown.digits}f}. "
-        f"{_lowered_to(floor, error, shown)}"
-        for name, error, floor in known[:_IN_FULL]
-    ]
-    others = known[_IN_FULL:]
-    if others:
-        _, most, floor = max(others, key=lambda each: each[1])
-        texts.append(
-            f"The largest of the other {_number_of(len(others), 'new model')} is "
-            f"{most:.{shown.digits}f}. {_lowered_to(floor, most, shown)}"
-        )
-    return texts
-
-
-def _lowered_to(floor: float, error: float, scale: Scale) -> str:
-    """How far more verdicts can lower a standard error whose lower bound is `floor`."""
-    if floor >= error:
-        return (
-            "More judges and verdicts can hardly lower it: that takes votes of people."
-        )
-    return (
-        "More judges and verdicts could bring it down to about "
-        f"{floor:.{scale.digits}f} at best; below that only more votes of people help."
-    )
+    return [first, "No model is new: this is the leaderboard of those with votes."]
 
 
 # ----------------------------------------------------------------------------- wording
@@ -171,7 +147,7 @@ def joined_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _number_of(n: int, what: str) -> str:
+def number_of(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 

@@ -107,7 +107,11 @@ class Table:
         Whether an HTML page has a search field for it.
     bars : sequence of (float, float, float)
         Lower end, value and upper end of an interval for each row, which HTML draws as
-        a bar; empty for no bars.
+        a bar on a common axis; empty for no bars.
+    bars_after : int
+        Number of the column after which the bars stand.
+    bars_in_percent : bool
+        Whether the values of the bars are shares.
     middle : float
         Reference value marked in every bar.
     """
@@ -120,6 +124,8 @@ class Table:
     ordered_by: int | None = None
     searchable: bool = False
     bars: Sequence[tuple[float, float, float]] = ()
+    bars_after: int = 0
+    bars_in_percent: bool = False
     middle: float = 0.0
 
     def is_marked(self, row: int) -> bool:

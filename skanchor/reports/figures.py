@@ -15,6 +15,10 @@ from skanchor.reports.answer import label, percent
 from skanchor.reports.document import Figure
 from skanchor.results import AnchorResult, RankingResult, Scale
 
+PAGE_WIDTH = 4.6
+"""Width of the drawings in inches: a page on a phone shows them without scrolling, with
+letters of seven points, and a wide page two of them side by side."""
+
 
 def can_draw() -> bool:
     """Whether matplotlib is installed."""
@@ -24,7 +28,7 @@ def can_draw() -> bool:
 def board_figures(
     result: RankingResult, level: float, scale: Scale
 ) -> Iterator[Figure]:
-    """Draw the leaderboard, the rank sets, and the parts of the variance.
+    """Draw the leaderboard and the rank sets.
 
     Parameters
     ----------
@@ -39,34 +43,46 @@ def board_figures(
     ------
     Figure
     """
-    from skanchor.plotting import (
-        LeaderboardDisplay,
-        RankSetDisplay,
-        VarianceDisplay,
-    )
+    from skanchor.plotting import LeaderboardDisplay, RankSetDisplay
 
     yield _figure(
         "figure-leaderboard",
         "Scores of all models",
         f"A dot is a score, the line through it its {percent(level)} interval; "
-        "diamonds are new models. The table of the leaderboard has the numbers.",
+        "diamonds are new models.",
         lambda: LeaderboardDisplay.from_result(result, level, scale=scale),
     )
     yield _figure(
         "figure-ranks",
         "Ranks that each model may have",
-        f"The strips hold all true ranks together with {percent(level)} confidence. "
-        "The table of the leaderboard has them as rank sets.",
+        f"A strip is a rank set. With {percent(level)} confidence the ranks of all "
+        "models lie in their strips.",
         lambda: RankSetDisplay.from_result(result, level),
     )
-    if isinstance(result, AnchorResult) and _has_variance(result):
-        yield _figure(
-            "figure-variance",
-            "Where the uncertainty of the new models comes from",
-            "Parts of the variance from votes of people, from verdicts of judges and "
-            "from item effects; the line marks what only more votes can lower.",
-            lambda: VarianceDisplay.from_result(result),
-        )
+
+
+def variance_figure(result: RankingResult) -> Figure:
+    """Draw the parts of the variance of the new models.
+
+    Parameters
+    ----------
+    result : AnchorResult
+        The result of a fit with new models whose error is finite.
+
+    Returns
+    -------
+    Figure
+    """
+    from skanchor.plotting import VarianceDisplay
+
+    assert isinstance(result, AnchorResult)
+    return _figure(
+        "figure-variance",
+        "What the errors of the new models are made of",
+        "Shares of the variance from votes of people, from single verdicts and from "
+        "item effects; the line marks the share that only votes can lower.",
+        lambda: VarianceDisplay.from_result(result),
+    )
 
 
 def contrast_figure(
@@ -97,8 +113,7 @@ def contrast_figure(
         f"figure-wins-{place}",
         f"{label(model)} against every other model",
         f"Differences of score with {percent(level)} intervals, and chances to win. "
-        "Comparisons that are decided, all taken together, stand out. The table has "
-        "the numbers.",
+        "Filled marks are decided, all comparisons taken together.",
         lambda: ContrastDisplay.from_result(result, model, level, scale=scale.name),
     )
 
@@ -129,7 +144,7 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
         "figure-judges",
         "Sensitivity and position effect of each judge",
         "Right of one, a judge reacts more sharply than people; away from zero, it "
-        "favours a side. The table of judges has the numbers.",
+        "favours a side.",
         lambda: JudgeDisplay.from_estimator(anchor, level),
     )
     yield _figure(
@@ -159,13 +174,10 @@ def judge_figures(anchor: AnchorPipeline, level: float) -> Iterator[Figure]:
         yield _figure(
             "figure-deviations",
             "By how much each judge overrates each model",
-            "Deviations beyond score and features, in log-odds of the judge.",
-            lambda: ItemDeviationDisplay.from_estimator(anchor),
+            "Item effects, beyond score and features, with intervals. Dark ones differ "
+            "from zero, all of them taken together; grey ones may be chance.",
+            lambda: ItemDeviationDisplay.from_estimator(anchor, level),
         )
-
-
-def _has_variance(result: AnchorResult) -> bool:
-    return bool(result.is_new.any() and result.variance.notna().to_numpy().any())
 
 
 # ------------------------------------------------------------------------------- SVG
@@ -173,10 +185,15 @@ def _figure(name: str, title: str, description: str, draw: Callable[[], Any]) ->
     import matplotlib
     import matplotlib.pyplot as plt
 
+    from skanchor.plotting import figure_width
+
     file = StringIO()
     # "none" stores text as text instead of outlines. The fixed salt and the missing
     # date make the SVG reproducible: the same drawing gives the same bytes.
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+    with (
+        matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}),
+        figure_width(PAGE_WIDTH),
+    ):
         figure = draw().figure_
         figure.savefig(
             file,

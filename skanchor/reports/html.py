@@ -22,6 +22,7 @@ from skanchor.reports.document import (
     Points,
     Table,
     Text,
+    number,
 )
 
 _KINDS = {
@@ -77,6 +78,7 @@ def _template() -> Any:
     )
     environment.filters["kind"] = lambda block: _KINDS[type(block)]
     environment.filters["bar"] = _bar
+    environment.filters["axis"] = _axis
     environment.filters["key"] = _sort_key
     environment.globals["direction"] = _direction
     return environment.get_template("report.html")
@@ -114,24 +116,43 @@ def _direction(table: Table, column: int) -> str:
     return "descending" if keys == sorted(keys, reverse=True) else "none"
 
 
-def _bar(table: Table, row: int) -> dict[str, float] | None:
-    """Positions of an interval in a column 100 units wide; None if it is infinite."""
+def _scale(table: Table) -> tuple[float, float]:
+    """Ends of the axis that all bars of a table share; it includes the reference."""
     finite = [v for bar in table.bars for v in bar if math.isfinite(v)]
+    first, last = min([*finite, table.middle]), max([*finite, table.middle])
+    return first, last if last > first else first + 1.0
+
+
+def _place(table: Table, at: float) -> float:
+    """Position of a value on an axis of 100 units, with a margin of 4 at each end."""
+    first, last = _scale(table)
+    return round(4 + 92 * (at - first) / (last - first), 1)
+
+
+def _axis(table: Table) -> list[tuple[float, str]]:
+    """Positions and labels of the ticks of an axis: the reference, and its sides."""
+    first, last = _scale(table)
+    # The largest of 1, 2 or 5 times a power of ten that lies within the longer side.
+    side = 0.9 * max(last - table.middle, table.middle - first)
+    power = 10.0 ** math.floor(math.log10(side))
+    step = next(power * m for m in (5, 2, 1) if power * m <= side)
+    if table.bars_in_percent:
+        ticks = [tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0) if first <= tick <= last]
+        return [(_place(table, tick), f"{100 * tick:.0f} %") for tick in ticks]
+    ticks = [table.middle + k * step for k in (-1, 0, 1)]
+    ticks = [tick for tick in ticks if first <= tick <= last]
+    digits = max(0, -math.floor(math.log10(step)))
+    return [(_place(table, tick), number(tick, digits).text) for tick in ticks]
+
+
+def _bar(table: Table, row: int) -> dict[str, float] | None:
+    """Positions of an interval on the axis; None if it is infinite."""
     low, value, high = table.bars[row]
     if not all(map(math.isfinite, (low, value, high))):
         return None
-    # All bars of a table share one scale, which includes the reference value.
-    first, last = min([*finite, table.middle]), max([*finite, table.middle])
-    width = (last - first) or 1.0
-
-    def place(at: float) -> float:
-        # A margin of 2 units on either side.
-        return round(2 + 96 * (at - first) / width, 1)
-
     return {
-        "low": place(low),
-        "value": place(value),
-        "high": place(high),
-        "middle": place(table.middle),
-        "width": round(place(high) - place(low), 1),
+        "low": _place(table, low),
+        "value": _place(table, value),
+        "high": _place(table, high),
+        "width": round(_place(table, high) - _place(table, low), 1),
     }

@@ -13,7 +13,6 @@ from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import (
     answer,
-    errors_explained,
     joined_names,
     label,
     percent,
@@ -37,10 +36,12 @@ from skanchor.reports.figures import (
     can_draw,
     contrast_figure,
     judge_figures,
+    variance_figure,
 )
 from skanchor.reports.summary import RunSummary, summarize
 from skanchor.reports.summary_text import again_lines, used_lines
 from skanchor.reports.tables import share
+from skanchor.reports.uncertainty import uncertainty_section
 from skanchor.results import (
     AnchorResult,
     ContextResult,
@@ -99,13 +100,14 @@ def report_document(
     facts = summarize(fitted, level) if summary is None else summary
     board = result.leaderboard(level, **layout)
     scale = Scale.of(layout.get("scale", "logit"), layout.get("anchor"))
-    blocks: list[Block] = [Points(points(result, facts.warnings, words))]
-    if isinstance(result, AnchorResult):
-        blocks += [Text(said) for said in errors_explained(result, scale)]
+    blocks: list[Block] = [Points(points(result, facts.warnings, words, facts.judges))]
     sections = [
         Section("before", "Before you rely on this", blocks),
         Section("leaderboard", "Leaderboard", _leaderboard(board, facts, scale)),
     ]
+    errors = uncertainty_section(fitted, scale)
+    if errors is not None:
+        sections.append(errors)
     if isinstance(result, ContextResult):
         sections.append(_context_section(result, board, level, scale, layout))
     if result.is_new.any():
@@ -131,6 +133,8 @@ def _add_figures(
     result = fitted if isinstance(fitted, RankingResult) else fitted.result_
     by_name = {section.name: section.blocks for section in sections}
     by_name["leaderboard"] += board_figures(result, level, scale)
+    if "errors" in by_name:
+        by_name["errors"].append(variance_figure(result))
     for place, model in enumerate(new_by_score(result)[:_DRAWN], 1):
         by_name["wins"].append(contrast_figure(result, model, place, level, scale))
     if isinstance(fitted, AnchorPipeline) and "judges" in by_name:
@@ -188,6 +192,7 @@ def leaderboard_table(
         ordered_by=3,  # the column of scores: model, rank and rank set come before it
         searchable=True,
         bars=[(row["low"], row["score"], row["high"]) for _, row in board.iterrows()],
+        bars_after=2,
     )
 
 
@@ -195,8 +200,8 @@ def _leaderboard(board: pd.DataFrame, facts: RunSummary, scale: Scale) -> list[B
     """Blocks of the section: the table, who may be the best, and how to read it."""
     level = facts.level
     notes = (
-        f"Scores are {scale}. The {percent(level)} rank sets of all models hold "
-        "together; each interval stands on its own."
+        f"Scores are {scale}. With {percent(level)} confidence the ranks of all models "
+        f"lie in their rank sets; each interval by itself holds at {percent(level)}."
     )
     if not board["determined"].all():
         notes += (
@@ -238,8 +243,8 @@ def _context_section(
         [f"{percent(share)} {label(name)}" for name, share in result.mix.items()]
     )
     note = (
-        f"Everything else in this report is of the mix of {mixed}. The historical "
-        "models have the same mean in each context."
+        f"Everything else in this report is for the mix of {mixed}. The historical "
+        "models have mean zero in each context."
     )
     return Section(
         "contexts", "Each context by itself", [table, Text(note, is_note=True)]
@@ -300,6 +305,8 @@ def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Sect
                     for _, row in own.iterrows()
                 ],
                 middle=0.5,
+                bars_after=1,
+                bars_in_percent=True,
             )
         )
     blocks.append(
@@ -310,7 +317,7 @@ def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Sect
             is_note=True,
         )
     )
-    return Section("wins", "The new models against every other", blocks)
+    return Section("wins", "The new models against all others", blocks)
 
 
 # By column of the table of judges: heading, number of decimals (None for a share in
@@ -338,7 +345,7 @@ def _judge_section(table: pd.DataFrame) -> Section:
         for judge, row in table.iterrows()
     ]
     note = (
-        "Agreement is how often a judge points to the model with the higher final "
+        "Agreement is how often a judge prefers the model with the higher final "
         "score, on pairs of models with votes. A sensitivity above 1 means that it "
         "reacts more sharply than people to the same difference. The position effect "
         "is what it adds, in log-odds, to the side shown first."
@@ -369,7 +376,7 @@ def _settings_section(facts: RunSummary, command: str | None) -> Section:
     blocks: list[Block] = [Points([(line, "") for line in points])]
     if command is not None:
         blocks.append(Code(command))
-    return Section("settings", "What was used, and how to get this again", blocks)
+    return Section("settings", "What was used, and how to make this again", blocks)
 
 
 # ------------------------------------------------------------------------------ cells

@@ -25,6 +25,7 @@ from skanchor.plotting import (
     RankSetDisplay,
     VarianceDisplay,
     feature_ranges,
+    figure_width,
     judge_calibration,
 )
 from skanchor.results import ELO_PER_LOGIT, RankingResult
@@ -101,7 +102,8 @@ def test_they_draw_on_a_figure_or_on_given_axes(display, anchor):
 @pytest.mark.parametrize("display", RANKED)
 def test_from_a_result_as_from_its_estimator(display, anchor):
     one, other = display.from_estimator(anchor), display.from_result(anchor.result_)
-    assert names_of(one.ax_) == names_of(other.ax_)
+    first, second = (getattr(d, "ax_", None) or d.axes_[0] for d in (one, other))
+    assert names_of(first) == names_of(second)
     with pytest.raises(TypeError, match="needs a result with intervals"):
         display.from_result(anchor)
 
@@ -248,17 +250,49 @@ def test_biases_are_curves_with_bands(anchor):
             BiasDisplay.from_estimator(anchor, **asked)
 
 
-def test_deviations_are_squares_by_judge_and_model(anchor):
+def test_deviations_have_intervals_on_one_scale(anchor):
     display = ItemDeviationDisplay.from_estimator(anchor)
     found = anchor.result_.diagnostics.deviations
-    assert names_of(display.ax_) == anchor.leaderboard().index.tolist()
-    [squares] = display.ax_.collections
-    assert len(squares.get_offsets()) == len(found)
-    wide = found["deviation"].unstack("judge").loc[names_of(display.ax_)]
-    columns, rows = squares.get_offsets().T.astype(int)
-    filled = (squares.get_facecolors()[:, :3] < 1).any(axis=1)
-    judges = [label.get_text() for label in display.ax_.get_xticklabels()]
-    assert (filled == (wide[judges].to_numpy()[rows, columns] > 0)).all()
+    models = anchor.leaderboard().index
+    titles = [ax.get_title() for ax in display.axes_]
+    assert titles == found.index.get_level_values("judge").unique().tolist()
+    assert names_of(display.axes_[0]) == models.tolist()
+    assert len({ax.get_xlim() for ax in display.axes_}) == 1
+    for ax, judge in zip(display.axes_, titles, strict=True):
+        drawn = np.concatenate([c.lines[0].get_xydata() for c in ax.containers])
+        drawn = drawn[np.argsort(drawn[:, 1])]
+        own = found.xs(judge, level="judge").loc[models]
+        np.testing.assert_allclose(drawn[:, 0], own["deviation"])
+        lines = [part.get_segments() for c in ax.containers for part in c.lines[2]]
+        ends = np.concatenate([each for each in lines if len(each)])
+        half = np.sort(ends[:, 1, 0] - ends[:, 0, 0]) / 2
+        expected = np.sort(1.959963984540054 * own["standard_error"])
+        np.testing.assert_allclose(half, expected)
+
+
+def test_item_effects_that_may_be_chance_are_grey():
+    names = [f"m{k}" for k in range(10)]
+    index = pd.MultiIndex.from_product(
+        [["one", "two"], names], names=["judge", "model"]
+    )
+    # Two standard errors are nothing among twenty, five are.
+    table = pd.DataFrame({"deviation": 0.0, "standard_error": 0.1}, index)
+    table.loc[("one", "m0"), "deviation"] = 0.21
+    table.loc[("two", "m3"), "deviation"] = -0.5
+    display = ItemDeviationDisplay(table, names).plot()
+    first, second = (
+        [len(c.lines[0].get_xydata()) for c in ax.containers] for ax in display.axes_
+    )
+    assert first[0] == 10 and second == [9, 1]
+    many = pd.concat(
+        {f"judge-{k}": table.loc["one"] for k in range(8)}, names=["judge"]
+    )
+    display = ItemDeviationDisplay(many, names).plot()
+    assert len(display.axes_) == 6
+    assert "2 more judges are not shown" in display.figure_.get_supxlabel()
+
+
+def test_item_effects_need_item_effects():
     without = AnchorPipeline(cv=2, random_state=0, item_effects="none")
     with pytest.raises(ValueError, match="leaves item effects out"):
         ItemDeviationDisplay.from_estimator(without.fit(*load_demo(return_X_y=True)))
@@ -296,8 +330,9 @@ def test_the_variance_is_stacked_to_its_sum(anchor):
     assert names_of(display.ax_) == NEW
     ends = [bar.get_x() + bar.get_width() for bar in display.ax_.patches]
     parts = anchor.variance_[["human", "judge", "cross", "items"]]
-    assert max(ends) == pytest.approx(parts.clip(lower=0).sum(axis=1).max())
-    assert "lower bound: only votes go below" in {
+    shares = 100 * parts.div(parts.sum(axis=1), axis=0)
+    assert max(ends) == pytest.approx(shares.clip(lower=0).sum(axis=1).max())
+    assert "share that only votes can lower" in {
         line.get_label() for line in display.ax_.lines
     }
     X, y = load_demo(return_X_y=True)
@@ -411,13 +446,17 @@ def over_the_edge(figure):
     return np.maximum(over, 0.0).round(2).tolist()
 
 
+@pytest.mark.parametrize("width", [4.6, 6.8])
 @pytest.mark.parametrize("n", [5, 60])
 @pytest.mark.parametrize(
     "display", [LeaderboardDisplay, RankSetDisplay, ContrastDisplay]
 )
-def test_nothing_is_cut_off(display, n):
+def test_nothing_is_cut_off(display, n, width):
     result = result_of(n, unbounded=[0], names=long_names(n))
-    assert not any(over_the_edge(display.from_result(result).figure_))
+    with figure_width(width):
+        figure = display.from_result(result).figure_
+    assert figure.get_size_inches()[0] == width
+    assert not any(over_the_edge(figure))
 
 
 @pytest.mark.parametrize(
@@ -429,7 +468,10 @@ def test_nothing_of_a_pipeline_is_cut_off(display):
     judges = {f"judge-{k}": LONG[k] for k in (1, 2, 3)}
     X = data.X.replace({"model_a": names, "model_b": names, "judge": judges})
     made = AnchorPipeline(cv=2, item_effects="random", random_state=0).fit(X, data.y)
-    assert not any(over_the_edge(display.from_estimator(made).figure_))
+    for width in (4.6, 6.8):
+        with figure_width(width):
+            figure = display.from_estimator(made).figure_
+        assert not any(over_the_edge(figure)), width
 
 
 def test_names_of_models_left_out_do_not_lie_on_each_other():

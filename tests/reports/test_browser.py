@@ -76,7 +76,8 @@ BOARD = "#leaderboard-table"
 
 
 def column(page, place, selector=BOARD):
-    cells = page.locator(f"{selector} tbody tr > :nth-child({place + 1})")
+    # The bars are no column with a heading of its own.
+    cells = page.locator(f"{selector} tbody tr > :nth-child({place + 1} of :not(.bar))")
     return cells.evaluate_all("cells => cells.map(cell => cell.dataset.key)")
 
 
@@ -141,6 +142,18 @@ def test_keyboard_alone_is_enough(visit):
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != (
         "none"
     )
+
+
+def test_a_phone_shows_ranks_intervals_and_whole_drawings(visit):
+    page = visit(400)
+    edge = page.locator("#leaderboard .scroll").bounding_box()
+    bar = page.locator(f"{BOARD} tbody td.bar").first.bounding_box()
+    assert bar["x"] + bar["width"] <= edge["x"] + edge["width"] + 1
+    assert page.locator(f"{BOARD} thead .axis span").count() >= 2
+    for box in page.locator("figure svg").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().right)"
+    ):
+        assert box <= 400
 
 
 @pytest.mark.parametrize("width", [320, 768, 1280])

@@ -5,15 +5,15 @@ from html.parser import HTMLParser
 from math import log
 
 import numpy as np
+import pandas as pd
 import pytest
 from reports.made_results import NASTY, made_result
 
 from skanchor import AnchorPipeline
 from skanchor._diagnostics import KINDS
 from skanchor.datasets import load_demo
-from skanchor.reports import report_document, to_html, to_latex, to_markdown
-from skanchor.reports.advice import TO_DO
-from skanchor.reports.answer import errors_explained
+from skanchor.reports import html, report_document, to_html, to_latex, to_markdown
+from skanchor.reports.advice import TO_DO, points
 from skanchor.reports.document import Table
 from skanchor.simulation import simulate_battles
 
@@ -83,7 +83,8 @@ def test_each_context_by_itself():
         assert chat.text == f"{row['score']:.0f} ({low} to {high})"
         assert (art.text == "–") == (name.text == "model-02")
     said = to_markdown(report_document(made))
-    assert "the mix of 75 % chat and 25 % code" in said
+    assert "is for the mix of 75 % chat and 25 % code" in said
+    assert "prompts that are 75 % chat and 25 % code (column kind)" in said
     alone = report_document(made.result_.under(mix))
     assert "contexts" not in [section.name for section in alone.sections]
 
@@ -94,16 +95,8 @@ def test_differences_and_errors_are_on_the_scale(anchor):
     assert table.rows[0][4].key == pytest.approx(difference["difference"] * 400 / LN10)
     error = anchor.standard_errors_["ivory-lynx"] * 400 / LN10
     said = to_markdown(report_document(anchor, scale="elo", anchor={"hazel-newt": 800}))
-    assert f"from the mean of the historical models, is {error:.0f}. More" in said
-
-
-def test_errors_of_many_new_models_are_told_of_the_largest():
-    data = simulate_battles(n_models=5, n_new_models=5, random_state=0)
-    made = AnchorPipeline(cv=2, item_effects=None, random_state=0).fit(data.X, data.y)
-    said = errors_explained(made.result_)
-    assert len(said) == 4 and said[3].startswith(
-        "The largest of the other 2 new models"
-    )
+    assert f"The standard error of ivory-lynx is {error:.0f}; its variance is" in said
+    assert "Errors are measured from the mean of the historical models" in said
 
 
 def table_called(document, name):
@@ -138,6 +131,45 @@ def test_who_may_be_best_is_below_the_board(anchor, document):
         name for name in anchor.scores_.index if name in best
     ]
     assert all(name in line for name in best)
+
+
+def test_judges_of_little_worth_are_named_first():
+    judges = pd.DataFrame(
+        {
+            "rows": [4000, 4000, 4000, 10],
+            "first_side_rate": [0.86, 0.55, 0.2, 0.9],
+            "agreement": [0.56, 0.7, 0.8, np.nan],
+            "has_position_effect": [True, True, False, True],
+        },
+        ["sided", "good", "second", "few"],
+    )
+    said = dict(points(made_result(6, 1), judges=judges))
+    named = [text for text in said if text.startswith("Judge ")]
+    assert named == [
+        "Judge sided prefers the side shown first in 86 % of its verdicts and agrees "
+        "with the order of the models in 56 %, where chance gives 50 %.",
+        "Judge second prefers the side shown second in 80 % of its verdicts, which is "
+        "not corrected for.",
+    ]
+    assert said[named[0]].startswith("Leave the judge out")
+
+
+def test_bars_have_an_axis_that_all_share(document):
+    text = to_html(document)
+    page = Page(text)
+    axes = [a for tag, a in page.elements if a.get("class") == "axis"]
+    assert len(axes) == 3
+    table = table_called(document, "leaderboard-table")
+    ticks = dict((label, at) for at, label in html._axis(table))
+    assert list(ticks) == ["−1", "0", "1"]
+    bars = [html._bar(table, row) for row in range(len(table.rows))]
+    scores = [row[3].key for row in table.rows]
+    # Positions are linear in the value, those of ticks and of bars alike.
+    slope = (ticks["1"] - ticks["−1"]) / 2
+    for bar, score in zip(bars, scores, strict=True):
+        assert bar["value"] == pytest.approx(ticks["0"] + slope * score, abs=0.2)
+    wins = table_called(document, "wins-1")
+    assert {label for _, label in html._axis(wins)} <= {"25 %", "50 %", "75 %"}
 
 
 def test_every_kind_of_finding_has_its_advice():

@@ -20,11 +20,11 @@
   };
 
   for (const table of document.querySelectorAll("table")) {
-    table.tHead.rows[0].querySelectorAll("th").forEach((heading, column) => {
+    table.tHead.rows[0].querySelectorAll("th").forEach((heading) => {
       const button = document.createElement("button");
       button.type = "button";
       button.append(...heading.childNodes);
-      button.addEventListener("click", () => sort(table, heading, column));
+      button.addEventListener("click", () => sort(table, heading, heading.cellIndex));
       heading.append(button);
     });
   }

@@ -1,0 +1,311 @@
+"""What the errors of new models are made of, and what would make them smaller."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from skanchor._anchor import AnchorPipeline
+from skanchor._typing import Array
+from skanchor.reports.answer import label
+from skanchor.reports.document import Block, Cell, Heading, Section, Table, Text, number
+from skanchor.results import (
+    AnchorResult,
+    ContextResult,
+    RankingResult,
+    Scale,
+    new_by_score,
+)
+
+_IN_FULL = 3
+"""Largest number of new models described one by one; the table has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Parts of the error of a new model, and how far more data can lower it.
+
+    Attributes
+    ----------
+    model : label
+        The model.
+    error : float
+        Standard error of its score, in logits.
+    shares : dict of str to float
+        Shares of its variance: ``human``, ``judge``, ``cross`` and ``items``.
+    verdicts : float or None
+        Limit of the standard error under more and more verdicts of the same judges on
+        the model; None where it is not known.
+    judges : float or None
+        Limit under more and more judges that are as good as the best of these, and
+        whose item effects agree with one another as those of these judges do. None if
+        there is one judge only, whose agreement with others is unknown.
+    floor : float
+        Limit under any verdicts of any judges.
+    votes : float
+        Number of votes on the model that would halve its standard error, about.
+    """
+
+    model: Any
+    error: float
+    shares: dict[str, float]
+    verdicts: float | None
+    judges: float | None
+    floor: float
+    votes: float
+
+
+def reach_of(fitted: Any) -> list[Reach]:
+    """Parts of the errors and limits of the new models, best first.
+
+    Parameters
+    ----------
+    fitted : AnchorPipeline or AnchorResult
+        A fitted pipeline, or its result, of which the limits beside item effects are
+        not known.
+
+    Returns
+    -------
+    list of Reach
+        Of the new models whose error is finite.
+
+    Notes
+    -----
+    Without item effects, verdicts can lower the variance to ``B_l``, the error of the
+    scale of the human scores. With them, the verdicts of judges whose sensitivities are
+    c and whose item effects have the covariance S leave ``(1 + 1/K) / (c' S^-1 c)``
+    besides, with K historical models. Infinitely many judges leave the mean correlation
+    of two judges times the smallest variance of one, in units of the score. On three
+    designs the first is within 2 % of the limit of the whole system. A vote adds the
+    information ``p (1 - p)``.
+    """
+    result = fitted if isinstance(fitted, RankingResult) else fitted.result_
+    if not isinstance(result, AnchorResult):
+        return []
+    variance, errors = result.variance, result.standard_errors
+    old = result.all_scores[~result.is_new].to_numpy()
+    found = []
+    for model in new_by_score(result):
+        error, parts = float(errors[model]), variance.loc[model]
+        total = float(parts[["human", "judge", "cross", "items"]].sum())
+        bound = float(parts["lower_bound"])
+        if not (0 < error < math.inf and total > 0 and math.isfinite(bound)):
+            continue
+        alone, many = _item_limits(fitted, result, model)
+        p = expit(result.scores[model] - old)
+        found.append(
+            Reach(
+                model,
+                error,
+                {name: float(parts[name]) / total for name in _SHARES},
+                _limit(bound, alone, error),
+                _limit(bound, many, error),
+                min(math.sqrt(max(bound, 0.0)), error),
+                # From the precision 1 / v^2 to 4 / v^2.
+                3.0 / error**2 / float(np.mean(p * (1.0 - p))),
+            )
+        )
+    return found
+
+
+def _limit(bound: float, items: float | None, error: float) -> float | None:
+    return None if items is None else min(math.sqrt(max(bound, 0.0) + items), error)
+
+
+def _item_limits(
+    fitted: Any, result: AnchorResult, model: Any
+) -> tuple[float | None, float | None]:
+    """Variances that item effects leave: of these judges, and of many such judges."""
+    if result.item_covariances is None:
+        return 0.0, 0.0
+    if not isinstance(fitted, AnchorPipeline) or isinstance(result, ContextResult):
+        return None, None
+    covariance, debiaser = fitted.item_covariance_, fitted.debiaser_
+    if covariance is None or debiaser is None:
+        return None, None
+    seen = _judges_of(fitted, model)
+    c = fitted.calibrator_.sensitivities_.loc[fitted.judges_[seen]].to_numpy()
+    # In units of the score, as far as a judge tells models apart at all.
+    clear = c > 0
+    if not clear.any():
+        return None, None
+    c, S = c[clear], covariance[np.ix_(seen, seen)][np.ix_(clear, clear)]
+    at = debiaser.models_.tolist().index(model)
+    plain = float(debiaser.system_.item_covariance()[at, at])
+    items = float(result.variance.loc[model, "items"])
+    # What estimating the covariance, and disagreement about the model, add.
+    factor = items / plain if plain > 0 else 1.0
+    factor *= 1.0 + 1.0 / max(int((~result.is_new).sum()), 1)
+    precision = float(c @ np.linalg.pinv(S, hermitian=True) @ c)
+    alone = factor / precision if precision > 0 else 0.0
+    if len(c) == 1:
+        return alone, None
+    own = np.diagonal(S)
+    if not own.all():
+        return alone, 0.0
+    alike = (S / np.sqrt(np.outer(own, own)))[~np.eye(len(c), dtype=bool)].mean()
+    many = factor * max(float(alike), 0.0) * float((own / c**2).min())
+    return alone, min(many, alone)
+
+
+def _judges_of(fitted: AnchorPipeline, model: Any) -> Array:
+    """Places of the judges that have compared the model."""
+    sample = fitted.distinct_sample_
+    X = sample.X
+    code = X.models.tolist().index(model)
+    rows = ((X.left == code) | (X.right == code)) & ~X.is_human & sample.counts
+    judges = X.judges[np.unique(X.judge[rows])].tolist()
+    return np.array([fitted.judges_.tolist().index(judge) for judge in judges])
+
+
+# --------------------------------------------------------------------------- in words
+_SHARES = {
+    "human": "votes",
+    "judge": "single verdicts",
+    "cross": "groups of both",
+    "items": "item effects",
+}
+
+
+def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
+    """Section of a report about the errors of the new models.
+
+    Parameters
+    ----------
+    fitted : AnchorPipeline or RankingResult
+        A fitted pipeline, or a result.
+    scale : Scale
+        Unit of the errors.
+
+    Returns
+    -------
+    Section or None
+        None where nothing is known of the errors.
+    """
+    found = reach_of(fitted)
+    if not found:
+        return None
+    blocks: list[Block] = [
+        Text(reach_in_words(each, scale)) for each in found[:_IN_FULL]
+    ]
+    if len(found) > 1:
+        blocks.append(_table(found, scale))
+    notes = [
+        "Limits and numbers of votes are approximate: they take the current fit as the "
+        "truth. Verdicts and votes are on the new model itself."
+    ]
+    if any(each.shares["items"] for each in found):
+        notes.append(
+            "Item effects are what a judge thinks of a model beyond its score and "
+            "features; they do not average out over verdicts."
+        )
+    if scale.anchor is not None:
+        notes.append(
+            "Errors are measured from the mean of the historical models, not from the "
+            "anchor."
+        )
+    blocks.append(Text(" ".join(notes), is_note=True))
+    return Section("errors", "What would narrow the intervals", blocks)
+
+
+def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
+    """Describe the parts of an error and its limits in sentences.
+
+    Parameters
+    ----------
+    reach : Reach
+        Of a new model.
+    scale : Scale, optional
+        Unit of the errors; logits if not given.
+
+    Returns
+    -------
+    str
+    """
+    shown = Scale() if scale is None else scale
+
+    def in_unit(error: float) -> str:
+        return f"{error * shown.per_logit:.{shown.digits}f}"
+
+    parts = ", ".join(
+        f"{100 * reach.shares[name]:.0f} % {words}"
+        for name, words in _SHARES.items()
+        if abs(reach.shares[name]) >= 0.005
+    )
+    said = [
+        f"The standard error of {label(reach.model)} is {in_unit(reach.error)}; its "
+        f"variance is {parts}."
+    ]
+    if reach.verdicts is not None:
+        said.append(
+            "More verdicts of these judges lower it to "
+            f"{in_unit(reach.verdicts)} at best, however many."
+        )
+    if reach.judges is not None and reach.verdicts != reach.judges:
+        said.append(
+            "New judges, as good as the best of these and agreeing with one another as "
+            f"these do, lower it to {in_unit(reach.judges)} at best."
+        )
+    if reach.judges is None:
+        said.append(
+            f"New judges lower it to {in_unit(reach.floor)} at best, if their item "
+            "effects are independent of one another."
+        )
+    said.append(
+        "Only votes on the model itself have no limit: about "
+        f"{_rounded(reach.votes)} would halve it."
+    )
+    return " ".join(said)
+
+
+def _table(found: list[Reach], scale: Scale) -> Table:
+    shown = [
+        name for name in _SHARES if any(abs(r.shares[name]) >= 0.005 for r in found)
+    ]
+
+    def limit(error: float | None) -> Cell:
+        return number(
+            math.nan if error is None else error * scale.per_logit, scale.digits
+        )
+
+    return Table(
+        "errors-table",
+        "Standard error of each new model, shares of its variance, and its limits",
+        [
+            Heading("Model", is_number=False),
+            Heading("Standard error"),
+            *(Heading(_SHARES[name].capitalize(), first_down=True) for name in shown),
+            Heading("With more verdicts"),
+            Heading("With new judges"),
+            Heading("Votes to halve it"),
+        ],
+        [
+            [
+                Cell(label(each.model), label(each.model)),
+                limit(each.error),
+                *(
+                    Cell(
+                        f"{100 * each.shares[name]:.0f} %".replace("-", "−"),
+                        each.shares[name],
+                    )
+                    for name in shown
+                ),
+                limit(each.verdicts),
+                limit(each.floor if each.judges is None else each.judges),
+                Cell(_rounded(each.votes), each.votes),
+            ]
+            for each in found
+        ],
+    )
+
+
+def _rounded(value: float) -> str:
+    """A number to two digits, with commas between thousands."""
+    if value < 10:
+        return f"{math.ceil(value)}"
+    digits = 1 - math.floor(math.log10(value))
+    return f"{round(value, digits):,.0f}"

@@ -1,0 +1,64 @@
+"""What would narrow an interval: limits against those of the whole system."""
+
+import numpy as np
+import pytest
+
+from skanchor import AnchorPipeline
+from skanchor.reports.uncertainty import reach_in_words, reach_of, uncertainty_section
+from skanchor.results import Scale
+from skanchor.simulation import simulate_battles
+
+# What diagnostics find in small tables is no matter here.
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+
+PLAIN = ["model_a", "model_b", "judge"]
+
+
+def fitted(n_new, item_effects, seed=0, **more):
+    data = simulate_battles(3000, n_new, rho=0.0, random_state=seed, **more)
+    made = AnchorPipeline(cv=2, item_effects=item_effects, random_state=0)
+    return made.fit(data.X[PLAIN], data.y)
+
+
+def test_shares_add_up_and_votes_halve_the_error():
+    anchor = fitted(300, "none")
+    (found,) = reach_of(anchor)
+    assert sum(found.shares.values()) == pytest.approx(1.0)
+    assert found.error == anchor.standard_errors_["new-model"]
+    # Without item effects verdicts of any judges have the one limit.
+    bound = np.sqrt(anchor.variance_["lower_bound"].iloc[0])
+    assert found.verdicts == found.judges == found.floor == bound < found.error
+    old = anchor.result_.all_scores[~anchor.result_.is_new]
+    p = 1 / (1 + np.exp(old - anchor.scores_["new-model"]))
+    precision = 1 / found.error**2 + found.votes * (p * (1 - p)).mean()
+    assert precision == pytest.approx(4 / found.error**2)
+
+
+@pytest.mark.parametrize("item_effects", ["none", "random"])
+def test_the_limit_of_verdicts_is_reached_by_very_many(item_effects):
+    """The error after fifty times the verdicts lies at the limit of before."""
+    more = {"item_sd": 0.4, "item_corr": 0.5} if item_effects == "random" else {}
+    (found,) = reach_of(fitted(300, item_effects, **more))
+    (later,) = reach_of(fitted(15_000, item_effects, **more))
+    assert later.error < found.error
+    assert found.verdicts == pytest.approx(later.error, rel=0.3)
+    assert found.floor <= found.judges <= found.verdicts
+
+
+def test_of_a_result_alone_the_limits_beside_item_effects_are_unknown():
+    anchor = fitted(300, "random", item_sd=0.4)
+    (found,) = reach_of(anchor.result_)
+    assert found.verdicts is found.judges is None
+    said = reach_in_words(found)
+    assert "verdicts of these judges" not in said and "New judges lower it to" in said
+
+
+def test_the_section_is_in_the_unit_of_the_board():
+    anchor = fitted(300, "random", item_sd=0.4, n_new_models=4)
+    section = uncertainty_section(anchor, Scale.of("elo", None))
+    *texts, table, _ = section.blocks
+    assert len(texts) == 3 and len(table.rows) == 4
+    first = reach_of(anchor)[0]
+    per = Scale.of("elo", None).per_logit
+    assert table.rows[0][1].key == pytest.approx(first.error * per)
+    assert "item effects" in texts[0].text and "would halve it" in texts[0].text
