@@ -114,7 +114,7 @@ def _draw(task: Task, options: argparse.Namespace) -> Any:
         "calibration": JudgeCalibrationDisplay,
         "overlap": FeatureOverlapDisplay,
     }[options.kind]
-    if options.kind in ("deviations", "variance", "overlap"):
+    if options.kind in ("variance", "overlap"):
         return display.from_estimator(anchor)
     return display.from_estimator(anchor, level=level)
 
