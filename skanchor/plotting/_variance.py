@@ -30,7 +30,7 @@ __all__ = ["VarianceDisplay"]
 _PARTS = (
     ("human", "votes", NEW, ""),
     ("judge", "single verdicts", "#9ecae1", "///"),
-    ("cross", "groups of both", "0.85", "..."),
+    ("cross", "shared groups", "0.85", "..."),
     ("items", "item effects", "white", "xxx"),
 )
 

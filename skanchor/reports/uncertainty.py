@@ -166,7 +166,7 @@ def _judges_of(fitted: AnchorPipeline, model: Any) -> Array:
 _SHARES = {
     "human": "votes",
     "judge": "single verdicts",
-    "cross": "groups of both",
+    "cross": "shared groups",
     "items": "item effects",
 }
 
@@ -203,6 +203,11 @@ def uncertainty_section(fitted: Any, scale: Scale) -> Section | None:
             "Item effects are what a judge thinks of a model beyond its score and "
             "features; they do not average out over verdicts."
         )
+    if any(abs(each.shares["cross"]) >= 0.005 for each in found):
+        notes.append(
+            "Shared groups are the covariance of votes and verdicts of one group; it "
+            "may be negative."
+        )
     if scale.anchor is not None:
         notes.append(
             "Errors are measured from the mean of the historical models, not from the "
@@ -232,7 +237,7 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         return f"{error * shown.per_logit:.{shown.digits}f}"
 
     parts = ", ".join(
-        f"{100 * reach.shares[name]:.0f} % {words}"
+        f"{_percent(reach.shares[name])} {words}"
         for name, words in _SHARES.items()
         if abs(reach.shares[name]) >= 0.005
     )
@@ -240,7 +245,12 @@ def reach_in_words(reach: Reach, scale: Scale | None = None) -> str:
         f"The standard error of {label(reach.model)} is {in_unit(reach.error)}; its "
         f"variance is {parts}."
     ]
-    if reach.verdicts is not None:
+    if reach.verdicts is not None and reach.verdicts == reach.judges:
+        said.append(
+            "More verdicts, of these judges or of new ones, lower it to "
+            f"{in_unit(reach.verdicts)} at best, however many."
+        )
+    elif reach.verdicts is not None:
         said.append(
             "More verdicts of these judges lower it to "
             f"{in_unit(reach.verdicts)} at best, however many."
@@ -288,10 +298,7 @@ def _table(found: list[Reach], scale: Scale) -> Table:
                 Cell(label(each.model), label(each.model)),
                 limit(each.error),
                 *(
-                    Cell(
-                        f"{100 * each.shares[name]:.0f} %".replace("-", "−"),
-                        each.shares[name],
-                    )
+                    Cell(_percent(each.shares[name]), each.shares[name])
                     for name in shown
                 ),
                 limit(each.verdicts),
@@ -301,6 +308,10 @@ def _table(found: list[Reach], scale: Scale) -> Table:
             for each in found
         ],
     )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %".replace("-", "−")
 
 
 def _rounded(value: float) -> str:

@@ -16,7 +16,7 @@ SKOPS = "test_skops::test_"
 LIFE = "test_life_cycle::test_"
 THREADS = "bias.test_network_threads::test_"
 CHECKPOINT = "bootstrap.test_checkpoint::test_"
-HISTORY = "kept.test_anchor_history::test_"
+HISTORY = "history.test_anchor_history::test_"
 for title, where in {
     "clone, pickle, joblib and deepcopy": LIFE + "copies_give_the_same_intervals",
     "skops, which runs no code": SKOPS + "a_fitted_pipeline_survives",
