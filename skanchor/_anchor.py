@@ -28,9 +28,9 @@ from skanchor._readouts import AnchorReadouts
 from skanchor._riesz import TARGETS, RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
-from skanchor._treatments import choose_treatments, leaves_items_out, matrix_size
+from skanchor._treatments import choose_treatments, matrix_size
 from skanchor._typing import Split, Splitter
-from skanchor._weight_checks import check_weights_and_groups
+from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
 from skanchor.bias.registry import ONE_LEARNER, make_learner
 from skanchor.contexts import context_mix
@@ -348,15 +348,14 @@ class AnchorPipeline(AnchorReadouts):
             From which the result under any treatment is computed.
         """
         stages = self.stages()
-        sample = check_weights_and_groups(
-            sample, as_counts=not leaves_items_out(self.item_effects)
-        )
-        cells = Cells.of(sample)
+        cells = Cells.of(check_weights_and_groups(sample))
         everyone, admitted = admit_to_inference(
             cells.sample, stages.btl, stages.calibrator.bias, self.new_models,
             jointly=self.historical_fit == "joint",
         )  # fmt: skip
         # `everyone` has all models, `admitted` only those that can be ranked.
+        unit = mean_weight(admitted)
+        everyone, admitted = everyone.in_units(unit), admitted.in_units(unit)
         mix = context_mix(everyone, self.context, self.context_mix, stages)
         drawn, cell = admitted, cells.cell
         if cell is not None and (

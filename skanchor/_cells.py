@@ -100,8 +100,6 @@ class Cells:
 
     def rows_of(self, sample: Sample) -> Sample:
         """The rows of the table, in the roles of the cells of a sample."""
-        if self.cell is None:
-            return sample
         return self.rows.with_battles(self.to_rows(sample.X))
 
     def folds(self, sample: Sample, plans: Sequence[FoldPlan]) -> list[Sequence[Fold]]:

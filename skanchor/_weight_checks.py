@@ -1,4 +1,9 @@
-"""Weights and groups: what leaves sums or errors unknown is refused or warned of."""
+"""Weights and groups: what leaves errors unknown is refused; weights get a unit.
+
+Only proportions of weights matter. Where a prior stands beside the likelihood, as that
+of item effects or of a curved scale, and where a fit stops at an error, a weight is a
+number of rows: the mean weight of the historical rows is one.
+"""
 
 from __future__ import annotations
 
@@ -6,54 +11,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons.grouping import FEW_GROUPS
-from skanchor._typing import Array
 from skanchor.exceptions import DataWarning
 from skanchor.sample import Sample
 from skanchor.warning_log import warn
 
-__all__ = ["check_weights_and_groups"]
+__all__ = ["check_weights_and_groups", "mean_weight"]
 
 PART_OF_VERDICTS = 0.1
 """Share of the judges' rows from which on the groups of a judge are counted."""
 
 
-def check_weights_and_groups(sample: Sample, *, as_counts: bool) -> Sample:
-    """Refuse weights of too wide a range; warn of odd ones, and of few groups.
+def check_weights_and_groups(sample: Sample) -> Sample:
+    """Refuse weights of too wide a range; warn of few groups.
 
     Parameters
     ----------
     sample : Sample
         As a user gave it.
-    as_counts : bool
-        Whether weights stand for numbers of rows, as beside item effects.
 
     Returns
     -------
     Sample
-        Extreme weights brought near one.
+        Extreme weights are divided by the largest.
     """
-    if as_counts and sample.multiplicity is None:
-        _warn_of_odd_counts(sample.weight)
     _warn_of_few_groups(sample)
     if sample.multiplicity is not None:
         # Each row weighs one.
         return sample
-    return sample.weighted(_scaled(sample.weight))
-
-
-def _scaled(weight: Array) -> Array:
-    """Refuse weights of too wide a range; scale extreme ones to a maximum of one."""
-    unit = weight.max()
-    scaled = weight / unit
-    lost = (weight > 0) & (scaled < np.finfo(float).eps)
+    largest = float(sample.weight.max())
+    lost = (sample.weight > 0) & (sample.weight / largest < np.finfo(float).eps)
     if lost.any():
         raise ValueError(
             f"sample_weight spans too much: {lost.sum()} rows weigh less than 1e-15 "
             "of the heaviest. Rescale it, or set them to zero."
         )
-    # Beside the prior of the item effects a weight is a number of rows: only where
-    # squares would leave the range of floats is the unit free.
-    return weight if 1e-100 < unit < 1e100 else scaled
+    # Squares of the others stay within the range of floats.
+    return sample if 1e-100 < largest < 1e100 else sample.in_units(largest)
+
+
+def mean_weight(sample: Sample) -> float:
+    """Mean weight of the rows between historical models.
+
+    Rows of new models are not part of it, so that a stored history has the same unit.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows whose roles are decided.
+
+    Returns
+    -------
+    float
+    """
+    rows = sample.counts & ~sample.X.involves_new
+    return float(sample.weight[rows].sum()) / sample.number(rows)
 
 
 def _warn_of_few_groups(sample: Sample) -> None:
@@ -94,19 +105,3 @@ def _sources_of_few_groups(sample: Sample) -> list[str]:
 def _n_distinct(codes: NDArray[np.intp]) -> int:
     """Number of different codes."""
     return int(np.count_nonzero(np.bincount(codes)))
-
-
-def _warn_of_odd_counts(weight: Array) -> None:
-    """Warn of weights that cannot be numbers of rows."""
-    known = weight[weight > 0]
-    mean = float(known.mean())
-    if 0.5 <= mean <= 2.0 or (known == np.round(known)).all():
-        return
-    warn(
-        DataWarning(
-            f"The mean of sample_weight is {mean:.3g}. Where judges may deviate by "
-            "model, their deviations are fitted as if a weight were so many votes; "
-            "divide relative weights by their mean, or set item_effects=None, to which "
-            "their unit is nothing."
-        )
-    )

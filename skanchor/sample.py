@@ -80,6 +80,8 @@ class Sample:
     members : Membership or None
         Groups of such rows, which may stand for rows of several groups; in place of
         ``groups``.
+    unit : float
+        Weight of the user that a weight of one stands for.
     """
 
     X: Comparisons
@@ -90,6 +92,7 @@ class Sample:
     left_out: NDArray[np.bool_] | None = None
     multiplicity: Array | None = None
     members: Membership | None = None
+    unit: float = 1.0
 
     @classmethod
     def admit(
@@ -170,6 +173,7 @@ class Sample:
             None if self.left_out is None else self.left_out[rows],
             None if self.multiplicity is None else self.multiplicity[rows],
             None if self.members is None else self.members[rows],
+            self.unit,
         )
 
     def number(self, rows: NDArray[Any]) -> int:
@@ -331,6 +335,12 @@ class Sample:
     def weighted(self, weight: Array) -> Sample:
         """The same rows with other weights."""
         return replace(self, weight=weight)
+
+    def in_units(self, unit: float) -> Sample:
+        """The same rows, their weights in multiples of ``unit``."""
+        if unit == 1.0:
+            return self
+        return replace(self, weight=self.weight / unit, unit=self.unit * unit)
 
 
 def _marked_both_bad(table: Any) -> NDArray[np.bool_] | None:

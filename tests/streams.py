@@ -11,6 +11,7 @@ from skanchor._engine import FullFit
 from skanchor._items import ItemCovariance
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
+from skanchor._weight_checks import mean_weight
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
@@ -58,6 +59,7 @@ def in_memory(table, stages, plans, weight=None, items=None):
     """The kept history of a table, by the engine that holds all rows."""
     sample = Sample.admit(battles(table), table["winner"].to_numpy(), weight)
     sample = sample.with_battles(sample.X.with_columns(new_models=()))
+    sample = sample.in_units(mean_weight(sample))
     plugged = fit_stages(stages, sample)
     covariance = None if items is None else ItemCovariance(items)
     full = FullFit.of(stages, sample, plugged, covariance)

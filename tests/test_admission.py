@@ -17,7 +17,7 @@ from skanchor._admission import (
     leave_out_separated,
 )
 from skanchor._comparisons import decide_roles
-from skanchor._weight_checks import check_weights_and_groups
+from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import LinearBias
 from skanchor.exceptions import (
     BattlesError,
@@ -197,52 +197,49 @@ def test_no_two_models_on_a_common_scale():
 
 
 # ------------------------------------------------------------------ weights and groups
-def heard(found, **kwargs):
+def heard(found):
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
-        result = check_weights_and_groups(found, **kwargs)
+        result = check_weights_and_groups(found)
     return result, [str(record.message) for record in records]
 
 
-@pytest.mark.parametrize(
-    ("unit", "as_counts", "told"),
-    [(1.0, True, 0), (3.0, True, 0), (2.5, True, 1), (0.2, True, 1), (0.2, False, 0),
-     (1.7, True, 0)],
-)  # fmt: skip
-def test_weights_that_are_no_counts_are_told_where_counts_are_meant(
-    unit, as_counts, told
-):
-    full = sample(*ROUND, *OLD, *NEW, weight=[unit] * 8)
-    result, messages = heard(full, as_counts=as_counts)
-    assert len(messages) == told
-    assert all(f"The mean of sample_weight is {unit:.3g}" in m for m in messages)
-    assert_array_equal(result.weight, full.weight)
+def test_the_unit_is_the_mean_weight_of_historical_rows():
+    rows, n_new = [*ROUND, *OLD, *NEW], len(NEW)
+    weight = np.arange(1.0, 1.0 + len(rows))
+    weight[0] = 0.0
+    full = sample(*rows, weight=weight)
+    result, messages = heard(full)
+    assert messages == []
+    assert_array_equal(result.weight, weight)
+    assert mean_weight(full) == weight[1:-n_new].mean()
+    scaled = full.in_units(3.0)
+    assert_allclose(scaled.weight * scaled.unit, weight)
 
 
 def test_few_groups_are_counted_among_rows_that_weigh():
     rows = [*ROUND, *OLD, *NEW] * 30
     thirty = np.arange(240) % 30
-    _, messages = heard(sample(*rows, groups=thirty), as_counts=False)
+    _, messages = heard(sample(*rows, groups=thirty))
     assert messages == []
     weight = np.where(thirty == 0, 0.0, 1.0)
     full = sample(*rows, groups=thirty, weight=weight)
-    _, (message,) = heard(full, as_counts=False)
+    _, (message,) = heard(full)
     assert message.startswith("There are 29 groups")
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e200])
 def test_extreme_weights_are_brought_near_one(unit):
     weight = unit * np.arange(1.0, 9.0)
-    result = check_weights_and_groups(
-        sample(*ROUND, *OLD, *NEW, weight=weight), as_counts=False
-    )
+    result = check_weights_and_groups(sample(*ROUND, *OLD, *NEW, weight=weight))
     assert_allclose(result.weight, np.arange(1.0, 9.0) / 8.0)
+    assert_allclose(result.unit, weight.max())
 
 
 def test_weights_that_drown_in_rounding_are_refused():
     full = sample(*ROUND, *OLD, *NEW, weight=[1.0, 1e-17, *[1.0] * 6])
     with pytest.raises(ValueError, match="spans too much: 1 rows"):
-        check_weights_and_groups(full, as_counts=False)
+        check_weights_and_groups(full)
 
 
 # ------------------------------------------------------------------ rows without weight

@@ -98,6 +98,8 @@ class RieszDebiaser(ComparisonEstimator):
         log-odds as proportional to them. ``"curved"`` lets each judge saturate, lapse,
         or do the opposite: the correction then also removes, to first order, what a
         curvature of each scale does to the scores. Needs a learner with a linear span.
+        Its prior takes a weight for a number of rows, in units that
+        :class:`AnchorPipeline` sets.
     human_bias : learner, optional
         Fitted bias of people, which :class:`AnchorPipeline` sets to ``bias_`` of its
         :class:`BTLRegressor`; None where they have none.

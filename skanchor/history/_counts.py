@@ -64,7 +64,7 @@ class RowCounts:
         used = np.flatnonzero(sample.counts)
         if X.features_left.shape[1] or sample.is_grouped:
             return None
-        if (sample.weight[used] != 1.0).any():
+        if sample.unit != 1.0 or (sample.weight[used] != 1.0).any():
             return None
         folds = fold_numbers(plans, len(sample))
         columns = [X.left, X.right, X.judge, X.order.astype(np.intp), *folds]

@@ -383,7 +383,7 @@ class AnchorHistory(BaseEstimator):
         state, rules = self.state_, self._rules
         groups = groups_of_arrivals(groups, X, state.groups)
         sample, labels = rules.admit(X, y, sample_weight, groups)
-        sample = among_groups(sample, labels, state.groups)
+        sample = among_groups(sample.in_units(state.unit), labels, state.groups)
         known = state.history.whole.X
         everyone, admitted = admit_arrivals(sample, known, state.lost)
         group_folds = None if state.groups is None else state.groups.folds

@@ -65,6 +65,7 @@ def pack_state(state: HistoryState) -> tuple[dict[str, Any], Arrays]:
         "features": list(X.feature_names),
         "repeats": [len(folds) for folds in history.repeats],
         "treatment": state.treatment,
+        "unit": state.unit,
         "fingerprints": [
             [pack_labels([judge], "judges"), print_]
             for judge, print_ in state.fingerprints.items()
@@ -149,6 +150,8 @@ def unpack_state(
         {unpack_labels(one)[0]: print_ for one, print_ in header["fingerprints"]},
         header["facts"],
         counts,
+        # Files of earlier versions have weights as they were given.
+        float(header.get("unit", 1.0)),
     )
 
 

@@ -99,6 +99,8 @@ class HistoryState:
         Numbers of rows and votes, and whether the rows were streamed.
     counts : RowCounts or None
         The rows as counts; None where rows have features, groups or weights.
+    unit : float
+        Weight of the user that a weight of one stands for, of arrivals, too.
     """
 
     history: StoredHistory
@@ -110,6 +112,7 @@ class HistoryState:
     fingerprints: Mapping[Any, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     counts: RowCounts | None = None
+    unit: float = 1.0
 
     @classmethod
     def of(
@@ -169,6 +172,7 @@ class HistoryState:
             RowCounts.of(
                 inference.cells.rows_of(inference.everyone), inference.fold_plan
             ),
+            sample.unit,
         )
 
     @property

@@ -216,6 +216,8 @@ class Reading:
         Meaning of a weight: with ``"frequency"`` it is a number of equal rows.
     drop_ties : bool
         Whether ties are left out, by weight zero.
+    unit : float
+        Weight of the user that a weight of one stands for.
     """
 
     columns: Mapping[str, str] | None = None
@@ -226,6 +228,7 @@ class Reading:
     weight: str | None = None
     weights: str = "importance"
     drop_ties: bool = False
+    unit: float = 1.0
 
     def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
         """Battles and outcomes of a table; weights stay among its columns."""
@@ -322,6 +325,7 @@ class Reading:
         if at is None:
             at = np.arange(len(table))
         fold = folds.of_rows(number, copy)
+        weight = weight / self.unit
         return ReadRows(encoded, outcomes, weight, fold, number, at, features)
 
 

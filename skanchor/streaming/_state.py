@@ -57,6 +57,7 @@ def state_of_stream(
         None,
         dict(fingerprints),
         facts,
+        unit=surveyed.unit,
     )
 
 

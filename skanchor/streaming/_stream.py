@@ -261,7 +261,7 @@ def stream_history(
         displayed = pilot.calibrator.has_position_effect_.reindex(surveyed.judges)
         layout = LocalLayout(surveyed, folds, learners, displayed.to_numpy(bool))
         same = PassSettings(
-            reading,
+            replace(reading, unit=surveyed.unit),
             folds,
             columns,
             options.batch_rows,

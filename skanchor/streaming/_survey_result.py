@@ -66,6 +66,8 @@ class SurveyResult:
         All cells of models with votes, including models that are not fitted.
     rows : ndarray of shape (n_cells,)
         Number of rows of each cell of ``everyone``.
+    unit : float
+        Mean weight of the rows that are fitted, in which all weights are counted.
     """
 
     models: NDArray[Any]
@@ -78,6 +80,7 @@ class SurveyResult:
     sample_folds: list[NDArray[np.intp]]
     everyone: Sample
     rows: Array
+    unit: float
 
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
@@ -121,9 +124,13 @@ class SurveyResult:
             judges = left
             sample, sample_folds = drawn(judges)
         verdicts = verdicts[verdicts["judge"].isin(judges)]
+        known = [votes[votes["repeat"] == 0], verdicts]
+        total, n = (sum(each[name].sum() for each in known) for name in ("weight", "n"))
+        unit = float(total / n)
+        votes, verdicts = (_in_units(each, unit) for each in (votes, verdicts))
         return cls(
-            models, judges, survey.features, votes, verdicts, survey.ranges, sample,
-            sample_folds, everyone, counts,
+            models, judges, survey.features, votes, verdicts, survey.ranges,
+            sample.in_units(unit), sample_folds, everyone.in_units(unit), counts, unit,
         )  # fmt: skip
 
     def verdict_counts(self, m: int, what: str) -> Array:
@@ -264,6 +271,14 @@ def _coded_cells(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:
     for side in ("left", "right"):
         codes[side] = positions(cells[side].to_numpy(), models)
     return codes[(codes["left"] >= 0) & (codes["right"] >= 0)]
+
+
+def _in_units(cells: pd.DataFrame, unit: float) -> pd.DataFrame:
+    """Cells with their weights in multiples of ``unit``."""
+    if unit == 1.0:
+        return cells
+    weight, square = cells["weight"] / unit, cells["square"] / unit**2
+    return cells.assign(weight=weight, square=square)
 
 
 def _with_enough_rows(

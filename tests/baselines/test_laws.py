@@ -76,6 +76,9 @@ def test_weights_are_repetitions_and_the_row_order_does_not_matter(name, data):
         method.set_params(new_models=["new-model"])
     times = np.random.default_rng(0).integers(0, 3, len(y))
     order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), times))
+    if name == "LogisticJudge":
+        # It adds one game to each pair: a game of the mean weight, unless these count.
+        method.set_params(btl__weights="frequency")
     weighted = clone(method).fit(X, y, sample_weight=times)
     repeated = clone(method).fit(X.iloc[order], y[order])
     assert_allclose(weighted.result_.estimates, repeated.result_.estimates, atol=2e-6)

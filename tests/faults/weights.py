@@ -46,10 +46,15 @@ see(
     "Votes of weight 1e-200 beside votes of weight 1 in BTLRegressor",
     "test_btl_exact::test_weights_that_have_no_squares_are_refused",
 )
-see(
-    "Fractional weights with a mean far from one",
-    "items.test_dispersion::test_weights_that_are_no_counts_are_told",
-)
+for title, where in (
+    ("All weights in another unit", "test_the_unit_of_all_weights_is_nothing"),
+    ("Weights in another unit in a baseline", "test_nor_is_it_to_baselines"),
+    (
+        "A history and arrivals with weights in another unit",
+        "test_a_history_has_the_unit_of_its_rows",
+    ),
+):
+    see(title, f"test_weight_units::{where}")
 see("Rows of weight zero", "test_invariance::test_rows_of_weight_zero_are_not_there")
 see(
     "Integer weights against copies of rows",

@@ -7,29 +7,9 @@ from item_battles import random_effects, small
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from skanchor import AnchorPipeline, Comparisons
+from skanchor import Comparisons
 from skanchor._items import dispersions
-from skanchor.exceptions import (
-    DataWarning,
-)
 from skanchor.sample import Sample
-
-
-@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
-@pytest.mark.parametrize("unit", [0.1, 2.5])
-def test_weights_that_are_no_counts_are_told(unit):
-    data = small(item_sd=0.0)
-    weight = np.full(len(data.y), unit)
-    with pytest.warns(DataWarning, match=f"sample_weight is {unit}"):
-        AnchorPipeline(cv=3).fit(data.X, data.y, sample_weight=weight)
-    plain, *weighted = (
-        AnchorPipeline(cv=3, item_effects=how, random_state=0).fit(
-            data.X, data.y, sample_weight=w
-        )
-        for how, w in ((None, None), (None, weight), ("none", weight))
-    )
-    for fit in weighted:
-        assert_allclose(fit.conf_int(), plain.conf_int(), rtol=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.CountWarning")

@@ -1,0 +1,161 @@
+"""The unit of weights: all weights times a number are the same weights."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor import RieszDebiaser as Debiaser
+from skanchor.baselines import BASELINES
+from skanchor.bias import LinearBias
+from skanchor.simulation import simulate_battles
+from skanchor.streaming import StreamOptions, stream_history
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning"),
+]
+
+CURVED = Debiaser("calibrator", judge_scale="curved")
+RIDGE = JudgeCalibrator(bias=LinearBias(alpha=0.1))
+OPTIONS = {
+    "the default": {},
+    "no item effects": {"item_effects": None},
+    "random": {"item_effects": "random"},
+    "conservative": {"item_effects": "conservative"},
+    "a given covariance": {"item_effects": 0.05 * np.eye(2)},
+    "two steps": {"historical_fit": "two-step", "item_effects": None},
+    "two steps, random": {"historical_fit": "two-step", "item_effects": "random"},
+    "curved": {"debiaser": CURVED, "item_effects": None},
+    "curved, random": {"debiaser": CURVED, "item_effects": "random"},
+    "ties left out": {"ties": "drop", "item_effects": "random"},
+    "bias of people": {"human_bias": "linear", "item_effects": None},
+    "style": {"human_bias": "linear", "target": "style_included"},
+    "ridge of the bias": {"calibrator": RIDGE, "item_effects": "random"},
+    "ridge of the scores": {"btl": BTLRegressor(alpha=0.01), "item_effects": None},
+    "no position effect": {"calibrator": JudgeCalibrator(position_effect=False)},
+    "position effects": {"calibrator": JudgeCalibrator(position_effect=True)},
+    "ridge of the weights": {"debiaser": Debiaser(ridge=0.01), "item_effects": None},
+    "bounded weights": {"debiaser": Debiaser(weight_bound=4.0), "item_effects": None},
+    "repeats": {"n_repeats": 2, "item_effects": "random"},
+    "contexts": {"context": "kind"},
+    "the plug-in": {"debiaser": "passthrough"},
+}
+UNITS = (1e-6, 7e6)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Two new models, two judges, ties, weights, prompts and contexts."""
+    data = simulate_battles(
+        n_historical=700, n_new=80, n_models=6, n_judges=2, n_new_models=2,
+        random_state=3,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    n = len(data.y)
+    y = np.where(rng.random(n) < 0.1, 0.5, data.y)
+    X = data.X.assign(kind=rng.integers(0, 2, n))
+    return X, y, rng.uniform(0.5, 1.5, n), rng.integers(0, n // 3, n)
+
+
+def board(method, X, y, weight, groups=None):
+    fitted = clone(method).fit(X, y, sample_weight=weight, groups=groups)
+    table = fitted.leaderboard().select_dtypes("number")
+    return table.to_numpy(dtype=float)
+
+
+def assert_unitless(method, X, y, weight, groups=None, units=UNITS):
+    """The leaderboard stays the same to eight digits."""
+    expected = board(method, X, y, weight, groups)
+    for unit in units:
+        found = board(method, X, y, unit * weight, groups)
+        assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_unit_of_all_weights_is_nothing(name, table):
+    X, y, weight, _ = table
+    anchor = AnchorPipeline(cv=2, random_state=0).set_params(**OPTIONS[name])
+    assert_unitless(anchor, X, y, weight)
+
+
+def test_nor_is_it_to_trees(table):
+    """Rounding may tip the choice of a split: powers of two do not round."""
+    X, y, weight, _ = table
+    boosted = JudgeCalibrator(bias="boosted")
+    anchor = AnchorPipeline(calibrator=boosted, cv=2, random_state=0, item_effects=None)
+    assert_unitless(anchor, X, y, weight, units=(2.0**-20, 2.0**20))
+
+
+@pytest.mark.parametrize("item_effects", [None, "random"])
+def test_nor_is_it_in_cells_or_with_groups(item_effects, table):
+    X, y, weight, groups = table
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=item_effects)
+    assert_unitless(anchor, X, y, weight, groups)
+    bare = X[["model_a", "model_b", "judge"]]
+    few = np.round(2 * weight) / 2
+    assert_unitless(anchor, bare, y, few)
+
+
+@pytest.mark.parametrize("name", sorted(set(BASELINES) - {"Oracle", "HumanOnly"}))
+def test_nor_is_it_to_baselines(name, table):
+    X, y, weight, _ = table
+    assert_unitless(BASELINES[name](), X.drop(columns="kind"), y, weight)
+
+
+def test_nor_is_it_to_votes_alone(table):
+    X, y, weight, _ = table
+    votes = (X["judge"] == "human").to_numpy()
+    X, y, weight = X[votes], y[votes], weight[votes]
+    for btl in (BTLRegressor(), BTLRegressor(alpha=0.1, bias="linear")):
+        fits = [clone(btl).fit(X, y, unit * weight) for unit in (1.0, *UNITS)]
+        for other in fits[1:]:
+            assert_allclose(other.scores_, fits[0].scores_, atol=1e-8)
+            assert_allclose(other.standard_errors_, fits[0].standard_errors_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("item_effects", [None, "random"])
+def test_a_history_has_the_unit_of_its_rows(item_effects, table, tmp_path):
+    """Stored or streamed, arrivals have the same unit as the rows of the history."""
+    X, y, weight, _ = table
+    X = X.drop(columns="kind")
+    new = X[["model_a", "model_b"]].isin(["new-model-1", "new-model-2"]).any(axis=1)
+    new = new.to_numpy()
+    anchor = AnchorPipeline(cv=2, random_state=0, item_effects=item_effects)
+
+    def placed(unit):
+        history = AnchorHistory(anchor).fit(X[~new], y[~new], unit * weight[~new])
+        history.save(tmp_path / "history")
+        loaded = AnchorHistory.load(tmp_path / "history")
+        return loaded.place(X[new], y[new], unit * weight[new])
+
+    def streamed(unit):
+        rows = X[~new].assign(winner=y[~new], w=unit * weight[~new])
+        found = stream_history(
+            [pd.DataFrame(rows)], anchor, options=StreamOptions(weight="w")
+        )
+        return found.history.place(X[new], y[new], unit * weight[new])
+
+    for way in (placed, streamed):
+        one, other = (
+            way(unit).leaderboard().select_dtypes("number") for unit in (1.0, 7e-4)
+        )
+        assert_allclose(other, one, rtol=1e-8, atol=1e-8)
+
+
+def test_rows_that_are_left_out_have_no_part_in_the_unit(table):
+    """Weights of ties that are left out, and of rows of weight zero, say nothing."""
+    X, y, weight, _ = table
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects="random", ties="drop")
+    fold = np.random.default_rng(0).permutation(len(y)) % 3
+    tie = y == 0.5
+
+    def fit(rows, weight):
+        own = fold[rows]
+        plan = [(np.flatnonzero(own != k), np.flatnonzero(own == k)) for k in range(3)]
+        method = clone(anchor).set_params(cv=plan)
+        return board(method, X[rows], y[rows], weight[rows])[:, :2]
+
+    heavy = np.where(tie, 50.0, weight)
+    assert_allclose(fit(~tie, weight), fit(slice(None), heavy), atol=1e-8)
