@@ -75,18 +75,18 @@ def test_threads_have_logs_of_their_own():
     def work(name):
         with WarningLog() as log:
             # All logs are open when the warnings come.
-            ready.wait(timeout=10)
+            ready.wait(timeout=60)
             warn(DataWarning(name))
-            ready.wait(timeout=10)
+            ready.wait(timeout=60)
         found[name] = [str(warning) for warning in log.found]
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b")]
     with WarningLog() as own:
         for thread in threads:
             thread.start()
-        ready.wait(timeout=10)
+        ready.wait(timeout=60)
         warn(DataWarning("main"))
-        ready.wait(timeout=10)
+        ready.wait(timeout=60)
         for thread in threads:
             thread.join()
     assert found == {"a": ["a"], "b": ["b"]}

@@ -35,9 +35,10 @@ _STALE_MOVE = 0.2
 """Change of the logits up to which a Hessian is reused: its relative change is no
 larger."""
 
-_SHORT_STEPS = 8
-"""Consecutive short steps after which a fit is given up. A judge with about as many
-rows as parameters may be fitted perfectly once scores and deviations adapt to it."""
+_SHORT_STEPS, _SHORT_STEPS_OF_SCORES = 8, 16
+"""Consecutive short steps after which a fit is given up, with deviations and without. A
+judge with about as many rows as parameters may be fitted perfectly once scores and
+deviations adapt to it; scores that few votes hold may run away without end."""
 
 
 class ItemLikelihood:
@@ -427,9 +428,8 @@ class ItemLikelihood:
             low,
             high,
         )
-        # Only with deviations do short steps end a fit. Otherwise scores that diverge
-        # are recognised by their size.
-        short_steps = _SHORT_STEPS if self.layout.has_deviations else None
+        has_deviations = self.layout.has_deviations
+        short_steps = _SHORT_STEPS if has_deviations else _SHORT_STEPS_OF_SCORES
         tolerance = Tolerance(decrement=tol, drift=_STALE_MOVE, short_steps=short_steps)
         found = minimise(problem, parameters[free], tolerance, max_iter=max_iter)
         return replace(found, coef=np.clip(found.coef, low, high))

@@ -206,7 +206,7 @@ def minimise(
     point = problem.at(start)
     coef = point.coef
     curvature = None if hessian is None else Curvature(hessian, is_borrowed=True)
-    converged, n_iter, decrement, n_short = False, 0, np.inf, 0
+    converged, n_iter, decrement, n_short, length = False, 0, np.inf, 0, 1.0
     while n_iter < max_iter and not converged:
         n_iter += 1
         gradient = point.gradient()
@@ -223,7 +223,9 @@ def minimise(
         if decrement <= tolerance.decrement:
             coef, converged = coef + step, True
             break
-        trial, length, has_fallen = _search(problem, point, gradient, step)
+        # After a short step the search begins at its length, not at the whole step.
+        begin = length if length < _SHORT_STEP else 1.0
+        trial, length, has_fallen = _search(problem, point, gradient, step, begin)
         is_whole = length == 1.0 and not trial.is_cut
         if not (has_fallen or curvature.is_borrowed or curvature.drift):
             # The Hessian is exact, and still no step lowers the loss.
@@ -253,24 +255,33 @@ def minimise(
 
 
 def _search(
-    problem: Problem[P], point: P, gradient: Array, step: Array
+    problem: Problem[P], point: P, gradient: Array, step: Array, length: float
 ) -> tuple[P, float, bool]:
-    """Search along a step, halved until the loss falls.
+    """Search for the longest share of a step, a power of 1/2, that lowers the loss.
 
-    Gives the share of the step that was gone, and whether the loss fell at all.
+    The search begins at the share ``length``. Gives the point, the share of the step
+    that leads there, and whether the loss fell at all.
     """
-    length, has_fallen = 1.0, True
-    for _ in range(_MOST_HALVES):
-        trial = problem.at(point.coef + step, point)
+
+    def tried(share: float) -> tuple[P, bool]:
+        trial = problem.at(point.coef + share * step, point)
         if trial.change <= _SAFE_MOVE and not trial.is_cut:
-            break
+            return trial, True
         loss = point.loss()
         promised = float(gradient @ (trial.coef - point.coef))
         # Differences of the loss below rounding are not compared.
         slack = 1e-14 * (1.0 + abs(loss))
-        if trial.loss() <= loss + _ARMIJO * promised + slack:
+        return trial, trial.loss() <= loss + _ARMIJO * promised + slack
+
+    trial, has_fallen = tried(length)
+    if not has_fallen:
+        while not has_fallen and length > 0.5**_MOST_HALVES:
+            length /= 2.0
+            trial, has_fallen = tried(length)
+        return trial, length, has_fallen
+    while length < 1.0:
+        longer, has_fallen = tried(2.0 * length)
+        if not has_fallen:
             break
-        step, length = step / 2.0, length / 2.0
-    else:
-        has_fallen = False
-    return trial, length, has_fallen
+        trial, length = longer, 2.0 * length
+    return trial, length, True

@@ -48,7 +48,7 @@ def test_signals_end_workers_and_all(tmp_path, name):
         "from skanchor._cli import main\n"
         "def fit(self, X, y, **params):\n"
         "    jobs = [delayed(print)('started', flush=True)]\n"
-        "    jobs += [delayed(time.sleep)(100)] * 2\n"
+        "    jobs += [delayed(time.sleep)(1000)] * 2\n"
         "    Parallel(n_jobs=self.n_jobs)(jobs)\n"
         "AnchorPipeline.fit = fit\n"
         "sys.exit(main(['rank', '--demo', '--jobs', '2']))\n"
@@ -59,7 +59,7 @@ def test_signals_end_workers_and_all(tmp_path, name):
     assert program.stdout.readline() == b"started\n"
     program.send_signal(getattr(signal, name))
     # Ends when no process holds the pipe any more.
-    out, err = program.communicate(timeout=30)
+    out, err = program.communicate(timeout=90)
     # The tracker of joblib's pool, another process, may say what it has cleaned up.
     told = [line for line in err.splitlines() if not TRACKER.search(line)]
     assert (out, told) == (b"", [b"skanchor: interrupted"])

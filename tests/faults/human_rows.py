@@ -201,3 +201,7 @@ see(
     "A position effect of people that settles every vote",
     "test_btl_order::test_a_display_that_settles_every_vote_is_refused",
 )
+see(
+    "Nine votes beside judges' rows that are counted by the hundred thousand",
+    "fuzz.test_fuzz::test_scores_that_few_votes_hold_are_given_up_soon",
+)

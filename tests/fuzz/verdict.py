@@ -4,6 +4,7 @@ import contextlib
 import signal
 import traceback
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 import skanchor
+from skanchor._items._free import FreeParameters
+from skanchor._numerics.logistic import _PenalisedLoss
 from skanchor.exceptions import BattlesError, LearnerError, SkanchorWarning
 
-CPU_LIMIT = 20  # seconds: whatever takes longer hangs
+MOST_POINTS = 100_000  # evaluations of a loss by Newton's loop: more of them hang
+CPU_LIMIT = 300  # seconds, for what does not end in other places
 HOME = str(Path(skanchor.__file__).parent)
 CHECKS = str(Path(sklearn.__file__).parent / "utils" / "validation.py")
 OURS = (SkanchorWarning, ConvergenceWarning, DataConversionWarning)
@@ -39,6 +43,30 @@ class Verdict:
     @property
     def is_fault(self):
         return self.kind.startswith("FAULT")
+
+
+@contextlib.contextmanager
+def counted_points():
+    """Count the points at which losses are evaluated; raise ``Hang`` where too many."""
+    known = {kind: kind.at for kind in (FreeParameters, _PenalisedLoss)}
+    n_points = Counter()
+
+    def counting(at):
+        def counted(self, *args, **kwargs):
+            n_points["all"] += 1
+            if n_points["all"] > MOST_POINTS:
+                raise Hang("".join(traceback.format_stack()[-6:]))
+            return at(self, *args, **kwargs)
+
+        return counted
+
+    for kind, at in known.items():
+        kind.at = counting(at)
+    try:
+        yield n_points
+    finally:
+        for kind, at in known.items():
+            kind.at = at
 
 
 @contextlib.contextmanager
@@ -72,7 +100,7 @@ def judged(call):
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         try:
-            with limited(CPU_LIMIT):
+            with limited(CPU_LIMIT), counted_points():
                 call()
             verdict = Verdict("result")
         except Hang as hang:

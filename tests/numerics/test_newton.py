@@ -268,6 +268,18 @@ def test_a_way_of_short_steps_is_given_up_where_that_is_asked_for():
     assert whole.converged
 
 
+def test_the_search_begins_at_the_last_short_length():
+    """Hessians are a million times too small, so that all steps are short."""
+    bowl = quadratic(np.diag([1.0, 0.01]), np.zeros(2))
+    loss, gradient, _ = bowl.functions
+    steep = Smooth(loss, gradient, lambda x: 2.0**-20 * np.eye(2))
+    found = minimise(steep, np.array([900.0, -400.0]), Tolerance(), max_iter=8)
+    assert found.n_iter == 8
+    # Each trial asks for two losses: some twenty halvings of the first step, and three
+    # trials of each of the others.
+    assert steep.n_losses <= 2 * (21 + 7 * 3)
+
+
 def test_short_steps_count_in_succession_alone():
     """Every other Hessian is a thousand times too small, the others twice too large."""
     bowl = quadratic(np.eye(2), np.zeros(2))
