@@ -17,7 +17,12 @@ from skanchor._comparisons import Comparisons, JudgeRows
 from skanchor._items import LEAST_DISPERSION, dispersions
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.blocks import fitted_columns
-from skanchor._numerics.linalg import Columns, SymmetricSolver, semidefinite_root
+from skanchor._numerics.linalg import (
+    RANK_TOLERANCE,
+    Columns,
+    SymmetricSolver,
+    semidefinite_root,
+)
 from skanchor._numerics.sums import (
     SourceSums,
     information_weights,
@@ -288,6 +293,9 @@ def after_fit(gram: Array, score: Array, ridge: Array) -> tuple[Array, Array, fl
     cross = gram[head, tail] @ taken
     seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
     sums = score[head] - taken.T @ score[tail]
+    # Of models whose information was taken whole, only rounding is left.
+    lost = seen.diagonal() <= RANK_TOLERANCE * gram[head, head].diagonal()
+    seen[lost], seen[:, lost], sums[lost] = 0.0, 0.0, 0.0
     return sums, seen, float(np.trace(solver.solve(gram[tail, tail])))
 
 

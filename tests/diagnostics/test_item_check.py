@@ -12,7 +12,12 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor._diagnostics import item_effects_check
-from skanchor._diagnostics._item_check import ModelSums, pearson, score_test
+from skanchor._diagnostics._item_check import (
+    ModelSums,
+    after_fit,
+    pearson,
+    score_test,
+)
 from skanchor.bias import LinearBias
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
@@ -215,3 +220,13 @@ def test_a_judge_on_its_bound_shows_no_item_effects(seed):
     # Rounding was divided by rounding: the p-value was zero.
     assert not table["item_p"]["judge-2"] < 0.01
     assert anchor.item_effects_ == "none" and anchor._inference.check.p_value > 0.2
+
+
+@pytest.mark.parametrize("delta", [0.7, 1.3, -0.1, 2.9])
+def test_information_that_a_fit_takes_whole_leaves_no_rounding(delta):
+    """One row: its sensitivity is fitted, and says all that the row says of models."""
+    row = np.array([1.0, -1.0, delta])
+    gram = 0.2371 * np.outer(row, row)
+    sums, seen, taken = after_fit(gram, 0.3 * row, np.zeros(1))
+    assert not seen.any() and not sums.any()
+    assert_allclose(taken, 1.0)
