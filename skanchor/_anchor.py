@@ -28,7 +28,7 @@ from skanchor._readouts import AnchorReadouts
 from skanchor._riesz import TARGETS, RieszDebiaser
 from skanchor._row_rules import TIES
 from skanchor._stages import Stages
-from skanchor._treatments import choose_treatments, matrix_size
+from skanchor._treatments import choose_treatments, matrix_size, read_prior
 from skanchor._typing import Split, Splitter
 from skanchor._weight_checks import check_weights_and_groups, mean_weight
 from skanchor.bias import BiasLearner
@@ -78,13 +78,17 @@ class AnchorPipeline(AnchorReadouts):
         covariance away from zero. An array of shape (n_judges, n_judges), in the order
         of ``judges_``, is the covariance in squared judge logits. ``"none"``, or None,
         leaves item effects out, as in the paper. ``"auto"`` is ``"random"`` with one or
-        two judges, and with more if a score test on the historical verdicts rejects at
-        level .2; it is ``"none"`` otherwise, or with fewer than five historical models.
+        two judges or fewer than five historical models, and with more if a score test
+        on the historical verdicts rejects at level .2; it is ``"none"`` otherwise.
         ``results_`` has both. Above 4,000 item effects (judges times historical
         models), or above 500 if judges have fewer than twenty historical verdicts on
         average, the test decides with any number of judges. If it then rejects,
         ``"auto"`` raises an error, because the computation takes long; ask for
         ``"random"``.
+    item_prior : tuple of (float, float), default=(0.3, 2.0)
+        Prior of the item effects: their standard deviation in judge logits, and its
+        degrees of freedom. With fewer than five historical models intervals rest on it;
+        with many it has little part. The default is near what three real tables show.
     historical_fit : {"joint", "two-step"}, default="joint"
         How the historical scores are fitted. ``"two-step"``, as in the paper, takes
         them from human votes alone and calibrates the judges against them.
@@ -245,6 +249,7 @@ class AnchorPipeline(AnchorReadouts):
         "n_repeats": [Interval(Integral, 1, MOST_REPEATS, closed="both")],
         # Names and array are checked where the treatments are chosen.
         "item_effects": [str, "array-like", None],
+        "item_prior": ["array-like"],
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
         "target": [StrOptions(set(TARGETS))],
@@ -267,6 +272,7 @@ class AnchorPipeline(AnchorReadouts):
         n_repeats: int = 1,
         new_models: Sequence[Hashable] | None = None,
         item_effects: str | ArrayLike | None = "auto",
+        item_prior: tuple[float, float] = (0.3, 2.0),
         historical_fit: Literal["joint", "two-step"] = "joint",
         human_bias: str | BiasLearner | None = None,
         target: Literal["style_controlled", "style_included"] = "style_controlled",
@@ -287,6 +293,7 @@ class AnchorPipeline(AnchorReadouts):
         self.n_repeats = n_repeats
         self.new_models = new_models
         self.item_effects = item_effects
+        self.item_prior = item_prior
         self.historical_fit = historical_fit
         self.human_bias = human_bias
         self.target = target
@@ -373,8 +380,9 @@ class AnchorPipeline(AnchorReadouts):
         plugged = replace(plugged, two_step=None)
         verdicts = admitted.counts & ~admitted.X.is_human & ~admitted.X.involves_new
         treatments = choose_treatments(
-            self.item_effects, admitted.X, check, admitted.number(verdicts)
-        )
+            self.item_effects, admitted.X, check, admitted.number(verdicts),
+            read_prior(self.item_prior),
+        )  # fmt: skip
         return Inference(
             stages, cells, everyone, admitted, plugged, check, treatments, plans, folds,
             self.n_jobs, self.verbose, mix,

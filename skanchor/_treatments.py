@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,14 @@ import pandas as pd
 
 from skanchor._comparisons import Comparisons
 from skanchor._diagnostics import ItemCheck
-from skanchor._items import MIN_HISTORICAL, ItemCovariance, estimate_item_covariance
+from skanchor._items import (
+    FEW_HISTORICAL,
+    ITEM_PRIOR,
+    MIN_HISTORICAL,
+    ItemCovariance,
+    ItemPrior,
+    estimate_item_covariance,
+)
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.machine import limited_threads, threads_for
 from skanchor._typing import Array
@@ -29,6 +36,7 @@ __all__ = [
     "leaves_items_out",
     "limited_to_inference",
     "matrix_size",
+    "read_prior",
     "warn_of_covariance",
 ]
 
@@ -67,6 +75,8 @@ class Treatments:
         Of the test for item effects; NaN where there is none.
     given : ndarray of shape (n_judges, n_judges) or None
         Covariance that the user gave.
+    prior : ItemPrior
+        Prior of a covariance that is estimated.
     """
 
     names: tuple[str, ...]
@@ -74,6 +84,11 @@ class Treatments:
     reason: str
     p_value: float = np.nan
     given: Array | None = None
+    prior: ItemPrior = ITEM_PRIOR
+
+    def prior_of(self, name: str) -> ItemPrior:
+        """Prior of the covariance under a treatment."""
+        return replace(self.prior, conservative=name == "conservative")
 
     def covariance(
         self, name: str, sample: Sample, calibrator: JudgeCalibrator
@@ -97,12 +112,9 @@ class Treatments:
             return None
         if self.given is not None:
             return ItemCovariance(self.given)
-        found = estimate_item_covariance(
-            sample, calibrator, conservative=name == "conservative"
-        )
-        warn_of_covariance(
-            found, len(np.unique(sample.X.rows.items.model[~sample.X.is_new]))
-        )
+        prior = self.prior_of(name)
+        found = estimate_item_covariance(sample, calibrator, prior)
+        warn_of_covariance(found, prior, _count_historical(sample.X))
         return found
 
 
@@ -114,7 +126,11 @@ def leaves_items_out(item_effects: Any) -> bool:
 
 
 def choose_treatments(
-    item_effects: Any, X: Comparisons, check: ItemCheck, n_verdicts: float = np.inf
+    item_effects: Any,
+    X: Comparisons,
+    check: ItemCheck,
+    n_verdicts: float = np.inf,
+    prior: ItemPrior = ITEM_PRIOR,
 ) -> Treatments:
     """Choose the treatments that ``item_effects`` asks for.
 
@@ -128,6 +144,8 @@ def choose_treatments(
         Whether their verdicts deviate by model.
     n_verdicts : float
         Verdicts on historical models; infinite where there are more than enough.
+    prior : ItemPrior
+        Prior of a covariance that is estimated.
 
     Returns
     -------
@@ -146,31 +164,73 @@ def choose_treatments(
     if not isinstance(item_effects, str):
         given = _given_covariance(item_effects, X)
         return Treatments(("given",), "given", "as asked", p, given)
-    if item_effects != "auto":
-        return Treatments((item_effects,), item_effects, "as asked", p)
-    n_historical = len(np.unique(X.rows.items.model[~X.is_new]))
+    n_historical = _count_historical(X)
     if n_historical < MIN_HISTORICAL:
-        warn(
-            SkanchorWarning(
-                f"{n_historical} historical models are too few to learn how judges "
-                "deviate from features, so the intervals leave such item effects out "
-                "and may be too short."
-            )
+        # A lone historical model is at zero on a scale that nothing tells.
+        return Treatments(("none",), "none", "there is one historical model", p)
+    few, resting = n_historical < FEW_HISTORICAL, ""
+    if few:
+        resting = (
+            f", and their size rests on a prior of {prior.sd:g} logits with "
+            f"{prior.df:g} degrees of freedom"
         )
-        why = f"{n_historical} historical models are too few to learn them from"
-        return Treatments(("none",), "none", why, p)
+    if item_effects != "auto":
+        return Treatments(
+            (item_effects,), item_effects, f"as asked{resting}", p, None, prior
+        )
     names = ("none", "random")
     are_thin = n_verdicts < FEW_VERDICTS * n_judges
     most = FEW_DEVIATIONS if are_thin else MOST_DEVIATIONS
     if n_judges * n_historical > most:
-        return _of_many(check, n_judges, n_historical, n_verdicts if are_thin else None)
-    if n_judges <= FEW_JUDGES:
-        return Treatments(names, "random", "with so few judges no test decides", p)
-    if np.isnan(p):
-        return Treatments(names, "random", "no test for them is possible", p)
-    if check.detected:
-        return Treatments(names, "random", "a test sees them", p)
-    return Treatments(names, "none", "a test does not see them", p)
+        return _of_many(
+            check, prior, n_judges, n_historical, n_verdicts if are_thin else None
+        )
+    if few:
+        why = f"with {n_historical} historical models no test decides{resting}"
+    elif n_judges <= FEW_JUDGES:
+        why = "with so few judges no test decides"
+    elif np.isnan(p):
+        why = "no test for them is possible"
+    elif check.detected:
+        why = "a test sees them"
+    else:
+        return Treatments(names, "none", "a test does not see them", p, None, prior)
+    return Treatments(names, "random", why, p, None, prior)
+
+
+def read_prior(item_prior: Any) -> ItemPrior:
+    """Prior of the covariance of item effects, as a user gives it.
+
+    Parameters
+    ----------
+    item_prior : tuple of (float, float)
+        Standard deviation in judge logits, and degrees of freedom.
+
+    Returns
+    -------
+    ItemPrior
+
+    Raises
+    ------
+    ValueError
+        If it is not a pair of positive finite numbers.
+    """
+    try:
+        sd, df = map(float, item_prior)
+    except (TypeError, ValueError):
+        sd = df = np.nan
+    if not (0.0 < sd < np.inf and 0.0 < df < np.inf):
+        raise ValueError(
+            "item_prior must be a standard deviation in judge logits and a number of "
+            f"degrees of freedom, both above zero, "
+            f"such as (0.3, 2), got {item_prior!r}."
+        )
+    return ItemPrior(sd, df)
+
+
+def _count_historical(X: Comparisons) -> int:
+    """Number of historical models, each counted once in all contexts."""
+    return len(np.unique(X.rows.items.model[~X.is_new]))
 
 
 def matrix_size(X: Comparisons, item_effects: Any) -> int:
@@ -202,12 +262,16 @@ def limited_to_inference(
 
 
 def _of_many(
-    check: ItemCheck, n_judges: int, n_historical: int, too_few: float | None
+    check: ItemCheck,
+    prior: ItemPrior,
+    n_judges: int,
+    n_historical: int,
+    too_few: float | None,
 ) -> Treatments:
     """Let the test decide, which so many models make sharp; refuse to wait unasked."""
     if not check.detected:
-        why = "a test does not see them"
-        return Treatments(("none", "random"), "none", why, check.p_value)
+        why, names = "a test does not see them", ("none", "random")
+        return Treatments(names, "none", why, check.p_value, None, prior)
     seen = f"a test sees that (p = {check.p_value:.2g})"
     if np.isnan(check.p_value):
         seen = "no test is possible"
@@ -229,14 +293,17 @@ def _of_many(
     )
 
 
-def warn_of_covariance(found: ItemCovariance, n_historical: int) -> None:
+def warn_of_covariance(
+    found: ItemCovariance, prior: ItemPrior, n_historical: int
+) -> None:
     """Warn of a covariance that little was learned of."""
-    if found.free < FEWEST_FREE:
+    shown = found.free - prior.df
+    if n_historical >= FEW_HISTORICAL and shown < FEWEST_FREE:
         warn(
             SkanchorWarning(
                 f"The features tell the {n_historical} historical models apart so "
                 "well that how judges deviate from them is learned from the worth "
-                f"of {found.free:.1f} models, and intervals may be too short. Use "
+                f"of {shown:.1f} models, and intervals may be too short. Use "
                 "fewer features, or give the bias learner a ridge."
             )
         )

@@ -1,5 +1,7 @@
 """Treatments of the item effects: which are computed, which is reported."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,8 +20,9 @@ from skanchor._assembly import Inference
 from skanchor._chain import fit_stages
 from skanchor._diagnostics import ItemCheck
 from skanchor._stages import Stages
-from skanchor._treatments import choose_treatments, leaves_items_out
-from skanchor.exceptions import BattlesError, DataWarning, SkanchorWarning
+from skanchor._treatments import choose_treatments, leaves_items_out, read_prior
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.reports import summarize, summary_lines
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 from skanchor.warning_log import warn
@@ -73,12 +76,26 @@ def test_none_has_a_name():
         AnchorPipeline(item_effects="no").fit(data.X, data.y)
 
 
-def test_few_models_get_the_paper_s_interval_and_a_warning():
-    data = small(n_models=4)
+@pytest.mark.parametrize("n_models", [2, 4])
+def test_few_models_get_an_interval_that_rests_on_the_prior(n_models):
+    data = small(n_models=n_models)
     X = data.X[["model_a", "model_b", "judge"]]
-    with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         anchor = AnchorPipeline(cv=3, random_state=0).fit(X, data.y)
-    assert anchor.item_effects_ == "none" and list(anchor.results_) == ["none"]
+        vague = AnchorPipeline(cv=3, random_state=0, item_prior=(0.6, 1.0))
+        vague.fit(X, data.y)
+    assert anchor.item_effects_ == "random"
+    assert any("rests on a prior" in line for line in summary_lines(summarize(anchor)))
+    assert anchor.variance_["items"].iloc[0] > 0.0
+    # Fewer degrees of freedom make it longer, and so does a larger deviation.
+    half = [one.conf_int().diff(axis=1)["high"].iloc[0] for one in (anchor, vague)]
+    assert half[0] < half[1]
+    if n_models == 2:
+        # Of two models the rows show no deviation.
+        sds = np.sqrt(np.diag(anchor.item_covariance_))
+        assert_allclose(sds, 0.3, rtol=0.01)
+        assert anchor.result_.item_df == pytest.approx(2.0)
 
 
 # --------------------------------------------------------------------- the choice alone
@@ -230,12 +247,21 @@ def test_without_judges_there_is_nothing_to_treat():
         assert chosen.names == ("none",)
 
 
-def test_few_models_are_refused_where_effects_were_asked_for():
+def test_few_models_leave_the_covariance_to_the_prior():
     sample, calibrator = plugged(n_models=4)
-    with pytest.warns(SkanchorWarning, match="4 historical models are too few"):
-        chosen = choose_treatments("auto", sample.X, ALARMED)
-    assert chosen.names == ("none",)
-    with pytest.raises(BattlesError, match="at least 5 historical models"):
-        choose_treatments("random", sample.X, CALM).covariance(
-            "random", sample, calibrator
-        )
+    chosen = choose_treatments("auto", sample.X, CALM)
+    assert (chosen.names, chosen.reported) == (("none", "random"), "random")
+    assert "4 historical models no test decides" in chosen.reason
+    assert "a prior of 0.3 logits with 2 degrees of freedom" in chosen.reason
+    found = chosen.covariance("random", sample, calibrator)
+    # Two degrees of freedom of the prior, beside at most those of the models less two.
+    assert 3.0 < found.free <= 4.0
+    chosen = choose_treatments("random", sample.X, CALM, prior=read_prior((0.7, 9)))
+    assert "a prior of 0.7 logits with 9 degrees of freedom" in chosen.reason
+    assert 10.0 < chosen.covariance("random", sample, calibrator).free <= 11.0
+
+
+@pytest.mark.parametrize("wrong", [0.3, (0.3,), (0.0, 2), (0.3, -1), ("a", 2), None])
+def test_what_is_no_prior(wrong):
+    with pytest.raises(ValueError, match=r"item_prior must be .* such as \(0.3, 2\)"):
+        read_prior(wrong)

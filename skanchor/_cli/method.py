@@ -98,6 +98,13 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "more of them, none leaves them out (default: %(default)s)",
     )
     parser.add_argument(
+        "--item-prior",
+        metavar="SD,DF",
+        help="what is known of such deviations beforehand: their standard deviation in "
+        "judge logits, and its degrees of freedom; with fewer than five models that "
+        "have votes, intervals rest on it (default: 0.3,2)",
+    )
+    parser.add_argument(
         "--historical-fit",
         choices=["joint", "two-step"],
         default="joint",
@@ -133,8 +140,27 @@ def check_method(options: argparse.Namespace) -> None:
     """Refuse invalid flags of the method before any work."""
     check_level_flag(options)
     check_fold_flags(options)
+    read_item_prior(options)
     if options.jobs == 0:
         raise BadInputError("--jobs must not be 0; use -1 for all cores")
+
+
+def read_item_prior(options: argparse.Namespace) -> tuple[float, float]:
+    """Prior of the item effects; that of the pipeline where none is given."""
+    from skanchor import AnchorPipeline
+    from skanchor._treatments import read_prior
+
+    if options.item_prior is None:
+        return AnchorPipeline().item_prior
+    try:
+        sd, df = map(float, options.item_prior.split(","))
+        read_prior((sd, df))
+    except ValueError:
+        raise BadInputError(
+            "--item-prior must be a standard deviation and a number of degrees of "
+            f"freedom, both above zero, such as 0.3,2, got {options.item_prior!r}"
+        ) from None
+    return sd, df
 
 
 def check_level_flag(options: argparse.Namespace) -> None:
@@ -238,6 +264,7 @@ def pipeline_of(
         else RieszDebiaser("calibrator", judge_scale=options.judge_scale),
         cv=options.folds,
         item_effects=options.item_effects,
+        item_prior=read_item_prior(options),
         historical_fit=options.historical_fit,
         human_bias=None if options.style == "ignored" else "linear",
         target="style_included" if options.style == "included" else "style_controlled",

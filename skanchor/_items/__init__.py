@@ -8,6 +8,7 @@ judge and model, with a prior.
 """
 
 from skanchor._items._covariance import (
+    FEW_HISTORICAL,
     MIN_HISTORICAL,
     ItemCovariance,
     estimate_item_covariance,
@@ -17,12 +18,16 @@ from skanchor._items._covariance import (
 from skanchor._items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor._items._fit import fit_deviations
 from skanchor._items._likelihood import ItemLikelihood
+from skanchor._numerics.item_covariance import ITEM_PRIOR, ItemPrior
 
 __all__ = [
+    "FEW_HISTORICAL",
+    "ITEM_PRIOR",
     "LEAST_DISPERSION",
     "MIN_HISTORICAL",
     "ItemCovariance",
     "ItemLikelihood",
+    "ItemPrior",
     "dispersions",
     "estimate_item_covariance",
     "fit_deviations",

@@ -12,8 +12,9 @@ from skanchor._items._dispersion import LEAST_DISPERSION, dispersions
 from skanchor._items._likelihood import NEAR_MODE, ItemLikelihood
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.item_covariance import (
-    PRIOR_VARIANCE,
+    ITEM_PRIOR,
     DeviationLikelihood,
+    ItemPrior,
     fit_covariance,
     inflation,
 )
@@ -25,6 +26,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.sample import Sample
 
 __all__ = [
+    "FEW_HISTORICAL",
     "MIN_HISTORICAL",
     "ItemCovariance",
     "estimate_item_covariance",
@@ -33,8 +35,12 @@ __all__ = [
 ]
 
 
-MIN_HISTORICAL = 5
-"""Least number of historical models for which the covariance is estimated."""
+MIN_HISTORICAL = 2
+"""Least number of historical models for item effects."""
+
+FEW_HISTORICAL = 5
+"""Number of historical models below which the prior is most of what is known of the
+covariance."""
 
 MATRICES = 12
 """Most matrices by all parameters that are in memory at once: ten in this module, and
@@ -68,7 +74,8 @@ class ItemCovariance:
         Degrees of freedom of the item part; infinite where Sigma_u was given.
     free : float
         Degrees of freedom of the moments before shrinkage: the number of historical
-        models less two, and fewer where features distinguish models.
+        models less two, fewer where features distinguish models, and those of the
+        prior.
     slopes : ndarray of shape (n_judges,) or None
         Sensitivities at the estimate; None where Sigma_u was given.
     converged : bool
@@ -143,8 +150,7 @@ def judges_of_arrivals(X: Comparisons) -> NDArray[np.bool_]:
 def estimate_item_covariance(
     sample: Sample,
     calibrator: JudgeCalibrator,
-    *,
-    conservative: bool = False,
+    prior: ItemPrior = ITEM_PRIOR,
 ) -> ItemCovariance:
     """Estimate Sigma_u from the historical rows by EM with chosen shrinkage.
 
@@ -155,9 +161,8 @@ def estimate_item_covariance(
     calibrator : JudgeCalibrator
         Fitted calibrator. The part of its learners that is linear in coefficients is
         profiled out.
-    conservative : bool
-        Divides by one less than the number of historical models, which keeps the
-        covariance away from zero.
+    prior : ItemPrior
+        Prior of the covariance.
 
     Returns
     -------
@@ -166,7 +171,7 @@ def estimate_item_covariance(
     Raises
     ------
     BattlesError
-        If there are fewer than five historical models, more deviations than the
+        If there are fewer than two historical models, more deviations than the
         memory of this machine holds the information of, or rows too few for an
         estimate.
     """
@@ -176,11 +181,11 @@ def estimate_item_covariance(
     noise = np.where(noise < LEAST_DISPERSION, 1.0, noise)
     weighed = sample.weighted(sample.weight / noise[sample.X.judge])
     model = ItemLikelihood(weighed, calibrator)
-    return fit_item_covariance(model, conservative=conservative)
+    return fit_item_covariance(model, prior)
 
 
 def fit_item_covariance(
-    model: ItemLikelihood, *, conservative: bool = False
+    model: ItemLikelihood, prior: ItemPrior = ITEM_PRIOR
 ) -> ItemCovariance:
     """Estimate Sigma_u from a likelihood of the historical rows.
 
@@ -188,8 +193,8 @@ def fit_item_covariance(
     ----------
     model : ItemLikelihood
         Likelihood of rows whose weights are divided by the dispersion of their source.
-    conservative : bool
-        As in :func:`estimate_item_covariance`.
+    prior : ItemPrior
+        Prior of the covariance.
 
     Returns
     -------
@@ -205,7 +210,7 @@ def fit_item_covariance(
     _check_memory(model)
     historical_rows = _HistoricalRows(model)
     identity = np.eye(historical_rows.model.n_judges)
-    covariance, shrinkage = PRIOR_VARIANCE * identity, Shrinkage()
+    covariance, shrinkage = prior.variance * identity, Shrinkage()
     converged, n_lost = False, 0
     # Each round expands the likelihood about the mode of all parameters under the
     # present covariance, and estimates the covariance from that expansion.
@@ -229,7 +234,7 @@ def fit_item_covariance(
                 likelihood,
                 covariance * turned,
                 shrinkage,
-                conservative=conservative,
+                prior,
                 choose=step < 3,
             )
         except np.linalg.LinAlgError:
@@ -249,11 +254,11 @@ def fit_item_covariance(
         if n_lost == MOST_LOST:
             break
     # Two degrees of freedom are used by the scale of the scores.
-    n_free = (n_models - 2.0) * historical_rows.free_share(covariance, found)
+    shown = (n_models - 2.0) * historical_rows.free_share(covariance, found)
     return ItemCovariance(
         covariance,
         shrinkage,
-        free=n_free,
+        free=shown + prior.df,
         slopes=found.slopes,
         converged=converged,
     ).for_arrivals(historical_rows.model.X)

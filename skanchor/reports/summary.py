@@ -309,7 +309,9 @@ def _versions() -> dict[str, str]:
 
 def _defaults_of(fitted: RankingEstimator) -> dict[str, Any]:
     known = inspect.signature(type(fitted)).parameters.values()
-    return {p.name: p.default for p in known if p.default is not p.empty}
+    return {
+        p.name: _plain_setting(p.default) for p in known if p.default is not p.empty
+    }
 
 
 def _plain_setting(value: Any) -> Any:

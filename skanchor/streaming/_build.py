@@ -24,7 +24,12 @@ from skanchor._numerics.sums import SourceSums
 from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredFold, StoredHistory
-from skanchor._treatments import Treatments, choose_treatments, warn_of_covariance
+from skanchor._treatments import (
+    Treatments,
+    choose_treatments,
+    read_prior,
+    warn_of_covariance,
+)
 from skanchor._typing import Array
 from skanchor.bias import LinearBias
 from skanchor.bias.fitting import same_settings
@@ -101,7 +106,7 @@ class Builder:
     tol: float
     max_passes: int
 
-    def build(self, pilot: HistoricalFit, item_effects: Any) -> Built:
+    def build(self, pilot: HistoricalFit, item_effects: Any, item_prior: Any) -> Built:
         """Fit all rows, then every fold, and store the sums of each.
 
         Parameters
@@ -110,13 +115,17 @@ class Builder:
             Fit of the sample, which gives the starting values.
         item_effects : str, array or None
             As in :class:`skanchor.AnchorPipeline`.
+        item_prior : tuple of (float, float)
+            As there.
 
         Returns
         -------
         Built
         """
         whole, check, point = self._start(pilot)
-        treatments = choose_treatments(item_effects, whole.X, check)
+        treatments = choose_treatments(
+            item_effects, whole.X, check, prior=read_prior(item_prior)
+        )
         if treatments.reported == "none":
             whole, point = self._approach("all rows", whole, self.stages, point)
             noise, items = point.noise(whole), None
@@ -209,7 +218,8 @@ class Builder:
         else:
             self._warn_not_converged(what)
         if treatments.given is None:
-            warn_of_covariance(items, len(whole.X.models))
+            prior = treatments.prior_of(treatments.reported)
+            warn_of_covariance(items, prior, len(whole.X.models))
         return whole, items, point
 
     def _covariance(
@@ -227,8 +237,7 @@ class Builder:
         surrogates = point.surrogates().over(noise)
         sample = self.layout.surveyed.sample.with_battles(whole.X)
         model = ExpandedLikelihood(sample, whole.calibrator, surrogates)
-        conservative = treatments.reported == "conservative"
-        return fit_item_covariance(model, conservative=conservative)
+        return fit_item_covariance(model, treatments.prior_of(treatments.reported))
 
     # ------------------------------------------------------------------- the folds
     def _fit_folds(

@@ -239,7 +239,7 @@ def stream_history(
     _check_served(stages)
     opened = open_data(data)
     schema = opened.schema()
-    more = (cv, n_repeats, item_effects, schema, opened.stamp())
+    more = (cv, n_repeats, item_effects, settings.item_prior, schema, opened.stamp())
     key = _key(checkpoint, stages, options, more)
     journal = Journal.open(checkpoint, settings.random_state, key)
     folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
@@ -274,7 +274,7 @@ def stream_history(
         # All further passes.
         builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
         with limited_to_inference(pilot.X, item_effects):
-            built = builder.build(pilot, item_effects)
+            built = builder.build(pilot, item_effects, settings.item_prior)
         state = state_of_stream(built, surveyed, stages, fingerprints or {})
     log.issue()
     return StreamedHistory(
@@ -339,6 +339,7 @@ class _Settings:
     cv: Any = 10
     n_repeats: int = 1
     item_effects: Any = "random"
+    item_prior: Any = (0.3, 2.0)
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
@@ -358,7 +359,10 @@ class _Settings:
             options = replace(options, weights="frequency")
         if rules.drops_ties:
             options = replace(options, drop_ties=True)
-        names = ("cv", "n_repeats", "item_effects", "n_jobs", "random_state", "verbose")
+        names = (
+            "cv", "n_repeats", "item_effects", "item_prior", "n_jobs", "random_state",
+            "verbose",
+        )  # fmt: skip
         return cls(anchor, stages, options, *(getattr(anchor, name) for name in names))
 
     def with_values(self, *values: Any) -> Self:

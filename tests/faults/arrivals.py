@@ -179,7 +179,8 @@ table(
     item_effects="random",
     flags=("--item-effects", "random"),
     warns=[(SkanchorWarning, r"7 historical models .* the worth of [01]\.\d models")],
-    check=lambda anchor: anchor.result_.item_df < 2.0 or pytest.fail(),
+    # Two degrees of freedom are those of the prior.
+    check=lambda anchor: anchor.result_.item_df < 4.0 or pytest.fail(),
 )
 table(
     "Judges that like some models for no reason in the table, item effects left out",
@@ -199,6 +200,14 @@ call(
     "A covariance of item effects that lacks a judge",
     lambda: fit(FRAME, item_effects=pd.DataFrame([[0.1]], ["judge-1"], ["judge-1"])),
     raises=(ValueError, r"no row and column for the judges \['judge-2'\]"),
+)
+see(
+    "Two to four historical models",
+    "test_treatments::test_few_models_get_an_interval_that_rests_on_the_prior",
+)
+see(
+    "A prior of item effects that is not two positive numbers",
+    "test_treatments::test_what_is_no_prior",
 )
 
 

@@ -8,9 +8,8 @@ from scipy.optimize import minimize_scalar
 from skanchor._numerics.item_covariance import (
     MOST_ROUNDS,
     MOST_STEPS,
-    PRIOR_ITEMS,
-    PRIOR_VARIANCE,
     DeviationLikelihood,
+    ItemPrior,
     fit_covariance,
     inflation,
 )
@@ -34,6 +33,16 @@ def noise_free(covariance, n_items, seed):
     )
 
 
+PRIOR_VARIANCE, PRIOR_ITEMS = 0.09, 0.5
+
+
+def leaning_to_equal(moments, n_items):
+    """Moments of the items and of one more, of equal judges correlated by .3."""
+    size = len(moments)
+    equal = np.diag(moments).mean() * (0.7 * np.eye(size) + 0.3)
+    return (n_items * moments + equal) / (n_items + 1.0)
+
+
 def test_without_noise_the_covariance_is_that_of_residuals():
     covariance = np.array([[0.09, 0.04], [0.04, 0.25]])
     information, target, residual = noise_free(covariance, 30, 0)
@@ -47,20 +56,19 @@ def test_without_noise_the_covariance_is_that_of_residuals():
     assert converged
     ratio = np.trace(found) / 2 / PRIOR_VARIANCE
     prior = PRIOR_ITEMS / 2 * (1.0 - ratio) / (1.0 + ratio)
-    moments = residual @ residual.T / (28.0 - prior)
+    moments = leaning_to_equal(residual @ residual.T / (28.0 - prior), 28)
     assert shrinkage.own_correlation == 1.0
     # Two judges share their one correlation, so that only variances are shrunk.
     assert_allclose(found, shrink(moments, shrinkage), rtol=3e-3)
 
 
-@pytest.mark.parametrize("n_judges", [1, 3])
 @pytest.mark.parametrize("error", [0.04, 0.4, 1e9])
-def test_a_variance_that_does_not_show_leans_to_its_prior(n_judges, error):
+def test_a_variance_that_does_not_show_leans_to_its_prior(error):
     """The mode under a log-F prior where the data are exactly without deviations."""
-    size = 6 * n_judges
+    size = 6
     found, _, converged = fit_covariance(
-        DeviationLikelihood(np.eye(size) / error, np.zeros(size), np.ones(n_judges)),
-        0.2 * np.eye(n_judges),
+        DeviationLikelihood(np.eye(size) / error, np.zeros(size), np.ones(1)),
+        0.2 * np.eye(1),
         Shrinkage(0.0, 0.0),
         choose=False,
         tol=1e-8,
@@ -77,6 +85,23 @@ def test_a_variance_that_does_not_show_leans_to_its_prior(n_judges, error):
         lambda t: -posterior(t), bounds=(-20.0, 5.0), method="bounded"
     )
     assert_allclose(np.diag(found), np.exp(best.x), rtol=2e-2)
+
+
+@pytest.mark.parametrize("conservative", [False, True])
+@pytest.mark.parametrize("n_items", [2, 3])
+def test_rows_that_show_nothing_leave_the_prior(n_items, conservative):
+    size = 3 * n_items
+    prior = ItemPrior(0.4, 5.0, conservative)
+    found, _, converged = fit_covariance(
+        DeviationLikelihood(np.zeros((size, size)), np.zeros(size), np.ones(3)),
+        0.2 * np.eye(3),
+        Shrinkage(),
+        prior,
+        tol=1e-8,
+        max_iter=5000,
+    )
+    assert converged
+    assert_allclose(found, 0.16 * (0.7 * np.eye(3) + 0.3), rtol=1e-3)
 
 
 @pytest.mark.parametrize(("n_judges", "n_items", "seed"), [(12, 5, 2), (12, 5, 5)])
@@ -109,7 +134,8 @@ def test_more_judges_than_items_end_at_a_fixed_point(n_judges, n_items, seed):
         share / (shown + share * (1.0 - shown)) if share else 0.0
         for share in (shrinkage.own_correlation, shrinkage.own_variance)
     ))  # fmt: skip
-    assert_allclose(shrink(moments / (n_items - pull), leaning), found, atol=1e-8)
+    pooled = leaning_to_equal(moments / (n_items - pull), n_items)
+    assert_allclose(shrink(pooled, leaning), found, atol=1e-8)
 
 
 def test_shares_follow_the_data():
