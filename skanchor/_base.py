@@ -24,6 +24,7 @@ from skanchor._comparisons.table_rows import is_named
 from skanchor._documented import DocumentedMixin
 from skanchor._numerics.logistic import log_loss_terms
 from skanchor._numerics.machine import limited_threads, threads_for
+from skanchor._numerics.parameters import count_parameters
 from skanchor._plain_state import PlainState
 from skanchor._row_rules import RowRules, drops_ties
 from skanchor._typing import Array
@@ -194,7 +195,7 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
 
     def _matrix_size(self, sample: Sample) -> int:
         """Rows of the largest matrix that a fit solves, about."""
-        return len(sample.X.models) + 2 * len(sample.X.judges)
+        return count_parameters(len(sample.X.models), len(sample.X.judges))
 
     def _forget(self) -> None:
         """Drop what an earlier fit has learned."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skanchor._inference import t_distribution, t_quantile
 from skanchor._typing import Array
 
-__all__ = ["JointErrors", "holm_adjust", "romano_wolf_adjust"]
+__all__ = ["JointErrors", "holm_adjust", "is_significant", "romano_wolf_adjust"]
 
 BLOCK = 1 << 18
 """Numbers that are computed at a time: few enough to stay in the cache."""
@@ -25,6 +25,25 @@ def holm_adjust(p: Array) -> Array:
     adjusted = np.empty(len(p))
     adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
     return adjusted
+
+
+def is_significant(p_adjusted: Array | float, level: float) -> NDArray[np.bool_]:
+    """Whether adjusted p-values are at most the error rate that a level leaves.
+
+    Parameters
+    ----------
+    p_adjusted : ndarray or float
+        Adjusted p-values; NaN decides nothing.
+    level : float
+        Confidence level in (0, 1).
+
+    Returns
+    -------
+    ndarray of bool
+    """
+    # Rounded, because 1 - 0.95 is slightly more than 0.05 in floating point, and
+    # 1 - 0.9 slightly less than 0.1.
+    return np.asarray(p_adjusted) <= round(1 - level, 12)
 
 
 def romano_wolf_adjust(

@@ -21,6 +21,7 @@ from skanchor._items import (
 )
 from skanchor._judges import JudgeCalibrator
 from skanchor._numerics.machine import limited_threads, threads_for
+from skanchor._numerics.parameters import count_parameters
 from skanchor._typing import Array
 from skanchor.exceptions import (
     BattlesError,
@@ -248,10 +249,11 @@ def matrix_size(X: Comparisons, item_effects: Any) -> int:
     int
     """
     n_judges, n_models = len(X.judges), len(X.models)
-    deviations = n_judges * n_models
-    if leaves_items_out(item_effects) or deviations > MOST_DEVIATIONS:
-        deviations = 0
-    return n_models + 2 * n_judges + deviations
+    # With more deviations than that, "auto" leaves them out or ends in an error.
+    deviations = not (
+        leaves_items_out(item_effects) or n_judges * n_models > MOST_DEVIATIONS
+    )
+    return count_parameters(n_models, n_judges, deviations=deviations)
 
 
 def limited_to_inference(

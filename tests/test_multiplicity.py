@@ -8,7 +8,12 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from scipy.stats import t as t_law
 
-from skanchor._multiplicity import JointErrors, holm_adjust, romano_wolf_adjust
+from skanchor._multiplicity import (
+    JointErrors,
+    holm_adjust,
+    is_significant,
+    romano_wolf_adjust,
+)
 
 
 def holm_rejections(p, alpha):
@@ -160,3 +165,11 @@ def test_draws_follow_the_models(covariance):
         order=place[np.array([2, 0, 1, 4, 3])],
     )
     assert_allclose(again.errors, once.errors[permutation], atol=1e-10)
+
+
+def test_a_p_value_of_the_error_rate_itself_is_significant():
+    # 1 - 0.9 is less than 0.1 in floating point, and 1 - 0.95 more than 0.05.
+    assert 1 - 0.9 < 0.1 and 1 - 0.95 > 0.05
+    for level, rate in ((0.9, 0.1), (0.95, 0.05), (0.99, 0.01)):
+        p = np.array([0.0, rate, np.nextafter(rate + 1e-11, 1.0), 1.0, np.nan])
+        assert is_significant(p, level).tolist() == [True, True, False, False, False]

@@ -12,8 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import SymmetricSolver
-from skanchor._numerics.newton import Curvature
+from skanchor._numerics.newton import Curvature, step_within
 from skanchor._typing import Array
 
 __all__ = ["FreeParameters"]
@@ -99,16 +98,7 @@ class FreeParameters:
 
     def step(self, point: _FreePoint, gradient: Array, curvature: Curvature) -> Array:
         """Newton step; a parameter on a bound moves inwards only."""
-        # Parameters that the gradient pushes out of their bounds are held fixed.
-        held = (point.coef <= self.lower) & (gradient > 0)
-        held |= (point.coef >= self.upper) & (gradient < 0)
-        if not held.any():
-            return -curvature.solver.solve(gradient)
-        free = ~held
-        inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
-        step = np.zeros(len(gradient))
-        step[free] = -inner.solve(gradient[free])
-        return step
+        return step_within(point.coef, gradient, curvature, self.lower, self.upper)
 
     def diverges(self, point: _FreePoint, decrement: float) -> bool:
         """Whether a parameter has grown without bound."""

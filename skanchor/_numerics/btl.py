@@ -15,9 +15,9 @@ from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.spanning import SpanningTree, grounded, solve_gaps
 from skanchor._numerics.types import Array
 
-__all__ = ["LONGEST_STEP", "fit_scores", "laplacian", "pair_sums"]
+__all__ = ["LONGEST_LOGIT_STEP", "fit_scores", "laplacian", "pair_sums"]
 
-LONGEST_STEP = 20.0
+LONGEST_LOGIT_STEP = 20.0
 """Largest change of the logit of a pair by one Newton step."""
 
 _WELL_JOINED = 1e4
@@ -187,7 +187,11 @@ class _BTLLoss:
         if step is None:
             step = self._tree_step(point, curvature.hessian)
         longest = self._longest(step)
-        return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
+        return (
+            step
+            if longest <= LONGEST_LOGIT_STEP
+            else step * (LONGEST_LOGIT_STEP / longest)
+        )
 
     def _plain_step(self, gradient: Array, hessian: Array) -> Array | None:
         """Step by the Hessian of the scores; None where that is badly conditioned.

@@ -19,6 +19,7 @@ __all__ = [
     "mix_judges",
     "semidefinite_root",
     "solve_symmetric",
+    "standardised",
     "zero_sum_basis",
 ]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.linalg import Columns, SymmetricSolver
-from skanchor._numerics.newton import Curvature, Tolerance, minimise
+from skanchor._numerics.linalg import Columns
+from skanchor._numerics.newton import Curvature, Tolerance, minimise, step_within
 from skanchor._numerics.types import Array
 
 __all__ = [
@@ -284,17 +284,7 @@ class _PenalisedLoss:
         self, point: _LogisticPoint, gradient: Array, curvature: Curvature
     ) -> Array:
         """Newton step; a coefficient on a bound moves inwards only."""
-        # Coefficients that the gradient pushes out of their bounds are held fixed.
-        free = ~(
-            ((point.coef <= self.lower) & (gradient > 0))
-            | ((point.coef >= self.upper) & (gradient < 0))
-        )
-        if free.all():
-            return -curvature.solver.solve(gradient)
-        inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
-        step = np.zeros(len(gradient))
-        step[free] = -inner.solve(gradient[free])
-        return step
+        return step_within(point.coef, gradient, curvature, self.lower, self.upper)
 
     def diverges(self, point: _LogisticPoint, decrement: float) -> bool:
         """Whether the loss is flat at large logits, as under separation."""

@@ -23,6 +23,7 @@ __all__ = [
     "SolverResult",
     "Tolerance",
     "minimise",
+    "step_within",
 ]
 
 _SAFE_MOVE = 0.5
@@ -252,6 +253,36 @@ def minimise(
         converged = decrement**0.5 * share <= tolerance.error
     matrix = None if curvature is None else curvature.hessian
     return SolverResult(coef, n_iter, decrement, converged, matrix)
+
+
+def step_within(
+    coef: Array, gradient: Array, curvature: Curvature, lower: Array, upper: Array
+) -> Array:
+    """Newton step within bounds: a coefficient on a bound moves inwards only.
+
+    Parameters
+    ----------
+    coef, gradient : ndarray of shape (n_coef,)
+        Coefficients, and the gradient of the loss there.
+    curvature : Curvature
+        Hessian of the loss.
+    lower, upper : ndarray of shape (n_coef,)
+        Bounds of the coefficients.
+
+    Returns
+    -------
+    ndarray of shape (n_coef,)
+        Zero for the coefficients that are held on a bound.
+    """
+    # Coefficients that the gradient pushes out of their bounds are held fixed, and the
+    # step is that of the others alone.
+    free = ~(((coef <= lower) & (gradient > 0)) | ((coef >= upper) & (gradient < 0)))
+    if free.all():
+        return -curvature.solver.solve(gradient)
+    inner = SymmetricSolver.factorise(curvature.hessian[np.ix_(free, free)])
+    step = np.zeros(len(gradient))
+    step[free] = -inner.solve(gradient[free])
+    return step
 
 
 def _search(

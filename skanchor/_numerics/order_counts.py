@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._numerics.btl import LONGEST_STEP, laplacian
+from skanchor._numerics.btl import LONGEST_LOGIT_STEP, laplacian
 from skanchor._numerics.graph import strong_components
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import FLAT_LOGIT, FLAT_LOSS
@@ -248,7 +248,11 @@ class OrderedBTL:
         """Newton step, shortened where it would move a logit too far."""
         step = -curvature.solver.solve(gradient)
         longest = self.longest(step)
-        return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
+        return (
+            step
+            if longest <= LONGEST_LOGIT_STEP
+            else step * (LONGEST_LOGIT_STEP / longest)
+        )
 
     def diverges(self, point: _OrderedPoint, decrement: float) -> bool:
         """Whether the loss is flat while logits still move."""

@@ -23,7 +23,13 @@ from skanchor._numerics.blocks import OWN_COLUMNS, fitted_columns
 from skanchor._numerics.linalg import mix_judges
 from skanchor._numerics.types import Array
 
-__all__ = ["PEOPLE", "Parameters", "selectors", "without_rounding"]
+__all__ = [
+    "PEOPLE",
+    "Parameters",
+    "count_parameters",
+    "selectors",
+    "without_rounding",
+]
 
 
 PEOPLE = -1
@@ -33,6 +39,25 @@ LEAST_SENSITIVITY = 1e-10
 """Sensitivity below which a judge is uninformative: what is left is rounding."""
 
 _KINDS = ("scores", "sensitivity", "position", "bias", "deviation")
+
+
+def count_parameters(n_items: int, n_judges: int, *, deviations: bool = False) -> int:
+    """About how many parameters a joint fit has, those of biases left out.
+
+    Parameters
+    ----------
+    n_items, n_judges : int
+        Numbers of items, and of judges.
+    deviations : bool
+        Whether there are item effects.
+
+    Returns
+    -------
+    int
+        The scores, a coefficient of each of ``OWN_COLUMNS`` for every judge, and a
+        deviation for every judge and item.
+    """
+    return n_items + n_judges * (len(OWN_COLUMNS) + n_items * deviations)
 
 
 def selectors(is_new: NDArray[np.bool_], basis: Array) -> Array:

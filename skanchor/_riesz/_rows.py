@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons
+from skanchor._numerics.blocks import fitted_columns
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.system import RieszSystem
@@ -97,12 +98,13 @@ def source_weights(
     # columns x = (e_a - e_b, delta, order). As delta is theta_a - theta_b, too, both
     # terms are a difference of one number for each model, by target: beta_i + theta_i
     # beta_delta, of shape (n_targets, n_items).
-    by_item = (columns[:n_items] + np.outer(X.scores, columns[n_items])).T
+    blocks = fitted_columns(n_items, 0)
+    (by_delta,), (by_order,) = columns[blocks["delta"]], columns[blocks["order"]]
+    by_item = (columns[blocks["items"]] + np.outer(X.scores, by_delta)).T
     values: Array = by_item.take(cut.left.take(places), axis=1)
     values -= by_item.take(cut.right.take(places), axis=1)
     if m != PEOPLE and X.position_effects is not None:
-        # The display order is the local column after the score difference.
-        values += np.outer(columns[n_items + 1], cut.order.take(places))
+        values += np.outer(by_order, cut.order.take(places))
     pairs = row_pairs(projection.learner, X, cut, places)
     # What the bias of these rows can imitate is taken out, row by row.
     values = values.T

@@ -241,14 +241,19 @@ class JointLikelihood(TwoStages, RankingEstimator):
             sums = np.zeros((int(groups.max()) + 1, n_models))
             np.add.at(sums, groups, influence)
             influence = sums
+        # If rows are independent, sums over groups have the same expected squares as
+        # single rows: ``expected`` is due with and without groups.
         covariance, expected = influence.T @ influence, chance.T @ chance
-        # Outcomes that equal their probabilities would give errors of almost zero.
+        # Outcomes that equal their probabilities, or residuals that cancel within each
+        # group, would give errors of almost zero.
         found, due = covariance.diagonal(), expected.diagonal()
         if ((due > 0) & (found <= LEAST_NOISE * due)).any():
+            why = "The rows show no noise: every outcome is what the fit predicts."
+            if groups is not None:
+                why = "The residuals of the rows cancel within their groups."
             warn(
                 DataWarning(
-                    "The rows show no noise: every outcome is what the fit predicts. "
-                    "The errors are those that independent rows would have."
+                    f"{why} The errors are those that independent rows would have."
                 )
             )
             covariance = expected

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
 
+from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
 from skanchor.plotting._canvas import (
     NEW,
@@ -77,8 +78,7 @@ class ContrastDisplay:
     @property
     def decided(self) -> np.ndarray:
         """Whether the sign of the difference is proven."""
-        # Rounded, because 1 - 0.95 is slightly more than 0.05 in floating point.
-        return self.contrasts["p_adjusted"].to_numpy() <= round(1 - self.level, 12)
+        return is_significant(self.contrasts["p_adjusted"].to_numpy(), self.level)
 
     @classmethod
     def from_estimator(

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from skanchor._anchor import AnchorPipeline
+from skanchor._multiplicity import is_significant
 from skanchor._ranking import RankingEstimator
 from skanchor.reports.advice import points
 from skanchor.reports.answer import (
@@ -313,7 +314,7 @@ def _contrast_section(result: RankingResult, level: float, scale: Scale) -> Sect
         Text(
             "Ties count half. Low and high bound each chance on its own at "
             f"{percent(level)}; a comparison is decided where its p-value, adjusted "
-            f"for all comparisons of new models together, is below {1 - level:.2g}.",
+            f"for all comparisons of new models together, is at most {1 - level:.2g}.",
             is_note=True,
         )
     )
@@ -397,7 +398,6 @@ def _p_value(value: float) -> Cell:
 
 
 def _decided(row: pd.Series, level: float) -> Cell:
-    # "not <" rather than ">=", so that a p-value of NaN decides nothing.
-    if not row["p_adjusted"] < 1 - level:
+    if not is_significant(row["p_adjusted"], level):
         return _word("not decided")
     return _word("better" if row["difference"] > 0 else "worse")

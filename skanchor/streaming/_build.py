@@ -93,8 +93,6 @@ class Builder:
         Settings that are the same in all passes.
     runs : Runs
         Reads the stream.
-    tol : float
-        Step in standard errors below which a fit has converged.
     max_passes : int
         Largest number of passes for one purpose.
     """
@@ -103,7 +101,6 @@ class Builder:
     layout: LocalLayout
     settings: PassSettings
     runs: Runs
-    tol: float
     max_passes: int
 
     def build(self, pilot: HistoricalFit, item_effects: Any, item_prior: Any) -> Built:
@@ -305,7 +302,7 @@ class Builder:
         warn(
             ConvergenceWarning(
                 f"After {self.max_passes} passes the fit of the stream ({what}) still "
-                "moves by more than the tolerance; raise max_passes."
+                "moves by more than a standard error; raise max_passes."
             )
         )
 

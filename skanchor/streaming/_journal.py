@@ -1,33 +1,28 @@
 """Results of passes, stored so that an interrupted fit can resume where it stopped.
 
 The computations between two passes depend only on the results of the passes, so nothing
-else is stored. Tables are stored as Arrow streams. A file that is damaged, or that
-belongs to another run, is refused.
+else is stored. Tables are stored as Arrow streams.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from sklearn.utils import check_random_state
 
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
-from skanchor.io.archive import ArchiveKind
+from skanchor.io.archive import Archive, ArchiveKind
+from skanchor.io.checkpoint import ResumableRun
 from skanchor.streaming._sums import PointSums, streamed_columns
 from skanchor.streaming._survey import Survey
 
 __all__ = ["Journal", "StoredPass"]
-
-FILE = ArchiveKind("stream checkpoint", 3)
-"""Format and version of the checkpoint file."""
 
 SUMS: dict[str, type[PointSums] | type[SourceSums]] = {
     "point": PointSums,
@@ -58,73 +53,23 @@ class StoredPass:
     is_complete: bool = False
 
 
-@dataclass(slots=True)
-class Journal:
-    """Passes of a fit, and the file that stores them, if there is one.
+@dataclass(eq=False)
+class Journal(ResumableRun):
+    """Passes of a fit.
 
     Attributes
     ----------
-    path : path or None
-        The file.
-    seed : int
-        Seed of the folds.
-    key : str
-        Fingerprint of the run.
     passes : dict of int to StoredPass
         Results by the number of the pass.
     layout : list of (int, int) or None
         First row and length of each part, known after the first pass.
-    digest : bytes or None
-        Digest of the file as this run last wrote or read it; None before there is a
-        file.
     """
 
-    path: Any
-    seed: int
-    key: str
+    FILE: ClassVar = ArchiveKind("stream checkpoint", 4)
+
     passes: dict[int, StoredPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None
-    digest: bytes | None = None
     _written: float = 0.0
-
-    @classmethod
-    def open(cls, path: Any, random_state: Any, key: str) -> Journal:
-        """Begin a run, or resume it from its file.
-
-        Parameters
-        ----------
-        path : path or None
-            The file, which is created if it does not exist.
-        random_state : int, RandomState or None
-            Seed of the folds; None takes that of the file.
-        key : str
-            Fingerprint of the run.
-
-        Returns
-        -------
-        Journal
-
-        Raises
-        ------
-        ValueError
-            If the file is no checkpoint, is damaged, or belongs to another run.
-        """
-        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-        begun = cls(path, seed, key)
-        if path is None:
-            return begun
-        if not os.path.exists(path):
-            # So that a file that cannot be written is reported before the work.
-            begun.save()
-            return begun
-        saved = _read_journal(path)
-        # Without a random_state the folds are those of the file, whatever their seed.
-        if saved.key != key or (random_state is not None and saved.seed != seed):
-            raise ValueError(
-                f"{os.fspath(path)} belongs to another run, with other data, settings, "
-                "seed or versions; name another file, or delete it."
-            )
-        return saved
 
     def pass_of(self, number: int) -> StoredPass:
         """Result of a pass; an empty one if it has not begun."""
@@ -148,81 +93,56 @@ class Journal:
 
     def save(self) -> None:
         """Write the file, if there is one; refuse if another run has changed it."""
-        if self.path is None:
-            return
-        # The digest differs from the last known one if another run wrote the file.
-        if os.path.exists(self.path) and FILE.digest(self.path) != self.digest:
-            raise ValueError(
-                f"{os.fspath(self.path)} has been changed while this run used it; give "
-                "every run a checkpoint of its own."
-            )
-        self.digest = FILE.write(self.path, *_pack(self))
+        super().save()
         self._written = time.monotonic()
 
+    def pack(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Header and arrays of the passes.
 
-def _pack(journal: Journal) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Header and arrays of the file.
+        The arrays of a pass are named ``number/...``; those of the sums of judge m
+        ``number/m/field``.
+        """
+        arrays: dict[str, Array] = {}
+        known = {}
+        for number, stored in self.passes.items():
+            result = stored.result
+            if result is None:
+                continue
+            about: dict[str, Any] = {
+                "n_jobs": stored.n_jobs,
+                "whole": stored.is_complete,
+            }
+            if isinstance(result, Survey):
+                about["survey"], parts = _of_survey(result)
+            else:
+                about["judges"], parts = len(result), _of_sums(result)
+                about["sums"] = next(
+                    name for name, kind in SUMS.items() if isinstance(result[0], kind)
+                )
+            arrays |= {f"{number}/{name}": values for name, values in parts.items()}
+            known[number] = about
+        return {"layout": self.layout, "passes": known}, arrays
 
-    The arrays of a pass are named ``number/...``; those of the sums of judge m
-    ``number/m/field``.
-    """
-    arrays: dict[str, Array] = {}
-    known = {}
-    for number, stored in journal.passes.items():
-        result = stored.result
-        if result is None:
-            continue
-        about: dict[str, Any] = {"n_jobs": stored.n_jobs, "whole": stored.is_complete}
-        if isinstance(result, Survey):
-            about["survey"], parts = _of_survey(result)
-        else:
-            about["judges"], parts = len(result), _of_sums(result)
-            about["sums"] = next(
-                name for name, kind in SUMS.items() if isinstance(result[0], kind)
+    def unpack(self, found: Archive) -> None:
+        """Take the passes of a file."""
+        for number, about in found.header["passes"].items():
+            # The arrays of this pass, by their names without its number.
+            parts = {
+                name.partition("/")[2]: values
+                for name, values in found.arrays.items()
+                if name.startswith(f"{number}/")
+            }
+            result: Any
+            if "survey" in about:
+                result = _to_survey(about["survey"], parts)
+            else:
+                result = _to_sums(SUMS[about["sums"]], about["judges"], parts)
+            self.passes[int(number)] = StoredPass(
+                result, about["n_jobs"], about["whole"]
             )
-        arrays |= {f"{number}/{name}": values for name, values in parts.items()}
-        known[number] = about
-    header = {
-        "key": journal.key,
-        "seed": journal.seed,
-        "layout": journal.layout,
-        "passes": known,
-    }
-    return header, arrays
-
-
-def _read_journal(path: Any) -> Journal:
-    """Read a checkpoint of any run; refuse a file that is damaged or is none."""
-    if FILE.digest(path) is None:
-        raise ValueError(
-            f"{os.fspath(path)} is not a checkpoint of a stream; name another file, "
-            "or delete it."
-        )
-    found = FILE.read(path)
-    header, arrays = found.header, found.arrays
-    passes = {}
-    for number, about in header["passes"].items():
-        # The arrays of this pass, by their names without its number.
-        parts = {
-            name.partition("/")[2]: values
-            for name, values in arrays.items()
-            if name.startswith(f"{number}/")
-        }
-        result: Any
-        if "survey" in about:
-            result = _to_survey(about["survey"], parts)
-        else:
-            result = _to_sums(SUMS[about["sums"]], about["judges"], parts)
-        passes[int(number)] = StoredPass(result, about["n_jobs"], about["whole"])
-    layout = header["layout"]
-    return Journal(
-        path,
-        header["seed"],
-        header["key"],
-        passes,
-        None if layout is None else [(start, length) for start, length in layout],
-        found.digest,
-    )
+        layout = found.header["layout"]
+        if layout is not None:
+            self.layout = [(start, length) for start, length in layout]
 
 
 def _of_sums(sums: list[Any]) -> dict[str, Array]:

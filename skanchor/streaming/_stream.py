@@ -59,8 +59,6 @@ class StreamOptions:
         Smallest number of rows of a job; parts of the data are never cut.
     pilot_rows : int
         Largest number of rows of each judge in the sample of the first fit.
-    tol : float
-        Step in standard errors at which a fit has converged.
     max_passes : int
         Largest number of passes over the rows for one purpose: all rows, item effects,
         folds.
@@ -77,7 +75,6 @@ class StreamOptions:
     batch_rows: int = 1 << 17
     job_rows: int = 1 << 19
     pilot_rows: int = 20_000
-    tol: float = 1e-3
     max_passes: int = 12
 
     @property
@@ -235,8 +232,6 @@ def stream_history(
             f"A stream needs at least two folds and one repeat, got cv={cv!r} and "
             f"n_repeats={n_repeats!r}."
         )
-    options = StreamOptions() if options is None else options
-    _check_served(stages)
     opened = open_data(data)
     schema = opened.schema()
     more = (cv, n_repeats, item_effects, settings.item_prior, schema, opened.stamp())
@@ -272,7 +267,7 @@ def stream_history(
             any(layout.alphas),
         )
         # All further passes.
-        builder = Builder(stages, layout, same, runs, options.tol, options.max_passes)
+        builder = Builder(stages, layout, same, runs, options.max_passes)
         with limited_to_inference(pilot.X, item_effects):
             built = builder.build(pilot, item_effects, settings.item_prior)
         state = state_of_stream(built, surveyed, stages, fingerprints or {})
@@ -312,21 +307,22 @@ def _look_at_files(data: Data, reading: Reading, n_rows: int) -> None:
             return
 
 
-def _key(checkpoint: Any, stages: Stages, options: StreamOptions, more: Any) -> str:
+def _key(
+    checkpoint: Any, stages: Stages, options: StreamOptions, more: Any
+) -> dict[str, str]:
     """Fingerprint of everything that the result depends on, except for the seed.
 
     The rows enter by the sizes and times of their files, not by their values.
     """
     if checkpoint is None:
-        return ""
+        return {}
     versions = [version(name) for name in ("skanchor", "numpy", "pyarrow")]
     parts = [clone(one) for one in (stages.btl, stages.calibrator, stages.debiaser)]
     *numbers, schema, stamp = more
     known = (
         parts, stages.historical_fit, options, numbers, str(schema), stamp, versions
     )  # fmt: skip
-    found: str = joblib.hash(known)
-    return found
+    return {"data, settings or versions": joblib.hash(known)}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
 """Fits of all scores together, and their errors."""
 
+from itertools import permutations
+
 import numpy as np
+import pandas as pd
 import pytest
 from baseline_fits import solve, with_votes
 from numpy.testing import assert_allclose
@@ -69,6 +72,33 @@ def test_no_error_is_zero_where_rows_show_no_noise(data):
 
 
 @pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DataWarning")
+def test_residuals_that_cancel_within_groups_leave_the_errors_of_independent_rows():
+    """Two rows of a group miss the probability by as much, to either side."""
+    theta, slopes = {"a": 1.0, "b": 0.3, "c": -1.3, "new": 0.2}, {"j": 0.8, "k": 1.3}
+    rows = [
+        (a, b, judge, expit(slopes.get(judge, 1.0) * (theta[a] - theta[b])))
+        for judge in ("human", *slopes)
+        for a, b in permutations(theta, 2)
+        if judge != "human" or "new" not in (a, b)
+    ]
+    table = pd.DataFrame(rows, columns=["model_a", "model_b", "judge", "p"])
+    X, p = pd.concat([table, table], ignore_index=True), table["p"].to_numpy()
+    X.pop("p")
+    exact = JointMLE().fit(X, np.r_[p, p])
+    y, pairs = np.r_[p + 0.05, p - 0.05], np.tile(np.arange(len(p)), 2)
+    with pytest.warns(DataWarning, match="The residuals of the rows cancel within"):
+        cancelling = JointMLE().fit(X, y, groups=pairs)
+    for found in (exact, cancelling):
+        assert found.scores_["new"] == pytest.approx(0.2, abs=1e-6)
+        assert found.standard_errors_["new"] == pytest.approx(
+            exact.standard_errors_["new"], rel=1e-6
+        )
+    # Without groups the rows show the noise that they have, which is small.
+    alone = JointMLE().fit(X, y).standard_errors_["new"]
+    assert 0 < alone < 0.2 * exact.standard_errors_["new"]
+
+
 def test_a_likelihood_without_a_maximum_has_no_errors(data):
     """One model won all its rows: the others have no distance to their mean."""
     X, y = data.X, np.asarray(data.y, dtype=float)

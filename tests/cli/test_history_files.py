@@ -134,7 +134,7 @@ def test_a_checkpoint_is_no_other_file(run, table, tmp_path):
     copy = tmp_path / "a.parquet"
     copy.write_bytes(table.read_bytes())
     code, _, err = run("history", *build(copy, output, "--checkpoint", copy))
-    assert code == 2 and "is not a checkpoint of a stream" in err[-1]
+    assert code == 2 and "is no stream checkpoint. Name another file" in err[-1]
     assert copy.read_bytes() == table.read_bytes() and not output.exists()
 
 

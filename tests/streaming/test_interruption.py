@@ -73,5 +73,5 @@ def test_files_of_others_and_damaged_ones_are_refused(tmp_path):
         with pytest.raises(ValueError, match="is damaged"):
             streamed(pieces, path, items=False)
     path.write_bytes(b"\x80" + whole)
-    with pytest.raises(ValueError, match="is not a checkpoint of a stream"):
+    with pytest.raises(ValueError, match="is a pickle, no stream checkpoint"):
         streamed(pieces, path, items=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._numerics.batched.linear_rows import LinearRows
-from skanchor._numerics.batched.solver import LONGEST_STEP, newton
+from skanchor._numerics.batched.solver import LONGEST_PARAMETER_STEP, newton
 from skanchor._numerics.newton import Curvature, Tolerance, minimise
 from skanchor._numerics.parameters import Parameters
 from skanchor._numerics.types import Array, Indices
@@ -213,7 +213,7 @@ class _OneReplicate:
         # Scale and scores can be flat together: the shortest step that will do.
         step = -np.linalg.pinv(curvature.hessian, hermitian=True) @ gradient
         return np.asarray(
-            step * min(1.0, LONGEST_STEP / max(np.abs(step).max(), 1e-300))
+            step * min(1.0, LONGEST_PARAMETER_STEP / max(np.abs(step).max(), 1e-300))
         )
 
     def diverges(self, point: _At, decrement: float) -> bool:

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from skanchor._numerics.types import Array, Indices
 
-__all__ = ["LONGEST_STEP", "newton"]
+__all__ = ["LONGEST_PARAMETER_STEP", "newton"]
 
 
-LONGEST_STEP = 2.0
+LONGEST_PARAMETER_STEP = 2.0
 """Largest change of a parameter by one step, in logits."""
 
 
@@ -55,7 +55,9 @@ def newton(
         # Replicates without a step are given up: they stay as they are, not converged.
         good = np.isfinite(size)
         active, step, size = active[good], step[good], size[good]
-        step *= np.minimum(1.0, LONGEST_STEP / np.maximum(size, 1e-300))[:, None]
+        step *= np.minimum(1.0, LONGEST_PARAMETER_STEP / np.maximum(size, 1e-300))[
+            :, None
+        ]
         values[active] += step
         done = size <= np.sqrt(tol)
         converged[active[done]] = True
