@@ -145,18 +145,19 @@ class Sample:
                 "Outcomes of positive weight have only one class; both sides must win "
                 "at least once."
             )
-        outcomes = outcomes.marked(_marked_both_bad(X))
+        # Encoded rows have no table any more, and have been admitted before.
+        frame = None if isinstance(X, Comparisons) else as_frame(X)
+        outcomes = outcomes.marked(_marked_both_bad(frame))
         groups = default_groups(groups, X)
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
-            # Encoded rows have been admitted before.
             rows = encoded.rows
             check_scales(rows.features_left, rows.features_right, rows.feature_names)
             warn_of_odd_rows(
-                as_frame(X), encoded, outcomes.values, weight, grouped=codes is not None
+                frame, encoded, outcomes.values, weight, grouped=codes is not None
             )
             if sample_weight is None:
-                _warn_of_unused_counts(X)
+                _warn_of_unused_counts(frame)
         inputs = Inputs.of(X, encoded, groups, sample_weight)
         return cls(encoded, outcomes, weight, codes, inputs)
 
@@ -343,9 +344,8 @@ class Sample:
         return replace(self, weight=self.weight / unit, unit=self.unit * unit)
 
 
-def _marked_both_bad(table: Any) -> NDArray[np.bool_] | None:
+def _marked_both_bad(frame: nw.DataFrame[Any] | None) -> NDArray[np.bool_] | None:
     """Rows that a table of a tool marks as both bad; its outcomes may be numbers."""
-    frame = as_frame(table)
     if frame is None or BOTH_BAD_COLUMN not in frame.columns:
         return None
     marks = frame[BOTH_BAD_COLUMN]
@@ -413,9 +413,8 @@ def warn_of_counts(sample: Sample) -> None:
         )
 
 
-def _warn_of_unused_counts(table: Any) -> None:
+def _warn_of_unused_counts(frame: nw.DataFrame[Any] | None) -> None:
     """Warn of a column of counts that does not weigh the rows."""
-    frame = as_frame(table)
     if frame is None or COUNT_COLUMN not in frame.columns:
         return
     counts = frame[COUNT_COLUMN]
