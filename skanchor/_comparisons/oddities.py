@@ -97,7 +97,7 @@ def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> No
     # One number for the features of each row: rows are compared only if some agree.
     factors = np.random.default_rng(0).random((2, X.features_left.shape[1]))
     mixed = X.features_left @ factors[0] + X.features_right @ factors[1]
-    distinct = pd.Series(mixed[at]).nunique()
+    distinct = len(pd.unique(mixed[at]))
     # With features of few values, rows are equal by chance.
     if distinct > (1.0 - MANY_EQUAL) * len(at) or distinct < DISTINCT * len(at):
         return

@@ -142,8 +142,11 @@ def place(
     # Numbers of the historical models among all.
     places, n_items = np.flatnonzero(~sample.X.is_new), len(sample.X.models)
     late_people, late_judges = _arrival_information(rows, fits)
-    people = stack.people.embed(places, n_items) + late_people
-    judges = stack.judges.embed(places, n_items) + late_judges
+    # The sums of the history among all items, to which those of the arrivals are added.
+    people = stack.people.embed(places, n_items)
+    judges = stack.judges.embed(places, n_items)
+    people.gain(late_people)
+    judges.gain(late_judges)
     of_votes, *blocks = _blocks(stack, whole, people, judges)
     X = _annotated(stack, sample.X, rows, fits, items)
     assert stages.debiaser is not None
