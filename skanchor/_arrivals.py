@@ -97,6 +97,8 @@ class ArrivalScorer(ComparisonEstimator):
         new = np.flatnonzero(X.is_new)
         self.new_models_ = X.models[new]
         index = label_index(self.new_models_, "model")
+        # Sensitivity by code of the source: judges 0, 1, ...; then -2 (unknown judges,
+        # NaN) and -1 (people, one) as the last entries.
         slopes = np.append(_sensitivities(X), [np.nan, 1.0])
         rows = np.flatnonzero(X.involves_new & sample.counts)
         rows = rows[np.isfinite(slopes[X.judge[rows]])]
@@ -108,12 +110,16 @@ class ArrivalScorer(ComparisonEstimator):
             self.at_bound_ = np.zeros(0, dtype=bool)
             return
         y, weight = sample.y[rows], sample.weight[rows]
+        # Logit of a row: offset + factor * signs' theta, where ``signs`` (n_rows,
+        # n_new) picks the new scores, and the offset has the opponents' scores and the
+        # bias.
         offset, factor = _offset(X, rows), slopes[X.judge[rows]]
         low, high = bounds
         first = None
         if start is not None:
             first = start.scores_for(self.new_models_)
             first = None if np.isnan(first).any() else first
+        # Maximum of eq:arrival-estimation-v2, within the bounds.
         values = fit_logistic(
             signs * factor[:, None],
             y,
@@ -124,6 +130,8 @@ class ArrivalScorer(ComparisonEstimator):
             start=first,
         ).coef
         if self.equation == "unweighted":
+            # The sum of w (y - p) by new model is zero, without the sensitivity as a
+            # factor of the residual. The maximum is the start.
             known = ArrivalRows(
                 signs, weight[None], (weight * y)[None], factor[None], offset[None]
             )
@@ -164,6 +172,8 @@ class ArrivalScorer(ComparisonEstimator):
         self, X: Comparisons, rows: NDArray[np.intp], new: NDArray[np.intp]
     ) -> Array:
         """+1 where a new model is first, -1 where it is second, (n_rows, n_new)."""
+        # Place of each model among the new ones, -1 for others; the last entry is that
+        # of the code -1, an unknown model.
         place = np.full(len(X.models) + 1, -1)
         place[new] = np.arange(len(new))
         signs = np.zeros((len(rows), len(new)))

@@ -149,6 +149,9 @@ def fit_bias(
     if isinstance(learner, AutoBias) and start is not None:
         learner = clone(start)
     learner.set_params(loss="logistic")
+    # The score difference is a parametric column; its coefficient, one in the model,
+    # may lie within a factor of FARTHEST, because the scores at the start include
+    # style.
     delta = np.where(votes.weight > 0, scores[cut.left] - scores[cut.right], 0.0)
     bounds = (np.array([1.0 / FARTHEST]), np.array([FARTHEST]))
     task = FitTask(cut.pairs, votes.y, votes.weight, delta[:, None], bounds, start)
@@ -185,14 +188,17 @@ def fit_votes(
     -------
     VoteFit
     """
+    # theta = basis @ s, with one block of zero-sum columns for each scale.
     basis, votes = _coordinates(votes, len(scores), scales)
     scores, learner = basis @ (basis.T @ scores), start
+    # Columns of the scores in a vote's logit, (n_votes, n_coordinates).
     design = votes.cut.incidence @ basis
     for _ in range(ROUNDS):
         learner = fit_bias(votes, scores, bias, learner, seed_offset)
         found = _Joined.of(design, votes, learner, alpha)
         scores, learner = basis @ found.scores, found.learner(learner)
         if linearity(learner) == "fixed":
+            # The joint fit of scores and coefficients is exact. Others take turns.
             break
     sandwich, inverse = (
         basis @ one @ basis.T for one in found.covariances(votes, design.shape[1])
@@ -235,6 +241,8 @@ class _Joined:
             rest = np.asarray(learner.contrast(pairs))
             none = np.empty(0)
             stage = LastStage(np.empty((len(rest), 0)), none, none, rest)
+        # The logit is linear in the scores and in the coefficients of the last stage of
+        # the learner; what its earlier stages give is an offset.
         columns = np.hstack([design, stage.columns])
         offset = np.broadcast_to(np.asarray(stage.rest, float), len(columns))
         penalty = np.append(np.full(n_scores, alpha), stage.ridge)

@@ -61,6 +61,8 @@ class RowRules:
         false, as for estimators without errors. An estimator that fits cells is given
         the rows with their numbers (``lists_rows=False``), if these can be cells.
         """
+        # Ties are counted in the rows of the table, so that counts are listed, or
+        # become the numbers of equal rows, before ties are looked at.
         if self.counts and not lists_rows and not sample.X.features_left.shape[1]:
             sample = sample.counted()
         elif self.counts:
@@ -119,6 +121,7 @@ def _check_what_is_left(sample: Sample, tied: NDArray[np.bool_]) -> None:
             f"Every {what} is a tie: with ties left out there is nothing to fit.",
             advice=advice,
         )
+    # Models with votes, and those with a vote that is no tie; judges likewise below.
     voted, decided = (X.rows.appearances(rows) > 0 for rows in (votes, votes & ~tied))
     models = X.models[voted & ~decided].tolist()
     if models:

@@ -188,6 +188,8 @@ class JudgeCalibrator(ComparisonEstimator):
     ) -> FitTask:
         """What the learner of one judge is fitted on."""
         low, high = check_bounds("sensitivity_bounds", self.sensitivity_bounds)
+        # Parametric columns: the score difference, whose coefficient is the
+        # sensitivity, then the display order where there is a position effect.
         bounds = np.array([[low, high], [-POSITION_BOUND, POSITION_BOUND]])
         lower, upper = bounds[: len(columns)].T
         return FitTask(cut.pairs, y, weight, np.array(columns).T, (lower, upper), near)
@@ -286,7 +288,7 @@ class JudgeCalibrator(ComparisonEstimator):
         """
         if isinstance(learner, str) and learner == "calibrator":
             learner = self.bias
-        settled = {}
+        chosen = {}
         names = self.judges_.tolist()
         found = {judge: learner_for(learner, judge) for judge in names}
         for judge, one in found.items():
@@ -296,17 +298,18 @@ class JudgeCalibrator(ComparisonEstimator):
             )
             picked = isinstance(one, AutoBias) and judge in self.choices_.index
             if same or picked:
-                settled[judge] = (
+                chosen[judge] = (
                     mine.for_riesz_weights()
                     if hasattr(mine, "for_riesz_weights")
                     else clone(mine)
                 )
-        return found | settled if settled else learner
+        return found | chosen if chosen else learner
 
     def _annotate(self, X: Comparisons) -> Comparisons:
         known, complete = set(self.judges_.tolist()), X.rows.features_complete
         biases = np.zeros(len(X))
         if X.biases is not None:
+            # People's bias, which an earlier stage has added.
             biases[X.is_human] = X.biases[X.is_human]
         for m, judge in enumerate(X.judges.tolist()):
             if judge in known and X.features_left.shape[1]:
@@ -332,6 +335,7 @@ class JudgeCalibrator(ComparisonEstimator):
         pairs = cut.pairs
         if complete:
             return self._checked_contrast(judge, pairs)
+        # Rows that lack a feature have no bias, and so no logit: NaN.
         finite = np.isfinite(np.hstack([pairs.left, pairs.right])).all(axis=1)
         values = np.full(len(cut), np.nan)
         if finite.any():

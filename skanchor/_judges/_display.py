@@ -65,6 +65,7 @@ class Display:
         known = self.historical & (cut.order != 0)
         ahead = cut.order[known] > 0
         left, right = cut.left[known], cut.right[known]
+        # first[i, j]: some row shows model i before model j, (n_models, n_models).
         first = np.zeros((cut.n_models, cut.n_models), dtype=bool)
         first[np.where(ahead, left, right), np.where(ahead, right, left)] = True
         return count_components(first)[1] < cut.n_models
@@ -98,7 +99,7 @@ class Display:
             )
 
     def warn_of_omission(self, judge: Any) -> None:
-        """Say that there is no position effect, where an order is told."""
+        """Say that there is no position effect, where an order is reported."""
         if self.is_informative and (self.is_known or self.seen.any()):
             warn(
                 DataWarning(
@@ -144,6 +145,8 @@ def favour_of_a_side(
             ridge = np.append(ridge, weight.sum() * stage.ridge)
     p = sigmoid(eta)
     residual, curvature = weight * (task.y - p), weight * p * (1.0 - p)
+    # The order column less its projection on the fitted columns, in the metric of the
+    # information: d - X (X' W X + ridge)^-1 X' W d, of shape (n_rows,).
     weighted = design * curvature[:, None]
     solver = SymmetricSolver.factorise(design.T @ weighted + np.diag(ridge))
     rest = order - design @ solver.solve(weighted.T @ order)
@@ -154,6 +157,8 @@ def favour_of_a_side(
     # Of verdicts that the fit is sure of, rounding is all that is left.
     if not variance > 0 or not information > 1e-9 * weight.sum():
         return 0.0, 1.0
+    # Score statistic sum(rest w eps), with variance sum((rest w eps)^2); one Newton
+    # step from zero is the score over the information.
     total = rest @ residual
     z = abs(total) / np.sqrt(variance)
     return float(total / information), float(2.0 * ndtr(-z))

@@ -151,6 +151,8 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         candidates = first._candidates()
         splits = [(number, train, test) for number, learner in enumerate(learners)
                   for train, test in learner._folds(len(whole[number].y))]  # fmt: skip
+        # Every candidate is fitted to the training rows of all judges and inner folds
+        # in one call, because networks are then trained together.
         inner = [_part(whole[number], train) for number, train, _ in splits]
         terms = [np.zeros((len(task.y), len(candidates))) for task in whole]
         for c, candidate in enumerate(candidates.values()):
@@ -209,6 +211,7 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             if held.parametric is not None:
                 eta = eta + held.parametric @ fit.parametric_coef_
             return log_loss_terms(held.y, eta)
+        # Mean over the targets of the squared error in units of each target's square.
         y = held.y.reshape(len(held.y), -1)
         scale = np.mean(y**2, axis=0)
         share = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -220,6 +223,7 @@ class AutoBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         losses = share @ terms
         best = int(np.argmin(np.where(np.isfinite(losses), losses, np.inf)))
         names = list(candidates)
+        # Standard error of the weighted mean difference to the best candidate.
         gaps = terms - terms[:, [best]]
         spread = np.sqrt(share**2 @ (gaps - share @ gaps) ** 2)
         # Within one standard error the order of the list decides.

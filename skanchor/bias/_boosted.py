@@ -191,6 +191,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         task = FitTask(X, y, sample_weight, parametric, bounds)
         admitted = TrainingRows.of(self, task)
         self._single = admitted.y.ndim == 1
+        # Both responses of each row, (2 n_rows, n_features), with half its weight each.
         responses = np.vstack([admitted.pairs.left, admitted.pairs.right])
         share = np.tile(admitted.weight, 2) / 2.0
         rows = self._with_linear_part(admitted, responses, share)
@@ -205,6 +206,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         self.at_bound_ = found.linear.at_bound[:n_parametric]
         self.coef_ = found.linear.coef[n_parametric:]
         self.converged_ = found.linear.converged
+        # ``_raw`` takes the centre off, so that it is zero while the mean is computed.
         self._centre = np.zeros(rows.targets.shape[1])
         self._centre = share @ self._raw(responses)
         return self
@@ -236,6 +238,7 @@ class BoostedBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             columns.append(rows.pairs.contrast)
             variance = share @ (responses - share @ responses) ** 2
             penalty.append(LINEAR_RIDGE * variance)
+        # Bounds are those of the parametric columns; psi is free.
         joined = np.hstack(columns)
         free = np.full(joined.shape[1] - len(rows.lower), np.inf)
         return BoostingRows(

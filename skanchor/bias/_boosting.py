@@ -161,10 +161,14 @@ class Boosting:
             eta = boosted + rows.linear @ linear.coef
             if stopping.ends(number, loss, eta) or number == max_rounds:
                 break
+            # The weak learner f is fitted to pseudo-residuals r = -dL/d eta, by single
+            # responses; a row sees its contrast f(x_a) - f(x_b), (n_rows, n_targets).
             residual, curvature = loss.derivatives(eta)
             learner = self.weak.fit(left, right, residual, weight, number)
             contrast = self.weak.predict(learner, left)
             contrast = contrast - self.weak.predict(learner, right)
+            # Newton step along the contrast, one for each target: the sum of w r f over
+            # that of w V f^2, with the curvature V of the loss.
             slope = weight @ (residual * contrast)
             bend = weight @ (curvature * contrast**2)
             step = np.divide(slope, bend, out=np.zeros_like(slope), where=bend > 1e-12)
@@ -246,6 +250,7 @@ class _SquaredLoss:
 
     @classmethod
     def of(cls, rows: BoostingRows, weight: Array) -> _SquaredLoss:
+        # Root mean square of each target, (n_targets,).
         spread = np.sqrt(weight @ rows.targets**2)
         scale = np.where(spread > 0, spread, 1.0)
         gram = rows.linear.T @ (rows.linear * weight[:, None])
@@ -253,6 +258,7 @@ class _SquaredLoss:
         return cls(rows, weight, scale, rows.targets / scale, solver)
 
     def fit_linear(self, boosted: Array, start: LinearFit) -> LinearFit:
+        # (X' W X + penalty) b = X' W (y - boosted), for all targets at once.
         rest = (self.targets - boosted) * self.weight[:, None]
         coef = self.gram.solve(self.rows.linear.T @ rest)
         return LinearFit(coef, start.at_bound, start.converged)

@@ -130,6 +130,8 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
         span = self.span(pairs)
         ridge = self.ridge(pairs, weight)
         if self.loss == "squared":
+            # Normal equations of the mean loss, (S' W S + ridge) b = S' W y, with row
+            # weights of sum one. ``y`` may have several columns, one for each target.
             weighted = span * (weight / weight.sum())[:, None]
             gram = weighted.T @ span + np.diag(ridge)
             self.coef_ = SymmetricSolver.factorise(gram).solve(weighted.T @ y)
@@ -141,6 +143,8 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             parametric = np.empty((len(pairs), 0))
         n_parametric = parametric.shape[1]
         n_columns = n_parametric + span.shape[1]
+        # Columns of the design: parametric ones, then the span. Only the former have
+        # bounds, and only the latter a ridge.
         lower, upper = np.full(n_columns, -np.inf), np.full(n_columns, np.inf)
         if bounds is not None:
             lower[:n_parametric], upper[:n_parametric] = bounds
@@ -184,6 +188,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             used = sample_weight > 0
             responses = np.vstack([X.left[used], X.right[used]])
             self.feature_map_ = clone(self.feature_map).fit(responses)
+            # The width of the map on two responses, which all later calls must have.
             self._width = None
             self._width = self._map(responses[:2]).shape[1]
         return self
@@ -224,6 +229,7 @@ class LinearBias(DocumentedMixin, ContrastMixin, BaseEstimator):
             n_columns = self.span(X[:1]).shape[1]
             return np.zeros(n_columns)
         left, right = self._map(X.left), self._map(X.right)
+        # Both responses of a row count, each by half of its weight.
         share = sample_weight / (2.0 * sample_weight.sum())
         mean = share @ left + share @ right
         variance: Array = share @ (left - mean) ** 2 + share @ (right - mean) ** 2

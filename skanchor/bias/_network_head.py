@@ -75,6 +75,7 @@ class HeadColumns:
         cls, left: Array, right: Array, weight: Array, n_features: int
     ) -> HeadColumns:
         """From the columns of both responses, and row weights of sum one."""
+        # Mean and variance over both responses of each row, (n_columns,).
         centre = (weight @ left + weight @ right) / 2.0
         variance = weight @ (left - centre) ** 2
         variance = (variance + weight @ (right - centre) ** 2) / 2.0
@@ -193,6 +194,8 @@ def columns_of_targets(rows: TrainingRows, loss: str) -> Array:
 def _squared_head(rows: TrainingRows, columns: HeadColumns, alpha: float | str) -> Head:
     span, weight = columns.span, rows.weight
     if isinstance(alpha, str):
+        # The ridge is chosen with all targets in units of their own, so that none
+        # decides by its scale; the fit then has their own units.
         y = columns_of_targets(rows, "squared")
         path = RidgePath.of(
             span, columns.linear_ridge, columns.hidden_variance, weight, y
@@ -208,6 +211,8 @@ def _squared_head(rows: TrainingRows, columns: HeadColumns, alpha: float | str) 
 def _logistic_head(
     rows: TrainingRows, columns: HeadColumns, alpha: float | str
 ) -> Head:
+    # Coefficients: parametric ones, standardised features, hidden features. The linear
+    # fit is the start, with the hidden ones at zero.
     first, parametric_coef = fit_linear_start(rows, "logistic")
     hidden_start = np.zeros(len(columns.hidden_variance))
     start = np.concatenate([parametric_coef, first[:, 0], hidden_start])
@@ -240,6 +245,9 @@ def _logistic_alpha(
     design = np.hstack([rows.parametric, columns.span])
     eta = design @ pilot.coef
     mean = sigmoid(eta)
+    # One step of iteratively reweighted least squares: the weights are w V, and the
+    # working response is eta + (y - p) / V. So the leave-one-out fits of every ridge
+    # are those of a weighted least squares path.
     curvature = np.maximum(mean * (1.0 - mean), LEAST_CURVATURE)
     response = eta + (rows.y - mean) / curvature
     fixed = np.concatenate([np.zeros(rows.parametric.shape[1]), columns.linear_ridge])
@@ -270,6 +278,7 @@ def simplest_within_error(terms: Array) -> int:
     int
     """
     best = int(np.argmin(terms.sum(axis=0)))
+    # The standard error of a sum of n differences with standard deviation s: sqrt(n) s.
     gaps = terms - terms[:, [best]]
     error = np.sqrt(len(gaps)) * gaps.std(axis=0)
     return int(np.argmax(gaps.sum(axis=0) <= error))

@@ -117,6 +117,7 @@ class Standardiser:
     def of(cls, rows: TrainingRows) -> Standardiser:
         """From both responses of each row."""
         pairs, share = rows.pairs, rows.weight / 2.0
+        # Both responses of a row count, each by half of its weight.
         mean = share @ pairs.left + share @ pairs.right
         variance = share @ (pairs.left - mean) ** 2
         variance += share @ (pairs.right - mean) ** 2

@@ -128,6 +128,7 @@ def grow_tree(
     # The first layer of the histogram is the weight itself.
     layers = np.vstack([weight, (guide * weight[:, None]).T])
     n_layers = len(layers)
+    # Every layer once for each feature, flat: (n_layers * n_features * n_rows,).
     repeated = np.broadcast_to(layers[:, None], (n_layers, n_features, n_rows)).ravel()
     n_inner = 2**max_depth - 1
     feature = np.zeros(n_inner, dtype=np.intp)
@@ -135,18 +136,25 @@ def grow_tree(
     node = np.zeros(n_rows, dtype=np.intp)
     blocks = np.arange(n_layers * n_features).reshape(n_layers, n_features, 1)
     for level in range(max_depth):
+        # Histograms of all layers, features and nodes of the level in one count: a row
+        # falls into the cell (layer, feature, node, bin). ``node`` numbers the nodes of
+        # the level from zero; ``first`` is the number of its first node in the tree.
         n_nodes, first = 2**level, 2**level - 1
         size = n_nodes * n_bins
         key = (blocks * size + (node * n_bins + codes)).ravel()
         sums = np.bincount(key, repeated, n_layers * n_features * size)
+        # Sums of all rows up to each bin, and of the others: the two sides of a split.
         left = sums.reshape(n_layers, n_features, n_nodes, n_bins).cumsum(axis=3)
         right = left[..., -1:] - left
         inside = (left[0] >= min_weight) & (right[0] >= min_weight)
+        # A split lowers the squared error by S_l^2 / w_l + S_r^2 / w_r - S^2 / w, with
+        # the sums S of w times the guides, added over these.
         gain = np.sum(left[1:] ** 2, axis=0) / np.where(inside, left[0], 1.0)
         gain += np.sum(right[1:] ** 2, axis=0) / np.where(inside, right[0], 1.0)
         whole = np.sum(left[1:, ..., -1:] ** 2, axis=0)
         gain -= whole / np.maximum(left[0, ..., -1:], 1e-300)
         gain = np.where(inside, gain, -np.inf)
+        # (n_nodes, n_features * n_bins): the best split of each node.
         flat = gain.transpose(1, 0, 2).reshape(n_nodes, -1)
         best = flat.argmax(axis=1)
         split = flat[np.arange(n_nodes), best] > 1e-12
@@ -156,6 +164,7 @@ def grow_tree(
         where = first + node
         node = 2 * node + (codes[feature[where], rows] > threshold[where])
     n_leaves, n_targets = 2**max_depth, targets.shape[1]
+    # Weighted mean of every target in every leaf, again by one count.
     mass = np.bincount(node, weight, n_leaves)[:, None]
     key = (node[:, None] * n_targets + np.arange(n_targets)).ravel()
     totals = np.bincount(key, (targets * weight[:, None]).ravel(), n_leaves * n_targets)

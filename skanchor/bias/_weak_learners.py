@@ -99,6 +99,7 @@ class HistogramTrees:
         if stacked.shape[1] > GUIDES:
             # Many targets share splits that a few random mixtures can choose.
             guide = stacked @ random.normal(size=(stacked.shape[1], GUIDES))
+        # Features of this tree; rows of the codes, of shape (n_features, n_responses).
         chosen = np.sort(random.permutation(len(left))[: self.max_features])
         tree = grow_tree(
             np.hstack([left[np.ix_(chosen, used)], right[np.ix_(chosen, used)]]),
@@ -109,6 +110,7 @@ class HistogramTrees:
             max_depth=self.max_depth,
             min_weight=self.min_leaf,
         )
+        # The tree numbers the features that it was given; back to all features.
         return replace(tree, feature=chosen[tree.feature])
 
     def predict(self, learner: Tree, encoded: NDArray[np.intp]) -> Array:
@@ -149,6 +151,7 @@ class Regressors:
                 f"the weak learner {type(weak).__name__} takes no sample_weight, but "
                 "the rows have different weights."
             )
+        # One regressor for all targets, if it takes several; else one for each.
         if targets.shape[1] == 1 or get_tags(weak).target_tags.multi_output:
             y = targets[:, 0] if targets.shape[1] == 1 else targets
             return [weak.fit(responses, y, **extra)]

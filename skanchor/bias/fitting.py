@@ -45,6 +45,7 @@ def fit_all(
     """
     for learner in learners:
         derive_seeds(learner, seed_offset)
+    # Groups of learners that are fitted in one call, the first that waits leading each.
     waiting = list(range(len(learners)))
     while waiting:
         together = _fitted_together(learners, tasks, waiting)
