@@ -101,6 +101,7 @@ class Arrivals:
         for m in np.unique(self.judge[self.judge >= 0]):
             for side in self.signs.T:
                 at = np.flatnonzero((self.judge == m) & single & (side != 0))
+                # Weighted mean of sign * bias, (n_replicates,).
                 weight = self.weight[:, at]
                 total = weight.sum(axis=1)
                 toward = (weight * self.biases[:, at]) @ side[at]
@@ -137,6 +138,7 @@ class Arrivals:
             Scores within the bounds, NaN where they are not known: see
             :meth:`ArrivalRows.root`.
         """
+        # Logit: c (sign theta_new + opponent) + position + bias; all but theta_new.
         offset = self.sensitivities * self.opponent + self.positions
         offset += self.biases if biases is None else biases
         rows = ArrivalRows(

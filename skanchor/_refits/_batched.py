@@ -101,6 +101,8 @@ class BatchedFits(BaseFits):
         return self._shared(self._btl_key, self._human_scores)
 
     def _human_scores(self) -> tuple[Array, NDArray[np.bool_]]:
+        # Votes summed by pair and display order, (n_replicates, n_cells), and the
+        # columns of the incidence for the historical models alone.
         cells, size = self.cells.human, len(self.X.models)
         start = self._human_start[self.historical]
         found, solved = fit_scores_on_cells(
@@ -146,6 +148,8 @@ class BatchedFits(BaseFits):
         n_replicates = len(weights)
         work = self.layout.work
         known = self._human_start
+        # Codes of the judges of the arrival rows; -1 (people) stays, all others are one
+        # judge where they are pooled.
         judges = ["judges"] if pooled else X.judges.tolist()
         judge = np.minimum(X.judge[rows], 0) if pooled else X.judge[rows]
         slopes = np.full((n_replicates, len(judges)), np.nan)
@@ -167,6 +171,7 @@ class BatchedFits(BaseFits):
             if features and learner.alpha:
                 assert isinstance(part, Cut)
                 ridge = _ridge(learner.alpha, part, weight, columns.shape[1])
+            # Score difference of each row in each replicate, (n_replicates, n_rows).
             delta = work.take("delta", weight.shape)
             np.matmul(scores, part.incidence.T, out=delta)
             coef, done = fit_judge(
@@ -180,10 +185,13 @@ class BatchedFits(BaseFits):
                 tol=self.tol,
                 work=work,
             )
+            # The batched solver knows no bounds: a replicate that reaches one is left
+            # to the slow fit.
             low, high = fitted.sensitivity_bounds
             solved &= done & (coef[:, 0] > low) & (coef[:, 0] < high)
             if displayed:
                 solved &= np.abs(coef[:, 1]) < POSITION_BOUND
+            # Columns of ``coef``: sensitivity, position effect if any, then the bias.
             slopes[:, m] = coef[:, 0]
             at = np.flatnonzero(judge == m)
             n_parametric = 1 + displayed
@@ -235,6 +243,8 @@ class BatchedFits(BaseFits):
 
 def _ridge(alpha: float, cut: Cut, weight: Array, n_columns: int) -> Array:
     """Diagonal of the ridge, as ``LinearBias.ridge`` has it, for every replicate."""
+    # Weighted variance of each feature over both responses, (n_replicates, n_features);
+    # the parametric columns before them have no ridge.
     share = np.hstack([weight, weight]) / (2.0 * weight.sum(axis=1, keepdims=True))
     mean = share @ cut.responses
     variance = share @ cut.responses**2 - mean**2

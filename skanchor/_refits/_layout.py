@@ -74,6 +74,7 @@ class Layout:
             X = self.X
             mine = X.judge >= 0 if judge is None else X.judge == judge
             rows = np.flatnonzero(self.used & mine & (arrivals | ~X.involves_new))
+            # Rows of a pair side by side: solvers sum over such runs first.
             rows = _alike(rows, X.left[rows] * len(X.models) + X.right[rows])
             left, right = (side[rows] for side in self.features)
             self._cuts[key] = Cut(
@@ -91,6 +92,7 @@ class Layout:
     def arrival_rows(self) -> NDArray[np.intp]:
         """Rows that involve a new model, by humans or by judges with history."""
         X = self.X
+        # By code of the judge; the last entry is that of people, whose code is -1.
         known = np.zeros(len(X.judges) + 1, dtype=bool)
         known[X.judge[self.used & ~X.involves_new & (X.judge >= 0)]] = True
         known[-1] = True

@@ -101,6 +101,8 @@ class Mixture:
         """
         items = Items.of(labels)
         size = len(items.models)
+        # at[c, j]: place of model j in context c among the labels; -1 where it has
+        # none.
         at = np.full((len(items.contexts), size), -1)
         at[items.context, items.model] = np.arange(len(labels))
         codes = [items.contexts.tolist().index(name) for name in shares]
@@ -141,6 +143,7 @@ class Mixture:
 
     def covariance(self, values: Array) -> Array:
         """Covariances of these means, by the last two axes."""
+        # M C M' for the matrix M of the means: once for the columns, once for the rows.
         turned = np.swapaxes(self.mean(values), -1, -2)
         return np.swapaxes(self.mean(turned), -1, -2)
 
@@ -195,6 +198,8 @@ class ContextResult(AnchorResult):
         """
         shares = check_mix(mix, Items.of(cells.models).contexts.tolist())
         mixture, known = _mixed_fields(cells, shares)
+        # The lower bound of the variance is a square of what the error of the common
+        # scale does to each score: it has a sign, and is a mean like the scores.
         root = np.sign(np.mean(cells.plug_in, axis=0)) * np.sqrt(cells.lower_bound)
         return cls(
             **known,

@@ -118,6 +118,8 @@ def insertion_sets(
     low, high : ndarray of shape (n_rows,)
         Best and worst rank (eq:simulation-rank-set).
     """
+    # All pairs of a model and its opponents, flat. An opponent proven better pushes the
+    # best rank down by one, one proven worse the worst rank up by one.
     these = np.repeat(rows, opponents.shape[1])
     half = (1.0 - level) / 2.0
     loses = tests(opponents.ravel(), these, half).reshape(opponents.shape)
@@ -134,6 +136,7 @@ def board_sets(tests: BetterTests, n_models: int, level: float) -> RankSets:
     better, worse = np.nonzero(~np.eye(n_models, dtype=bool))
     proven = np.zeros((n_models, n_models), dtype=bool)
     proven[better, worse] = tests(better, worse, 1.0 - level)
+    # proven[i, j]: i is better than j. Column sums count the better models of j.
     return 1 + proven.sum(axis=0), n_models - proven.sum(axis=1)
 
 

@@ -86,10 +86,13 @@ class RankingResult(ModelResult):
         self, estimates: Array, quadratic: Any, unbounded: NDArray[np.bool_]
     ) -> tuple[Array, Array, Array]:
         """Estimate, standard error and degrees of freedom of linear targets."""
+        # By repeat and target, (n_repeats, n_targets), then one number for each target.
         variances = np.maximum(quadratic(self.covariances), 0.0)
         estimate, variance = combine_repeats(estimates, variances)
         df = np.full(len(estimate), np.inf)
         if self.item_covariances is not None:
+            # Only the part of the item effects has a variance that is estimated from
+            # few numbers, so that the degrees of freedom depend on its share.
             items = np.median(quadratic(self.item_covariances), axis=0)
             df = satterthwaite(variance, items, self.item_df)
         return estimate, np.where(unbounded, np.inf, np.sqrt(variance)), df
@@ -151,6 +154,8 @@ class RankingResult(ModelResult):
         half = t_quantile(check_level(level), df) * error
         low, high = estimate - half, estimate + half
         if 0.0 < self.scale_z < np.inf:
+            # The common scale of the scores is estimated, which moves the limit away from
+            # zero farther off, and the other one nearer.
             low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
         return pd.DataFrame({"low": low, "high": high})
 
@@ -248,6 +253,7 @@ class RankingResult(ModelResult):
         covariance = self.covariances.mean(axis=0) + spread.T @ spread / len(spread)
         items = self.item_covariances
         order = np.lexsort((np.diagonal(covariance), scores))
+        # Draws are dealt by rank, so that they do not depend on how models are listed.
         # A model whose error is unknown proves nothing, whatever is drawn for it.
         unknown = ~np.isfinite(covariance)
         covariance[unknown] = 0.0
@@ -268,6 +274,8 @@ class RankingResult(ModelResult):
     ) -> NDArray[np.intp]:
         """Rank of each of some models among the same opponents; 1 is best."""
         first, second = np.repeat(rows, len(opponents)), np.tile(opponents, len(rows))
+        # (n_rows, n_opponents): opponents with a larger score, of which each costs a
+        # rank.
         below = self._pairs(first, second)[0] < 0
         return 1 + np.asarray(below.reshape(len(rows), len(opponents)).sum(axis=1))
 
@@ -389,6 +397,7 @@ class RankingResult(ModelResult):
         scores, error, _ = self.moments
         known = np.isfinite(scores) & np.isfinite(error)
         draws = self._joint_errors(DRAWS).posterior(scores)[known]
+        # Draws of all scores, (n_known, n_draws); the best ``tau`` models of each draw.
         best = np.argsort(-draws, axis=0, kind="stable")[:tau]
         probability = np.full(len(self.models), np.nan)
         counts = np.bincount(best.ravel(), minlength=len(draws))
