@@ -222,37 +222,37 @@ def leave_out_feature_separated(
         If no other judge places a new model, or none is left.
     """
     X = sample.X
-    settled = feature_separated_judges(sample, bias)
-    if not settled:
+    separated = feature_separated_judges(sample, bias)
+    if not separated:
         return sample
-    kept = _without_judges(X, [found.judge for found in settled])
+    kept = _without_judges(X, [found.judge for found in separated])
     used = kept.is_usable & (sample.weight > 0)
     seen = kept.rows.appearances(used) > 0
     lost = X.models[X.is_new & ~seen].tolist()
     if lost or not len(kept.judges):
         what = f"places new model {lost[0]!r}" if lost else "is left"
         raise BattlesError(
-            f"{_settled_by(settled[0])}, whatever the models, and no other judge "
+            f"{_separated_by(separated[0])}, whatever the models, and no other judge "
             f"{what}.",
-            advice=_against_features(settled[0]),
+            advice=_against_features(separated[0]),
         )
-    for found in settled:
+    for found in separated:
         own = X.by_judge(X.judges.tolist().index(found.judge)).rows
         n = int((sample.weight[own] > 0).sum())
         n = n if n_rows is None else int(n_rows[found.judge])
         warn(
             SeparationWarning(
-                f"{_settled_by(found)}: no finite fit exists, and its rows say next to "
-                f"nothing of the models. All {n} are left out. A feature that is made "
-                "from the outcome does so.",
+                f"{_separated_by(found)}: no finite fit exists, and its rows say next "
+                f"to nothing of the models. All {n} are left out. A feature that is "
+                "made from the outcome does so.",
                 advice=_against_features(found),
             )
         )
     return sample.with_battles(kept)
 
 
-def _settled_by(found: FeatureSeparation) -> str:
-    """Say what settles the verdicts of a judge."""
+def _separated_by(found: FeatureSeparation) -> str:
+    """Say what separates the verdicts of a judge."""
     what = ", ".join(f"feature {name!r}" for name in found.columns[:MANY_JUDGES])
     if not found.alone:
         n = len(found.columns)

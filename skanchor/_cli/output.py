@@ -99,11 +99,11 @@ def check_output(options: argparse.Namespace, inputs: Sequence[str] = ()) -> Non
     check_file(options, inputs=inputs)
 
 
-def check_suffix(path: str, known: Iterable[str], told: str) -> str:
+def check_suffix(path: str, known: Iterable[str], listed: str) -> str:
     """Return the suffix of a file; refuse an unknown one, and list the known."""
     suffix = Path(path).suffix.lower()
     if suffix not in known:
-        raise BadInputError(f"--output {path}: unknown format; known are {told}")
+        raise BadInputError(f"--output {path}: unknown format; known are {listed}")
     return suffix
 
 

@@ -419,7 +419,7 @@ def _disagreement(
         return [np.nan] * 5
     chi = max(chi, 0.0)
     # A judge that says nothing of scores gives none.
-    told = slope != 0
-    alone = X.scores[i] + apart[told] / slope[told]
-    extent = [alone.min(), alone.max()] if told.any() else [np.nan, np.nan]
+    informative = slope != 0
+    alone = X.scores[i] + apart[informative] / slope[informative]
+    extent = [alone.min(), alone.max()] if informative.any() else [np.nan, np.nan]
     return [chi, df, float(chdtrc(df, chi)), *extent]

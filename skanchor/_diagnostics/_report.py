@@ -321,8 +321,8 @@ class Diagnostics(WithTables):
             )
 
     def _about_influence(self) -> Iterator[str]:
-        told = _outside(self.models, "largest_influence", high=LARGEST_INFLUENCE)
-        found = sorted(told, key=lambda each: -each[1])
+        flagged = _outside(self.models, "largest_influence", high=LARGEST_INFLUENCE)
+        found = sorted(flagged, key=lambda each: -each[1])
         if found:
             (model, share), *others = found
             likewise = ", ".join(f"{part:.0%} for {other!r}" for other, part in others)
@@ -364,8 +364,8 @@ class Diagnostics(WithTables):
         if not self.arrivals.least[0] < CHANGED:
             return
         table = self.arrivals.changes
-        told = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
-        table = table[told].sort_values("p_value")
+        flagged = (table["p_adjusted"] < CHANGED) & (len(self._determined) > 0)
+        table = table[flagged].sort_values("p_value")
         table = table.reset_index()
         # What all share need not be said of each, nor the other way round.
         shared = table["judge"] == TOGETHER
@@ -409,8 +409,8 @@ class Diagnostics(WithTables):
         table = self.arrivals.curvature
         # What tells models apart weakly has no scale that could be looked at.
         clear = self.judges["sensitivity_z"].reindex(table.index) >= SENSITIVITY_Z
-        told = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
-        return table[told & (not self.allows_curves)]
+        flagged = (table["p_adjusted"] < CHANGED) & clear & (len(self._determined) > 0)
+        return table[flagged & (not self.allows_curves)]
 
     def _about_ties(self) -> Iterator[str]:
         if self.ties.empty:

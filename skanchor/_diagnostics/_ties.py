@@ -24,7 +24,7 @@ PEOPLE = "human"
 
 APART, APART_Z = 0.2, 3.0
 """Difference between two levels, and that over its standard error, beyond which it is
-told."""
+reported."""
 
 FEWEST = 10
 """Ties, and rows that are none, below which a level is not estimated."""

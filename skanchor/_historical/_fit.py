@@ -195,12 +195,12 @@ def _start_jointly(stages: Stages, sample: Sample) -> tuple[HistoricalFit, bool]
         # A model without votes starts at zero, in the middle.
         X = X.with_columns(scores=np.where(voted, X.scores, 0.0))
         start = _calibrate(stages, sample, btl, X)
-    told = [*of_votes.found, *of_judges.found]
+    warnings = [*of_votes.found, *of_judges.found]
     if not is_finite:
         # Warnings of votes that give no finite scores do not concern the joint fit, nor
         # do weak sensitivities against the scores of a ridge.
-        told = [w for w in of_judges.found if not isinstance(w, WeakJudgeWarning)]
-    for found in told:
+        warnings = [w for w in of_judges.found if not isinstance(w, WeakJudgeWarning)]
+    for found in warnings:
         warn(found)
     return start, is_finite
 

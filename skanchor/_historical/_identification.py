@@ -130,7 +130,7 @@ class Placement:
                 "determine their scores; use fewer features or a simpler bias."
             )
         parts.sort(key=len, reverse=True)
-        told = "; ".join(
+        listed = "; ".join(
             "{"
             + ", ".join(map(str, part[:5]))
             + (", ..." if len(part) > 5 else "")
@@ -146,7 +146,7 @@ class Placement:
         )
         raise DisconnectedError(
             f"Human votes and verdicts leave {len(parts)} separate groups of models: "
-            f"{told}. Scores of different groups lie on no common scale.{why}",
+            f"{listed}. Scores of different groups lie on no common scale.{why}",
             advice=Advice(Remedy.VOTE_BETWEEN_GROUPS),
         )
 

@@ -286,8 +286,8 @@ def _of_history(
     places = np.flatnonzero(~is_new)
     if stack.held_people.outer is None:
         found = []
-        for k, kept in enumerate(stack.sums):
-            own = {m: one.embed(places, n) for m, one in kept.held_out.items()}
+        for k, stored in enumerate(stack.sums):
+            own = {m: one.embed(places, n) for m, one in stored.held_out.items()}
             parts = [
                 InfluenceSums.of_source(
                     one, of_people[k] if m == PEOPLE else columns[k, m],

@@ -232,7 +232,7 @@ class RieszDebiaser(ComparisonEstimator):
     def learners(
         self, X: Comparisons, curvature: Array, learner: Any
     ) -> list[WeightLearner]:
-        """Settle the learners of all judges on historical rows.
+        """Choose the learners of all judges on historical rows.
 
         Parameters
         ----------

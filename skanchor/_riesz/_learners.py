@@ -1,4 +1,4 @@
-"""The learner of each judge's Riesz weights, settled on historical rows."""
+"""The learner of each judge's Riesz weights, chosen on historical rows."""
 
 from __future__ import annotations
 

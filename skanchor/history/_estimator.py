@@ -153,13 +153,13 @@ class AnchorHistory(BaseEstimator):
 
     @classmethod
     def from_state(
-        cls, kept: HistoryState, anchor: AnchorPipeline | None = None
+        cls, state: HistoryState, anchor: AnchorPipeline | None = None
     ) -> Self:
         """Make a history from sums that were computed elsewhere, such as by a stream.
 
         Parameters
         ----------
-        kept : HistoryState
+        state : HistoryState
             Stored folds, sums for diagnostics, and the test for item effects.
         anchor : AnchorPipeline, optional
             The settings that the history was fitted with.
@@ -170,7 +170,7 @@ class AnchorHistory(BaseEstimator):
             A fitted history.
         """
         history = cls(anchor)
-        history._set_state(kept)
+        history._set_state(state)
         return history
 
     def _set_state(self, state: HistoryState) -> None:

@@ -15,7 +15,7 @@ _MARKS = {
 }
 
 
-def encoding_of(head: bytes, told: str | None) -> str:
+def encoding_of(head: bytes, given: str | None) -> str:
     """Find the encoding of a text from its first bytes.
 
     Latin-1 is never guessed, since any bytes can be decoded as Latin-1.
@@ -24,7 +24,7 @@ def encoding_of(head: bytes, told: str | None) -> str:
     ----------
     head : bytes
         The first bytes.
-    told : str or None
+    given : str or None
         Encoding that the user gave, which has precedence.
 
     Returns
@@ -37,27 +37,27 @@ def encoding_of(head: bytes, told: str | None) -> str:
     ValueError
         If the user gave an unknown encoding.
     """
-    if told is not None:
+    if given is not None:
         try:
             # Python also has codecs that decode to bytes, and some that only accept
             # bytes: both are refused.
-            b"a".decode(told, "ignore")
-            codecs.decode(array("b", b"a"), told, "ignore")
-            return codecs.lookup(told).name
+            b"a".decode(given, "ignore")
+            codecs.decode(array("b", b"a"), given, "ignore")
+            return codecs.lookup(given).name
         except (LookupError, ValueError, AttributeError):
-            raise ValueError(f"{told!r} is no encoding that is known.") from None
+            raise ValueError(f"{given!r} is no encoding that is known.") from None
     marks = (name for mark, name in _MARKS.items() if head.startswith(mark))
     return next(marks, "utf-8")
 
 
-def decoded(data: bytes, told: str | None) -> str:
+def decoded(data: bytes, given: str | None) -> str:
     """Decode a text.
 
     Parameters
     ----------
     data : bytes
         The whole text.
-    told : str or None
+    given : str or None
         Encoding that the user gave.
 
     Returns
@@ -69,7 +69,7 @@ def decoded(data: bytes, told: str | None) -> str:
     UnicodeDecodeError
         If the text is in another encoding.
     """
-    return data.decode(encoding_of(data[:4], told))
+    return data.decode(encoding_of(data[:4], given))
 
 
 def require_encoding(file: IO[bytes], encoding: str) -> None:

@@ -20,14 +20,14 @@ _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 _MAGIC = {b"PAR1": PARQUET, b"ARROW1": FEATHER, b"{": JSON_LINES, b"[": JSON_LINES}
 
 
-def format_of(source: Source, told: str | None = None) -> Format:
+def format_of(source: Source, given: str | None = None) -> Format:
     """Find the format of a source by its suffix or, without a name, its first bytes.
 
     Parameters
     ----------
     source : Source
         The file.
-    told : str, optional
+    given : str, optional
         Format that the user gave, such as ``"csv"``, which has precedence.
 
     Returns
@@ -40,11 +40,11 @@ def format_of(source: Source, told: str | None = None) -> Format:
     BattlesError
         If the suffix or the given format is unknown.
     """
-    if told is not None:
-        known = _BY_SUFFIX.get(f".{told.strip().lower().removeprefix('.')}")
+    if given is not None:
+        known = _BY_SUFFIX.get(f".{given.strip().lower().removeprefix('.')}")
         if known is None:
             keys = [each.key for each in FORMATS]
-            raise BattlesError(f"Unknown file format {told!r}; known are {keys}.")
+            raise BattlesError(f"Unknown file format {given!r}; known are {keys}.")
         return known
     if source.is_nameless:
         # Byte order marks and blanks may come first.

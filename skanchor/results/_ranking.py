@@ -154,8 +154,8 @@ class RankingResult(ModelResult):
         half = t_quantile(check_level(level), df) * error
         low, high = estimate - half, estimate + half
         if 0.0 < self.scale_z < np.inf:
-            # The common scale of the scores is estimated, which moves the limit away from
-            # zero farther off, and the other one nearer.
+            # The common scale of the scores is estimated, which moves the limit away
+            # from zero farther off, and the other one nearer.
             low, high = limits_on_log_scale(estimate, error, half, level, self.scale_z)
         return pd.DataFrame({"low": low, "high": high})
 
