@@ -103,6 +103,7 @@ class ScoreErrors:
         # Neither side of a rare event is lost in rounding.
         residual = y * expit(-gap) - (1.0 - y) * expit(gap)
         residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
+        # Sum over groups of s s', with s the sum of w eps (e_a - e_b) over a group.
         form = self.bread.of_groups(left, right, residual, votes.groups[on])
         if self.silent.any():
             form += self.bread.of_pairs(self.due * self.silent)
@@ -182,6 +183,8 @@ class OrderedErrors:
         gap = self.coef[left] - self.coef[right] + self.coef[-1] * order
         residual = y * expit(-gap) - (1.0 - y) * expit(gap)
         residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
+        # Score vectors w eps x of the rows, x = (e_a - e_b, order), summed by group:
+        # the product of (n_groups, n_rows) and (n_rows, n_models + 1).
         rows, ones = np.arange(len(left)), np.ones(len(left))
         shape = int(votes.groups.max(initial=0)) + 1, len(rows)
         gather = csr_array((residual, (votes.groups[on], rows)), shape=shape)
@@ -231,6 +234,7 @@ def _is_lost(found: Array, independent: Array, met: NDArray[np.bool_]) -> bool:
 
 def _contrasts(covariance: Array) -> Array:
     """Variance of the difference of each pair of scores."""
+    # Var(s_i - s_j) = C_ii + C_jj - 2 C_ij, of shape (n_models, n_models).
     variance = covariance.diagonal()
     return np.asarray(variance[:, None] + variance - 2.0 * covariance)
 

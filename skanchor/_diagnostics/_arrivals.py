@@ -268,6 +268,10 @@ class _FittedRows:
         crosses = np.column_stack(
             [sum(self.crosses[m][:, at] for m in judges) for judges, at in asked]
         )
+        # One parameter more, with the column x and the cross-information c with what
+        # was fitted: its information is x'Wx - c'J^-1 c, its score that of the column
+        # less c'J^-1 times the fitted one. ``answers`` is -J^-1 c, of shape (p,
+        # n_asked).
         answers = -self.system.solver.solve(crosses)
         taken = np.einsum("ij,ij->j", answers, crosses).tolist()
         fitted = (answers.T @ self.score).tolist()
@@ -404,6 +408,8 @@ def _disagreement(
     variance = system.targets[:, i] @ own
     if variance > 0:
         answer = answer - np.outer(own, own @ cross) / variance
+    # Information and score of one own score for each judge, after what was fitted, of
+    # shapes (n_seen, n_seen) and (n_seen,).
     own_sums = np.array([fit.judges[m].gram[i, i] for m in seen])
     information = np.diag(own_sums) - cross.T @ answer
     score = np.array([fit.judges[m].score[i] for m in seen]) - answer.T @ fit.score
@@ -411,6 +417,8 @@ def _disagreement(
     assert X.sensitivities is not None and X.scores is not None
     slope = X.sensitivities[seen]
     apart = solver.solve(score)
+    # All judges move by their sensitivity times one change of the score: that direction
+    # is no disagreement, and its share of the chi-square is taken off.
     common = slope @ information @ slope
     shared = (slope @ score) ** 2 / common if common > 0 else 0.0
     chi = float(score @ apart - shared)

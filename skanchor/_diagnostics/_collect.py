@@ -149,6 +149,7 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     """
     X = sample.X
     slopes, n_models = system.layout.at["sensitivity"], len(X.models)
+    # Diagonal of the inverse information at the sensitivities: unit vectors solved for.
     each = np.eye(system.layout.size)[:, slopes]
     inverse_diagonal = system.solver.solve(each)[slopes].diagonal()
     assert X.sensitivities is not None
@@ -217,6 +218,8 @@ def _deviations(X: Comparisons, system: RieszSystem) -> pd.DataFrame:
         return pd.DataFrame(columns=names, index=index[:0], dtype=float)
     factor = covariance_factor(X.item_covariance)
     n_judges, n_models = X.deviations.shape
+    # Rows of a root of the inverse information that belong to the standardised effects
+    # v; with u = L v, judges are mixed by L. Squared rows are the variances.
     root = system.solver.root[-n_judges * n_models :]
     root = np.einsum("mn,nir->mir", factor, root.reshape(n_judges, n_models, -1))
     error = np.sqrt(np.sum(root**2, axis=2))

@@ -289,6 +289,9 @@ def after_fit(gram: Array, score: Array, ridge: Array) -> tuple[Array, Array, fl
     n_models = len(gram) - len(ridge)
     head, tail = slice(n_models), slice(n_models, None)
     solver = SymmetricSolver.factorise(gram[tail, tail] + np.diag(ridge))
+    # T = (X' W X + ridge)^-1 X' W Z, what the fitted columns X take of the models' Z.
+    # Sums by model after the fit are Z' eps - T' X' eps, with the covariance
+    # (Z - X T)' W (Z - X T).
     taken = solver.solve(gram[tail, head])
     cross = gram[head, tail] @ taken
     seen = gram[head, head] - cross - cross.T + taken.T @ gram[tail, tail] @ taken
@@ -324,10 +327,13 @@ def pearson(
     -------
     dict of str to float
     """
+    # Both orders of a pair are one pair: residuals change their sign, information does
+    # not. Only pairs with rows are counted.
     a, b = np.nonzero(np.triu(n_rows + n_rows.T))
     sums = (residual - residual.T)[a, b]
     seen = (information + information.T)[a, b]
     spread = score_error[a, a] + score_error[b, b] - 2.0 * score_error[a, b]
+    # Noise of the outcomes, and what an error of the score difference adds to the sum.
     variance = dispersion * seen + seen**2 * spread
     some = variance > 0
     chi = float(np.sum(sums[some] ** 2 / variance[some]))

@@ -106,6 +106,8 @@ class HistoricalFeatures:
         tilt = self.contrasts @ self._solver.solve(shift)
         tilt = np.concatenate([tilt, -tilt])
         ratio = np.exp(tilt - tilt.max())
+        # Effective share of the historical rows once they are weighted by the ratio:
+        # (sum r)^2 / (n sum r^2). The largest ratio is one, as it was divided out.
         mean = float(ratio.sum()) / len(ratio)
         effective = mean**2 * len(ratio) / float(ratio @ ratio)
         return float(outside), effective, 1.0 / mean
@@ -135,6 +137,7 @@ def feature_overlap(
     """
     new, found = np.append(X.is_new, False), np.full((len(X.judges), 3), np.nan)
     rows = np.flatnonzero(used & (new[X.left] != new[X.right]) & (X.judge >= 0))
+    # Arrival rows sorted by judge, so that those of each are one slice.
     rows = rows[np.argsort(X.judge[rows], kind="stable")]
     first = new[X.left[rows], None]
     left, right = (side.take(rows, axis=0) for side in (X.features_left,
