@@ -17,8 +17,6 @@ from sklearn.utils import check_random_state
 
 from skanchor.io.archive import Archive, ArchiveKind
 
-__all__ = ["ResumableRun"]
-
 
 @dataclass(eq=False)
 class ResumableRun(ABC):
