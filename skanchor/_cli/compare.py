@@ -196,7 +196,7 @@ def _comparison_forms(
 COMPARE = Command(
     name="compare",
     help="compare methods side by side",
-    description="Rank by several methods, and let each place the models that people "
+    description="Rank by several methods, and have each place the models that people "
     "have voted on as if they were new: how far is it off, and do its intervals hold?",
     examples=(
         ("ANCHOR and some simpler methods", "skanchor compare battles.csv"),
@@ -209,7 +209,7 @@ COMPARE = Command(
             "skanchor compare battles.csv --bootstrap 200",
         ),
         (
-            "every method, so that it can be stopped and taken up again",
+            "every method, so that it can be stopped and resumed",
             "skanchor compare battles.csv --methods all --resume compare.resume",
         ),
     ),

@@ -103,7 +103,7 @@ def _forms(table: pd.DataFrame, method: str) -> Forms:
         note = (
             f"Each row was predicted by {method} fitted to the rows of other folds.\n"
             "log loss: lower is better, and 0.693 is that of tossing a coin. right: "
-            "ties aside.\nThis says how well verdicts are predicted, not whether "
+            "without ties.\nThis says how well verdicts are predicted, not whether "
             "intervals hold: see skanchor check."
         )
         return Group(table_text(shown), Text(""), Text(note, style="dim"))

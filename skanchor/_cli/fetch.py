@@ -37,7 +37,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data-home",
         metavar="FOLDER",
-        help="where fetched files are kept (default: ~/skanchor_data)",
+        help="folder of fetched files (default: ~/skanchor_data)",
     )
 
 

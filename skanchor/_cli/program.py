@@ -53,7 +53,7 @@ _FIRST_STEPS = (
     ("see what comes out, on a bundled table", "skanchor rank --demo"),
     ("rank your own, and write a page to hand on",
      "skanchor rank battles.csv --report report.html"),
-    ("before you believe an interval", "skanchor check battles.csv"),
+    ("before you rely on an interval", "skanchor check battles.csv"),
     ("all flags of a command, with examples", "skanchor rank --help"),
 )  # fmt: skip
 _EXIT_CODE = "Exit code: 0 on success, 2 with a one-line cause on bad input."

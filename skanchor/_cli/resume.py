@@ -31,7 +31,7 @@ def add_resume(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume",
         metavar="FILE",
-        help="keep finished parts in FILE as they come, and go on from those in it "
+        help="store finished parts in FILE as they come, and go on from those in it "
         "(without it they are written to a file of their own on Ctrl-C)",
     )
 
@@ -78,8 +78,8 @@ class FinishedParts:
                 file.writelines(_line(name, row) for name, row in self.parts.items())
             self.path = path
         return (
-            f"{len(self.parts)} fits are kept in {self.path}; to go on, give the same "
-            f"command with --resume {self.path}"
+            f"{len(self.parts)} fits are stored in {self.path}; to go on, give the "
+            f"same command with --resume {self.path}"
         )
 
 
@@ -129,10 +129,10 @@ def _open(path: str | None, key: str) -> FinishedParts:
         head, *lines = file.read().split("\n")
     found = _read_part(head)
     if found.get("format") != _FORMAT:
-        raise BadInputError(f"--resume {path}: not a file of kept work; name another")
+        raise BadInputError(f"--resume {path}: not a file of stored fits; name another")
     if found.get("key") != key:
         raise BadInputError(
-            f"--resume {path}: kept by a run on other rows or with other settings; "
+            f"--resume {path}: stored by a run on other rows or with other settings; "
             "name another file, or delete it"
         )
     for line in lines:

@@ -181,6 +181,8 @@ class ItemDeviationDisplay:
             if place % columns:
                 ax.set_yticklabels([])
             ax.set_xlim(-reach, reach)
+            ax.locator_params(axis="x", nbins=3)
+            ax.tick_params(axis="x", labelsize=8)
             ax.set_title(names[place], fontsize=8)
         more = len(order) - len(judges)
         said = f"judge logits, with {100 * self.level:.6g} % intervals"

@@ -133,7 +133,8 @@ class VarianceDisplay:
         ends = {True: np.zeros(len(table)), False: np.zeros(len(table))}
         for name, label, color, hatch in _PARTS:
             part = table[name].fillna(0.0).to_numpy()
-            if not part.any():
+            if not (np.abs(part) >= 0.5).any():
+                # Less than half a percent could not be seen.
                 continue
             up = part >= 0
             left = np.where(up, ends[True], ends[False])

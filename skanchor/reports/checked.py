@@ -12,11 +12,11 @@ from skanchor.reports.verdict import interval_verdict
 _COLUMNS: dict[str, tuple[str, int | str]] = {
     "true_score": ("by votes", 2),
     "score": ("by judges", 2),
-    "low": ("low", 2),
-    "high": ("high", 2),
     "z": ("miss in s.e.", 1),
     "p_adjusted": ("adjusted p", 3),
     "compatible": ("agrees", "yes"),
+    "low": ("low", 2),
+    "high": ("high", 2),
     "true_rank": ("rank by votes", 0),
     "rank": ("by judges", 0),
     "rank_low": ("from", 0),

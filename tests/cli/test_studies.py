@@ -63,7 +63,7 @@ def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypat
     assert (code, out) == (130, "")
     (kept,) = tmp_path.iterdir()
     assert err == [
-        f"skanchor: interrupted; 1 fits are kept in {kept.name}; to go on, give the "
+        f"skanchor: interrupted; 1 fits are stored in {kept.name}; to go on, give the "
         f"same command with --resume {kept.name}"
     ]
     assert run("check", "--demo", *FAST, *TWO, "--resume", kept) == whole
@@ -78,7 +78,7 @@ def test_check_that_is_stopped_goes_on_from_what_it_has(run, tmp_path, monkeypat
         [*FAST, "--level", "0.9"],
     ):
         code, _, err = run("check", "--demo", *other, *TWO, "--resume", kept)
-        said = "kept by a run on other rows or with other settings"
+        said = "stored by a run on other rows or with other settings"
         assert code == 2 and said in err[0], other
 
 
