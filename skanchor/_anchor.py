@@ -232,7 +232,7 @@ class AnchorPipeline(AnchorReadouts):
         "debiaser": lambda value: RieszDebiaser(learner="calibrator"),
         "human_bias": lambda value: None if value is None else make_learner(value),
     }
-    _fits_cells = True
+    _fits_cells = _allows_for_raters = True
     _parameter_constraints: ClassVar = {
         **RankingEstimator._parameter_constraints,
         "btl": [BTLRegressor, None],

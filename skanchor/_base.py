@@ -54,6 +54,8 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
     _has_errors: ClassVar[bool] = False
     # Whether it fits rows that stand for several equal ones.
     _fits_cells: ClassVar[bool] = False
+    # Whether its errors allow for votes of one rater that depend on each other.
+    _allows_for_raters: ClassVar[bool] = False
     # Names of the features seen in fit, by which later tables are read.
     _seen_features: tuple[str, ...] | None = None
 
@@ -128,8 +130,9 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them, such as the prompt.
             Where an estimator has folds, a group goes whole to one of them.
-            By default the values of ``prompt_id``, where these repeat; None takes
-            rows as independent.
+            By default the values of ``prompt_id``, where these repeat; errors of
+            :class:`AnchorPipeline` and :class:`BTLRegressor` are by ``rater``, too,
+            where people voted repeatedly. None takes rows as independent.
 
         Returns
         -------
@@ -163,7 +166,8 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
         self, X: Battles, y: ArrayLike, sample_weight: Any, groups: Any
     ) -> Sample:
         """Validate and encode what a user gives to ``fit``."""
-        return Sample.admit(X, y, sample_weight, groups)
+        sample = Sample.admit(X, y, sample_weight, groups)
+        return sample if self._allows_for_raters else sample.without_raters()
 
     def fit_sample(
         self, sample: Sample, start: Any = None, seed_offset: int = 0

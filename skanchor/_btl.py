@@ -149,7 +149,7 @@ class BTLRegressor(ComparisonEstimator):
     scores_: pd.Series
     unbounded_: NDArray[np.bool_]
     position_effect_: float
-    _has_errors = True
+    _has_errors = _allows_for_raters = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "score_bound": [Interval(Real, 0, None, closed="neither")],
@@ -245,10 +245,16 @@ class BTLRegressor(ComparisonEstimator):
             # Information is linear in the weights, which are in units of the heaviest;
             # a sandwich does not depend on the unit.
             covariance = errors.fisher() / votes.unit
-        elif votes.sample.is_grouped:
-            covariance = errors.clustered(votes.by_group())
         else:
-            covariance = errors.sandwich()
+            covariance = (
+                errors.clustered(votes.by_group(votes.sample.membership(votes.rows)))
+                if votes.sample.is_grouped
+                else errors.sandwich()
+            )
+            crossed = votes.sample.crossed(votes.rows)
+            if crossed is not None:
+                units = votes.by_group(crossed.units)
+                covariance += errors.by_rater(units, crossed.rater)
         if self.position_effect:
             # The last row and column are those of the position effect.
             self.position_effect_error_ = float(np.sqrt(covariance[-1, -1]))

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import Comparisons, is_constant
 from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
-from skanchor._numerics.groups import Membership
+from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
 from skanchor.sample import Sample
 
@@ -85,6 +85,10 @@ class Cells:
         if given.groups is not None:
             members = Membership.of(given.groups, cell, number)
             sample = replace(sample, groups=None, members=members)
+        if given.raters is not None:
+            prompts = _prompts(given)
+            rated = Crossed.of(prompts, given.raters, cell, len(first))
+            sample = replace(sample, raters=None, rated=rated)
         if number is not None:
             cell = np.repeat(cell, number.astype(np.intp))
         return cls(given, sample, cell)
@@ -121,13 +125,18 @@ class Cells:
         assert sample.multiplicity is not None
         number = np.where(sample.counts, sample.multiplicity, 0.0)
         folds = [_divide(plan, self.cell, number) for plan in plans]
-        groups = None if sample.members is None else self.rows.groups
-        if groups is not None:
+        if sample.members is not None or sample.rated is not None:
+            prompts = _prompts(self.rows)
             folds = [
-                _with_groups(own, plan, groups)
+                _with_groups(own, plan, prompts)
                 for own, plan in zip(folds, plans, strict=True)
             ]
         return list(folds)
+
+
+def _prompts(rows: Sample) -> NDArray[np.intp]:
+    """Group of each row of the table; without groups each row is one of its own."""
+    return np.arange(len(rows)) if rows.groups is None else rows.groups
 
 
 def _divide(plan: FoldPlan, cell: NDArray[np.intp], number: Array) -> list[Fold]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import count
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from skanchor._comparisons import Comparisons
 from skanchor._folds import Fold, FoldPlan, as_folds, stream_plan
 from skanchor._items import ItemCovariance
 from skanchor._judges import WEAK_SENSITIVITY
+from skanchor._numerics.groups import RaterSums
 from skanchor._riesz import InfluenceSums, RowEvidence
 from skanchor._stages import Stages
 from skanchor._typing import Array
@@ -114,6 +117,9 @@ class FoldFit:
         Over the influence of the rows held out.
     influence : ndarray of shape (n_test, n_models) or Chain
         That influence, or what it can be computed from anew.
+    raters : RaterSums or None
+        Of that of the votes by rater, whose votes are in several folds; None where
+        errors do not allow for raters.
     """
 
     scores: Array
@@ -124,9 +130,16 @@ class FoldFit:
     undetermined: NDArray[np.bool_]
     sums: InfluenceSums
     influence: Array | Chain
+    raters: RaterSums | None = None
 
     @classmethod
-    def of(cls, chain: Chain, sums: InfluenceSums, influence: Array | Chain) -> FoldFit:
+    def of(
+        cls,
+        chain: Chain,
+        sums: InfluenceSums,
+        influence: Array | Chain,
+        raters: RaterSums | None = None,
+    ) -> FoldFit:
         """Collect the results of a complete chain, fitted on the training rows."""
         slopes = chain.X.sensitivities
         assert chain.debiaser is not None and slopes is not None
@@ -140,6 +153,7 @@ class FoldFit:
             chain.debiaser.undetermined_,
             sums,
             influence,
+            raters,
         )
 
 
@@ -350,8 +364,20 @@ def _fit_fold(
                 held.membership(test),
                 held.multiplicity_of(test),
             ).with_closed_groups()
-        fold = FoldFit.of(chain, sums, kept)
+        fold = FoldFit.of(chain, sums, kept, _rater_sums(chain, held, test))
     return fold, log.found
+
+
+def _rater_sums(chain: Chain, held: Sample, test: NDArray[np.intp]) -> RaterSums | None:
+    """Influence of the votes held out, by rater; None without raters."""
+    votes = test[held.X.is_human[test]]
+    crossed = held.crossed(votes)
+    if crossed is None:
+        return None
+    assert chain.debiaser is not None
+    values = chain.debiaser.influence_of_rows(held, votes)
+    times = held.multiplicity_of(votes)
+    return crossed.sums(values if times is None else values / times[:, None])
 
 
 def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
@@ -385,6 +411,12 @@ def sum_up(full: FullFit, folds: list[FoldFit]) -> Repeat:
             )
         )
         sums = replace(sums, outer=expected)
+    raters = [fold.raters for fold in folds if fold.raters is not None]
+    if raters:
+        # A rater's votes are in several folds, and all of them are human rows.
+        outer = sums.outer.copy()
+        outer[0] += reduce(add, raters).excess()
+        sums = replace(sums, outer=outer)
     inflation = 1.0 if full.items is None else full.items.inflation
     item_part = inflation * np.mean([fold.item_covariance for fold in folds], axis=0)
     step = sums.total + prior

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from skanchor._comparisons import HUMAN, Comparisons, JudgeRows, usable_features
+from skanchor._numerics.groups import Crossed
 from skanchor._numerics.linalg import SymmetricSolver, zero_sum_basis
 from skanchor._numerics.logistic import LogisticFit, fit_logistic, sigmoid
 from skanchor._numerics.parameters import PEOPLE
@@ -51,12 +52,15 @@ class Votes:
         Outcomes; weights, zero for rows that do not count.
     groups : ndarray of shape (n,) or None
         Codes of groups of dependent rows.
+    raters : ndarray of shape (n,) or None
+        Codes of raters, -1 without one; None where errors do not allow for raters.
     """
 
     cut: JudgeRows
     y: Array
     weight: Array
     groups: NDArray[np.intp] | None = None
+    raters: NDArray[np.intp] | None = None
 
     @classmethod
     def of(cls, sample: Sample) -> Self:
@@ -65,8 +69,11 @@ class Votes:
         counts = X.is_human & ~X.involves_new & sample.counts
         cut = usable_features(X, counts).by_judge(PEOPLE)
         weight = np.where(counts, sample.weight, 0.0)[cut.rows]
-        groups = None if sample.groups is None else sample.groups[cut.rows]
-        return cls(cut, sample.y[cut.rows], weight, groups)
+        groups, raters = (
+            None if codes is None else codes[cut.rows]
+            for codes in (sample.groups, sample.raters)
+        )
+        return cls(cut, sample.y[cut.rows], weight, groups, raters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,11 +286,16 @@ class _Joined:
         total = scaled.T @ scaled + np.diag(weight.sum() * self.penalty)
         inverse = SymmetricSolver.factorise(total).inverse()
         values = (self.columns * (weight * (votes.y - p))[:, None])[used]
+        meat = np.zeros((values.shape[1],) * 2)
+        if votes.raters is not None:
+            prompts = used if votes.groups is None else votes.groups[used]
+            crossed = Crossed.of(prompts, votes.raters[used])
+            meat = crossed.sums(values).excess()
         if votes.groups is not None:
             names, code = np.unique(votes.groups[used], return_inverse=True)
             gather = (np.ones(len(code)), (code, np.arange(len(code))))
             members = csr_array(gather, (len(names), len(code)))
             values = np.asarray(members @ values)
-        sandwich = inverse @ (values.T @ values) @ inverse
+        sandwich = inverse @ (meat + values.T @ values) @ inverse
         head = slice(n_scores)
         return sandwich[head, head], inverse[head, head]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from skanchor._numerics.groups import positive_part
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.order_counts import OrderedBTL, bordered
 from skanchor._numerics.pair_counts import PairCounts, silent_pairs
@@ -95,16 +96,8 @@ class ScoreErrors:
 
     def clustered(self, votes: GroupedVotes) -> Array:
         """Sandwich of rows that depend on each other within groups."""
-        on = (self.scale[votes.left] >= 0) & (
-            self.scale[votes.left] == self.scale[votes.right]
-        )
-        left, right, y = votes.left[on], votes.right[on], votes.y[on]
-        gap = self.scores[left] - self.scores[right]
-        # Neither side of a rare event is lost in rounding.
-        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
-        residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
         # Sum over groups of s s', with s the sum of w eps (e_a - e_b) over a group.
-        form = self.bread.of_groups(left, right, residual, votes.groups[on])
+        form = self.bread.of_groups(*self._residuals(votes))
         if self.silent.any():
             form += self.bread.of_pairs(self.due * self.silent)
         result = self.bread.covariance(form)
@@ -121,6 +114,39 @@ class ScoreErrors:
             return independent
         self._warn_of_silence()
         return result
+
+    def by_rater(self, units: GroupedVotes, rater: NDArray[np.intp]) -> Array:
+        """What raters add to a sandwich, as in :meth:`RaterSums.excess`.
+
+        Parameters
+        ----------
+        units : GroupedVotes
+            Votes in groups by rater and prompt.
+        rater : ndarray of shape (n_units,)
+            Rater of each of these.
+
+        Returns
+        -------
+        ndarray of shape (n_models, n_models)
+        """
+        left, right, residual, unit = self._residuals(units)
+        form = self.bread.of_groups(left, right, residual, rater[unit])
+        form -= self.bread.of_groups(left, right, residual, unit)
+        return positive_part(self.bread.covariance(form))
+
+    def _residuals(
+        self, votes: GroupedVotes
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, NDArray[np.intp]]:
+        """Models, residual and group of each vote between models on one scale."""
+        on = (self.scale[votes.left] >= 0) & (
+            self.scale[votes.left] == self.scale[votes.right]
+        )
+        left, right, y = votes.left[on], votes.right[on], votes.y[on]
+        gap = self.scores[left] - self.scores[right]
+        # Neither side of a rare event is lost in rounding.
+        residual = y * expit(-gap) - (1.0 - y) * expit(gap)
+        residual *= votes.weight if votes.weight.size == 1 else votes.weight[on]
+        return left, right, residual, votes.groups[on]
 
     def _warn_of_silence(self) -> None:
         """Warn of models whose outcomes are what their scores predict."""
@@ -174,6 +200,17 @@ class OrderedErrors:
 
     def clustered(self, votes: GroupedVotes) -> Array:
         """Sandwich of rows that depend on each other within groups."""
+        totals = self._totals(votes, votes.groups)
+        return self._unless_silent(self._form((totals.T @ totals).toarray()))
+
+    def by_rater(self, units: GroupedVotes, rater: NDArray[np.intp]) -> Array:
+        """What raters add to a sandwich, as :meth:`ScoreErrors.by_rater`."""
+        each = self._totals(units, units.groups)
+        total = self._totals(units, rater[units.groups])
+        return positive_part(self._form((total.T @ total - each.T @ each).toarray()))
+
+    def _totals(self, votes: GroupedVotes, groups: NDArray[np.intp]) -> csr_array:
+        """Score vectors of votes summed by group, of shape (n_groups, n_models + 1)."""
         member = self.problem.member
         on = (member.T @ member > 0)[votes.left, votes.right]
         on &= votes.left != votes.right
@@ -186,15 +223,14 @@ class OrderedErrors:
         # Score vectors w eps x of the rows, x = (e_a - e_b, order), summed by group:
         # the product of (n_groups, n_rows) and (n_rows, n_models + 1).
         rows, ones = np.arange(len(left)), np.ones(len(left))
-        shape = int(votes.groups.max(initial=0)) + 1, len(rows)
-        gather = csr_array((residual, (votes.groups[on], rows)), shape=shape)
+        shape = int(groups.max(initial=0)) + 1, len(rows)
+        gather = csr_array((residual, (groups[on], rows)), shape=shape)
         entries = np.r_[ones, -ones, order]
         columns = np.r_[left, right, np.full(len(rows), len(self.coef) - 1)]
         design = csr_array(
             (entries, (np.tile(rows, 3), columns)), shape=(len(rows), len(self.coef))
         )
-        totals = gather @ design
-        return self._unless_silent(self._form((totals.T @ totals).toarray()))
+        return gather @ design
 
     def _covariance(self, unknown: Array, shown: Array) -> Array:
         """Sandwich of noise by ordered pair, of unknown display and the row first."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons.labels import is_constant
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.order_counts import OrderCounts, OrderedBTL
 from skanchor._numerics.pair_counts import PairCounts
 from skanchor._typing import Array
@@ -102,10 +103,13 @@ class VoteCounts:
         )
         return OrderedBTL.of(sums.among(self.present), ridge)
 
-    def by_group(self) -> GroupedVotes:
+    def by_group(self, members: Membership | None) -> GroupedVotes:
         """List the votes with their groups, those of different groups apart."""
-        X, rows = self.sample.X, self.rows
-        members, times = self.sample.membership(rows), self.sample.multiplicity_of(rows)
+        X, rows, times = (
+            self.sample.X,
+            self.rows,
+            self.sample.multiplicity_of(self.rows),
+        )
         assert members is not None
         group, at, number = members.entries()
         weight = self.share

@@ -293,7 +293,7 @@ def rank_contexts(
         shown = part.X.models[part.X.rows.appearances(part.counts) > 0].tolist()
         fitted = clone(estimator)
         fitted.set_params(new_models=[m for m in new.tolist() if m in shown])
-        extra: dict[str, Any] = {"groups": part.groups}
+        extra: dict[str, Any] = {"groups": part.row_groups}
         if sample_weight is not None:
             extra["sample_weight"] = part.weight
         with located(f"Context {context!r}"):

@@ -161,6 +161,10 @@ class Remedy(Enum):
         "AnchorHistory().fit(X, y) takes groups, and holds all rows in memory."
     )
     FIT_ITEM_EFFECTS = "Draw results_['random'], or fit with item_effects='random'."
+    FIT_RATERS_TOGETHER = (
+        "AnchorPipeline().fit(X, y) on all rows has errors by rater; groups='prompt_id'"
+        " in fit leaves raters out."
+    )
     DROP_FEATURES = (
         "Drop the feature, split_battles(table, drop_features=[...]), or the judge, "
         "without=[{judge}], or set a ridge penalty, such as LinearBias(alpha={alpha})."

@@ -14,9 +14,16 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from skanchor._checks import check_unmasked
 from skanchor._comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
 from skanchor._comparisons.features import check_scales
-from skanchor._comparisons.grouping import default_groups, resolve_groups
+from skanchor._comparisons.grouping import (
+    FEW_GROUPS,
+    RowGroups,
+    default_groups,
+    default_raters,
+    effective_number,
+    resolve_groups,
+)
 from skanchor._comparisons.oddities import warn_of_odd_rows
-from skanchor._numerics.groups import Membership
+from skanchor._numerics.groups import Crossed, Membership
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import (
@@ -82,6 +89,11 @@ class Sample:
         ``groups``.
     unit : float
         Weight of the user that a weight of one stands for.
+    raters : ndarray of shape (n_rows,) or None
+        Codes of the raters of votes, -1 in other rows; None where errors do not allow
+        for raters.
+    rated : Crossed or None
+        Raters and prompts of rows that stand for several; in place of ``raters``.
     """
 
     X: Comparisons
@@ -93,6 +105,8 @@ class Sample:
     multiplicity: Array | None = None
     members: Membership | None = None
     unit: float = 1.0
+    raters: NDArray[np.intp] | None = None
+    rated: Crossed | None = None
 
     @classmethod
     def admit(
@@ -114,8 +128,9 @@ class Sample:
             Row weights; None is one for each row.
         groups : array-like of shape (n_rows,), str or None, default="auto"
             Groups of dependent rows, or the column that holds them.
-            By default the values of ``prompt_id``, where these repeat; None takes
-            rows as independent.
+            By default the values of ``prompt_id``, where these repeat, and errors are
+            by ``rater``, too, where people voted repeatedly; None takes rows as
+            independent.
 
         Returns
         -------
@@ -148,6 +163,7 @@ class Sample:
         # Encoded rows have no table any more, and have been admitted before.
         frame = None if isinstance(X, Comparisons) else as_frame(X)
         outcomes = outcomes.marked(_marked_both_bad(frame))
+        raters = default_raters(groups, X, encoded.is_human & (weight > 0))
         groups = default_groups(groups, X)
         codes = resolve_groups(groups, X, len(encoded))
         if not isinstance(X, Comparisons):
@@ -159,7 +175,12 @@ class Sample:
             if sample_weight is None:
                 _warn_of_unused_counts(frame)
         inputs = Inputs.of(X, encoded, groups, sample_weight)
-        return cls(encoded, outcomes, weight, codes, inputs)
+        if raters is not None:
+            enough = effective_number(raters) >= FEW_GROUPS
+            n_raters = len(np.unique(raters[raters >= 0]))
+            inputs = inputs.with_raters(n_raters, by_rater=enough)
+            raters = raters if enough else None
+        return cls(encoded, outcomes, weight, codes, inputs, raters=raters)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -175,6 +196,8 @@ class Sample:
             None if self.multiplicity is None else self.multiplicity[rows],
             None if self.members is None else self.members[rows],
             self.unit,
+            None if self.raters is None else self.raters[rows],
+            None if self.rated is None else self.rated[rows],
         )
 
     def number(self, rows: NDArray[Any]) -> int:
@@ -216,6 +239,30 @@ class Sample:
             return self.members[rows]
         return None if self.groups is None else Membership.of(self.groups[rows])
 
+    def crossed(self, rows: Any) -> Crossed | None:
+        """Prompts and raters of some rows; None where errors do not allow for raters.
+
+        Without groups each row is a prompt of its own.
+        """
+        if self.raters is None:
+            return None if self.rated is None else self.rated[rows]
+        prompts = np.arange(len(self)) if self.groups is None else self.groups
+        return Crossed.of(prompts[rows], self.raters[rows])
+
+    @property
+    def row_groups(self) -> NDArray[np.intp] | RowGroups | None:
+        """Groups to be given to ``fit`` along with these rows."""
+        if self.raters is None:
+            return self.groups
+        return RowGroups(self.groups, self.raters)
+
+    def without_raters(self) -> Sample:
+        """The same sample for errors that do not allow for raters."""
+        if self.raters is None:
+            return self
+        inputs = self.inputs.with_raters(self.inputs.n_raters, by_rater=False)
+        return replace(self, raters=None, inputs=inputs)
+
     @property
     def digest(self) -> str:
         """SHA-256 of the rows: labels, features, outcomes, weights and groups.
@@ -226,7 +273,7 @@ class Sample:
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
         found = sha256(repr(labels).encode())
-        for column in (*X.rows.columns, self.y, self.weight, self.groups):
+        for column in (*X.rows.columns, self.y, self.weight, self.groups, self.raters):
             if column is not None:
                 found.update(np.ascontiguousarray(column).data)
         return found.hexdigest()
@@ -288,7 +335,9 @@ class Sample:
         self._check_counts(COUNTED_BYTES)
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self[np.flatnonzero(self.weight > 0)]
-        return replace(rows, multiplicity=rows.weight, inputs=inputs)
+        rows = replace(rows, multiplicity=rows.weight, inputs=inputs)
+        # Copies of a vote count as votes of several people.
+        return rows.without_raters()
 
     def expanded(self) -> Sample:
         """The rows that weights count: each as often as its weight, and of weight one.
@@ -298,7 +347,9 @@ class Sample:
         """
         inputs = replace(self.inputs, counted=self.inputs.weights is not None)
         rows = self if (self.weight == 1.0).all() else self[self.copies]
-        return replace(rows, weight=constant(1.0, len(rows)), inputs=inputs)
+        rows = replace(rows, weight=constant(1.0, len(rows)), inputs=inputs)
+        # Copies of a vote count as votes of several people.
+        return rows.without_raters()
 
     def listed(self) -> Sample:
         """The rows of :meth:`counted`, each as often as it counts, of weight one."""

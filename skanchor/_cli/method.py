@@ -64,7 +64,7 @@ def add_dependence(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN,...",
         help="column whose equal values mark dependent rows; of several, rows that "
         "share a value in any of them; none for independent rows (default: prompt_id, "
-        "where its values repeat)",
+        "where its values repeat, and errors by rater, too, where raters are many)",
     )
     parser.add_argument(
         "--weights",

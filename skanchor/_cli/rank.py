@@ -81,8 +81,8 @@ RANK = Command(
         ("try it on a bundled table", "skanchor rank --demo"),
         ("rank your own", "skanchor rank battles.csv"),
         (
-            "votes and verdicts in two files, the rows of a prompt together",
-            "skanchor rank votes.csv gpt-4.jsonl --groups prompt_id,rater",
+            "votes and verdicts in two files, rows grouped by prompt or by a column",
+            "skanchor rank votes.csv gpt-4.jsonl --groups session",
         ),
         (
             "columns of other names, new models named, all results as JSON",

@@ -69,6 +69,8 @@ ADVICE = {
     Remedy.FIT_GROUPS_IN_MEMORY: "Without --stream rows are grouped by prompt, and all "
     "of them are held in memory.",
     Remedy.FIT_ITEM_EFFECTS: "Give --item-effects random.",
+    Remedy.FIT_RATERS_TOGETHER: "skanchor rank on all rows has errors by rater; "
+    "--groups prompt_id leaves raters out.",
     Remedy.DROP_FEATURES: "Drop the feature with --drop-features, or the judge with "
     "--drop-judges.",
     Remedy.SHOW_ORDER: "If the columns are not in display order, add 'shown_first'; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ __all__ = [
     "AUTO",
     "FEW_GROUPS",
     "PROMPT_COLUMN",
+    "RATER_COLUMN",
+    "RowGroups",
     "default_groups",
+    "default_raters",
+    "effective_number",
     "group_codes",
     "join_groups",
     "resolve_groups",
@@ -33,8 +38,27 @@ AUTO = "auto"
 PROMPT_COLUMN = "prompt_id"
 """Column of the prompts, in every table that `read_battles` returns."""
 
+RATER_COLUMN = "rater"
+"""Column of the people who cast the votes."""
+
 FEW_GROUPS = 30
 """Number of groups below which the variance between them is poorly known."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RowGroups:
+    """Groups of rows that have been found in a table, to be given to ``fit``.
+
+    Attributes
+    ----------
+    prompts : ndarray of shape (n_rows,) or None
+        Code of the prompt of each row; None where rows have no groups.
+    raters : ndarray of shape (n_rows,)
+        Code of the rater of each vote; -1 in other rows.
+    """
+
+    prompts: NDArray[np.intp] | None
+    raters: NDArray[np.intp]
 
 
 def join_groups(table: Any, columns: Sequence[str]) -> NDArray[np.intp]:
@@ -148,8 +172,63 @@ def default_groups(groups: Any, table: Any) -> Any:
     return pd.Series(names[codes], name=PROMPT_COLUMN)
 
 
+def default_raters(
+    groups: Any, table: Any, votes: NDArray[np.bool_]
+) -> NDArray[np.intp] | None:
+    """Raters of the votes, where ``groups="auto"`` finds some who voted repeatedly.
+
+    Parameters
+    ----------
+    groups : array-like, str, RowGroups or None
+        As a user gave them.
+    table : battles table, array or Comparisons
+        The rows.
+    votes : ndarray of shape (n_rows,)
+        Rows of people. On other rows the column counts runs of a judge, whose verdicts
+        on different prompts are as alike as those of one run.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,) or None
+        Codes, -1 for other rows and for votes without a rater.
+    """
+    if isinstance(groups, RowGroups):
+        return groups.raters
+    if not isinstance(groups, str) or groups != AUTO:
+        return None
+    frame = as_frame(table)
+    if frame is None or RATER_COLUMN not in frame.columns:
+        return None
+    values = exact_values(frame[RATER_COLUMN])
+    codes, _ = factorize(values, f"Column {RATER_COLUMN!r}")
+    codes = np.where(votes, codes, -1)
+    known = codes[codes >= 0]
+    if np.bincount(known).max(initial=0) < 2:
+        return None
+    return codes
+
+
+def effective_number(codes: NDArray[np.intp]) -> float:
+    """Number of groups of equal size between which a variance is known as well.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Codes of groups; negative ones do not count.
+
+    Returns
+    -------
+    float
+        The square of the number of rows, over the sum of the squared sizes.
+    """
+    sizes = np.bincount(codes[codes >= 0]).astype(np.float64)
+    return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
+
+
 def resolve_groups(groups: Any, table: Any, n_rows: int) -> NDArray[np.intp] | None:
     """Group codes from an array, or from the column of the table with that name."""
+    if isinstance(groups, RowGroups):
+        return groups.prompts
     return None if groups is None else group_codes(groups, table, n_rows)[0]
 
 

@@ -27,8 +27,8 @@ _STYLES = {
 class Inputs:
     """Record of which columns of a table a fit has read, and how.
 
-    ``str`` describes it in three lines, and one more each for weights, ties, style and
-    contexts, where there are any.
+    ``str`` describes it in three lines, and one more each for raters, weights, ties,
+    style and contexts, where there are any.
 
     Attributes
     ----------
@@ -52,6 +52,11 @@ class Inputs:
         Name of the column of contexts; None without contexts.
     mix : tuple of (label, float)
         Share of each context in the reported scores; empty without contexts.
+    n_raters : int
+        Number of people who voted, where the column ``rater`` names them, some vote
+        repeatedly, and groups are the default; else zero.
+    by_rater : bool
+        Whether errors allow for votes of one rater that depend on each other.
     """
 
     features: tuple[str, ...] = ()
@@ -65,6 +70,8 @@ class Inputs:
     style: str | None = None
     context: str | None = None
     mix: tuple[tuple[Any, float], ...] = ()
+    n_raters: int = 0
+    by_rater: bool = False
 
     @classmethod
     def of(
@@ -118,6 +125,22 @@ class Inputs:
         ignored = tuple(column for column in self.ignored if column != name)
         return replace(self, ignored=ignored, context=name)
 
+    def with_raters(self, n_raters: int, *, by_rater: bool) -> Inputs:
+        """Return the record with raters noted.
+
+        Parameters
+        ----------
+        n_raters : int
+            Number of people who voted.
+        by_rater : bool
+            Whether errors allow for votes of one rater that depend on each other.
+
+        Returns
+        -------
+        Inputs
+        """
+        return replace(self, n_raters=n_raters, by_rater=by_rater)
+
     def without_features(self) -> Inputs:
         """Return the record of a method without features: their columns are ignored.
 
@@ -145,6 +168,15 @@ class Inputs:
             else "Groups: none; rows count as independent."
         )
         lines = [features, ignored, groups]
+        if self.by_rater:
+            lines.append(
+                f"Raters: {self.n_raters}; errors are by rater, too, crossed with "
+                + ("prompts." if self.groups else "rows.")
+            )
+        elif self.n_raters:
+            lines.append(
+                f"Raters: {self.n_raters}; errors do not allow for raters who differ."
+            )
         if self.weights is not None:
             meaning = "numbers of equal rows" if self.counted else "importance"
             lines.append(f"Weights: {self.weights}, {meaning}.")

@@ -73,7 +73,8 @@ class Fold:
         How many of the rows that each of these stands for are in training, and held
         out: where a sample has a multiplicity, a fold divides it. None stands for all.
     test_groups : ndarray of bool or None
-        Which groups, by their code, the fold holds out, where rows stand for several.
+        Which groups, by their code, the fold holds out, where rows stand for several;
+        without groups, which rows of the table.
     """
 
     train: NDArray[np.intp]
@@ -94,10 +95,14 @@ class Fold:
             return sample
         weight = self._weights(sample, 1)
         held = self._divided(sample, weight, self.test, self.test_times)
-        if self.test_groups is None or sample.members is None:
+        if self.test_groups is None:
             return held
-        some = self.test_groups[sample.members.groups]
-        return replace(held, members=sample.members.among(some))
+        members, rated = sample.members, sample.rated
+        if members is not None:
+            members = members.among(self.test_groups[members.groups])
+        if rated is not None:
+            rated = rated.among(self.test_groups)
+        return replace(held, members=members, rated=rated)
 
     def kept(self, sample: Sample, bins: NDArray[np.intp], size: int) -> Array:
         """Weight of the training rows in each of ``size`` bins."""

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from skanchor._numerics.types import Array
 
-__all__ = ["GroupTotals", "Membership"]
+__all__ = ["Crossed", "GroupTotals", "Membership", "RaterSums", "positive_part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +118,119 @@ class Membership:
         sizes = np.diff(self.matrix.indptr)
         rows, number = self.matrix.indices.astype(np.intp), self.matrix.data
         return np.repeat(self.groups, sizes), rows, number.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Crossed:
+    """Votes by prompt and by rater, two ways in which they may depend on each other.
+
+    A *unit* is the votes of one rater on one prompt.
+
+    Attributes
+    ----------
+    units : Membership
+        Which rows belong to which unit; rows without a rater belong to none.
+    prompt : ndarray of shape (n_units,)
+        Code of the prompt of each unit.
+    rater : ndarray of shape (n_units,)
+        Code of its rater.
+    """
+
+    units: Membership
+    prompt: NDArray[np.intp]
+    rater: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls,
+        prompts: NDArray[np.intp],
+        raters: NDArray[np.intp],
+        rows: NDArray[np.intp] | None = None,
+        n_rows: int | None = None,
+    ) -> Self:
+        """Cross codes of prompts and of raters.
+
+        Parameters
+        ----------
+        prompts : ndarray of shape (n,)
+            Code of the prompt of each row of a table.
+        raters : ndarray of shape (n,)
+            Code of its rater; -1 without one.
+        rows : ndarray of shape (n,), optional
+            Row that stands for each of them; None is the row itself.
+        n_rows : int, optional
+            Number of rows that stand for them.
+
+        Returns
+        -------
+        Crossed
+        """
+        at = np.flatnonzero(raters >= 0)
+        n_raters = int(raters.max(initial=-1)) + 1
+        # Each pair of codes has a number of its own.
+        key, unit = np.unique(prompts[at] * n_raters + raters[at], return_inverse=True)
+        columns = at if rows is None else rows[at]
+        shape = len(key), len(raters) if n_rows is None else n_rows
+        matrix = csr_array((np.ones(len(at)), (unit, columns)), shape)
+        units = Membership(np.arange(len(key)), matrix)
+        return cls(units, key // max(n_raters, 1), key % max(n_raters, 1))
+
+    def __getitem__(self, rows: Any) -> Crossed:
+        """The same of some of the rows; units may then be empty."""
+        return Crossed(self.units[rows], self.prompt, self.rater)
+
+    def among(self, some: NDArray[np.bool_]) -> Crossed:
+        """The prompts of a mask alone."""
+        held = some[self.prompt]
+        return Crossed(self.units.among(held), self.prompt[held], self.rater[held])
+
+    def sums(self, values: Array) -> RaterSums:
+        """Sums of values of rows, of shape (n_rows, n_columns).
+
+        Of a row that stands for several, the value is that of each.
+        """
+        totals = self.units.totals(values).totals
+        return RaterSums(Membership.of(self.rater).totals(totals), totals.T @ totals)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RaterSums:
+    """Sums of values by rater, and squares of the sums by rater and prompt.
+
+    Attributes
+    ----------
+    by_rater : GroupTotals
+        The sum of each rater.
+    within : ndarray of shape (n_columns, n_columns)
+        Summed products of the sums of the units.
+    """
+
+    by_rater: GroupTotals
+    within: Array
+
+    def __add__(self, other: RaterSums) -> RaterSums:
+        return RaterSums(self.by_rater + other.by_rater, self.within + other.within)
+
+    def excess(self) -> Array:
+        """What raters add to a covariance whose rows depend on each other by prompt.
+
+        The sums of two ways add the squares of the sums by rater, and subtract those
+        by rater and prompt, which the squares by prompt have already (Cameron, Gelbach
+        and Miller 2011). The difference may be negative; only what it adds is taken, so
+        that no variance is less than that by prompt.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_columns)
+            Positive semidefinite.
+        """
+        totals = self.by_rater.totals
+        return positive_part(totals.T @ totals - self.within)
+
+
+def positive_part(matrix: Array) -> Array:
+    """The nearest positive semidefinite matrix to a symmetric one."""
+    if not np.isfinite(matrix).all():
+        return np.zeros_like(matrix)
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

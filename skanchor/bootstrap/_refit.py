@@ -134,7 +134,8 @@ def bootstrap(
         raise ValueError(f"weights must be one of {WEIGHTS}, got {weights!r}.")
     methods = _by_name(methods)
     with WarningLog() as log:
-        sample = Sample.admit(X, y, sample_weight, groups)
+        # Prompts are drawn, or rows, and raters are not.
+        sample = Sample.admit(X, y, sample_weight, groups).without_raters()
         rules = RowRules.of(*methods.values())
         if weights == "frequency":
             rules = replace(rules, counts=True)

@@ -256,9 +256,10 @@ def _place_left_out(
     fitted = clone(estimator)
     if f"{step}new_models" in fitted.get_params():
         fitted.set_params(**{f"{step}new_models": [model]})
-    extra: dict[str, Any] = {f"{step}sample_weight": left.weight}
-    if left.groups is not None:
-        extra[f"{step}groups"] = left.groups
+    extra: dict[str, Any] = {
+        f"{step}sample_weight": left.weight,
+        f"{step}groups": left.row_groups,
+    }
     others = human.scores_.drop(model)
     with (
         warnings.catch_warnings(record=True) as issued,

@@ -71,11 +71,19 @@ class HistoryRows:
         labels : ndarray or None
             Labels of the groups, by code.
         """
-        groups = default_groups(groups, X)
         sample = Sample.admit(X, y, sample_weight, groups)
         labels = None
-        if groups is not None:
-            labels = group_codes(groups, X, len(sample))[1]
+        if sample.groups is not None:
+            labels = group_codes(default_groups(groups, X), X, len(sample))[1]
+        if sample.raters is not None:
+            sample = sample.without_raters()
+            warn(
+                DataWarning(
+                    "A history stores no sums by rater, so that its errors do not "
+                    f"allow for {sample.inputs.n_raters} raters who may differ.",
+                    advice=Advice(Remedy.FIT_RATERS_TOGETHER),
+                )
+            )
         return self.rules.apply(sample), labels
 
 

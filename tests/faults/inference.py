@@ -67,6 +67,14 @@ for title, where in {
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":
         "test_prompts::test_rows_without_a_prompt_are_groups_of_their_own",
+    "Votes of people who differ, in a table with `rater`":
+        "test_raters::test_sums_of_two_ways",
+    "Few raters, or one who gave most of the votes":
+        "test_raters::test_few_raters_are_not_enough",
+    "Raters on rows of judges":
+        "test_raters::test_runs_of_a_judge_are_no_raters",
+    "Raters in a history, a bootstrap or a baseline":
+        "test_raters::test_what_has_no_errors_by_rater_says_so",
     "Prompts that repeat, added to a history without groups":
         "test_prompts::test_a_history_has_the_groups_of_prompts",
     "Files of a stream of which one lacks a column":
