@@ -1,9 +1,9 @@
 """Rows of one prompt, and votes of one rater: coverage and width of intervals.
 
-``python benchmarks/prompts.py [--draws 400] [--jobs 1] [--designs NAME ...]`` draws the
-default simulation with fewer rows and has three annotators, or three runs of a judge,
-decide each of its pairs. Every outcome has the law of the simulation; only the
-dependence between outcomes differs:
+``python benchmarks/prompts.py [--draws 400] [--jobs 1] [--designs NAME ...]
+[--item-effects auto]`` draws the default simulation with fewer rows and has three
+annotators, or three runs of a judge, decide each of its pairs. Every outcome has the
+law of the simulation; only the dependence between outcomes differs:
 
 - ``dependent``: each annotator repeats the first outcome with probability .6, and
   decides anew otherwise. So outcomes of one prompt depend on each other;
@@ -96,14 +96,17 @@ def table(seed: int, design: Design) -> tuple[pd.DataFrame, np.ndarray, float]:
     return X, y.astype(float), float(data.truth.new_scores[NEW])
 
 
-def draw(seed: int, design: Design) -> list[tuple[float, float, bool]]:
+def draw(
+    seed: int, design: Design, item_effects: str
+) -> list[tuple[float, float, bool]]:
     """Error, width and coverage of the new score, for each meaning of the rows."""
     X, y, truth = table(seed, design)
     found = []
     for groups in MEANINGS.values():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            anchor = AnchorPipeline(random_state=seed).fit(X, y, groups=groups)
+            anchor = AnchorPipeline(item_effects=item_effects, random_state=seed)
+            anchor.fit(X, y, groups=groups)
         low, high = anchor.conf_int().loc[NEW]
         error = float(anchor.scores_[NEW]) - truth
         found.append((error, high - low, bool(low <= truth <= high)))
@@ -116,11 +119,13 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--designs", nargs="+", default=list(DESIGNS))
+    parser.add_argument("--item-effects", default="auto")
     options = parser.parse_args()
     for name in options.designs:
         done = np.array(
             Parallel(options.jobs)(
-                delayed(draw)(seed, DESIGNS[name]) for seed in range(options.draws)
+                delayed(draw)(seed, DESIGNS[name], options.item_effects)
+                for seed in range(options.draws)
             )
         )
         for meaning, (error, width, held) in zip(

@@ -157,9 +157,6 @@ class Remedy(Enum):
         "Give groups='prompt_id' for errors by prompt all the same, or groups=None if "
         "rows are independent."
     )
-    FIT_GROUPS_IN_MEMORY = (
-        "AnchorHistory().fit(X, y) takes groups, and holds all rows in memory."
-    )
     FIT_ITEM_EFFECTS = "Draw results_['random'], or fit with item_effects='random'."
     FIT_RATERS_TOGETHER = (
         "AnchorPipeline().fit(X, y) on all rows has errors by rater; groups='prompt_id'"

@@ -12,7 +12,6 @@ from skanchor.bootstrap import bootstrap
 from skanchor.evaluation import leave_one_model_out
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.simulation import simulate_battles
-from skanchor.streaming import stream_history
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 
@@ -161,17 +160,6 @@ def test_updates_keep_prompts_together(battles):
     whole = AnchorHistory(ANCHOR).fit(old, past)
     one, other = (each.place(X[late], y[late]) for each in (history, whole))
     assert_allclose(one.standard_errors, other.standard_errors, rtol=1e-9)
-
-
-def test_a_stream_says_that_it_takes_rows_of_a_prompt_as_independent(battles, tmp_path):
-    X, y = battles
-    late = X[["model_a", "model_b"]].eq("new-model").any(axis=1).to_numpy()
-    table = X[~late].assign(winner=y[~late])
-    table.to_parquet(tmp_path / "a.parquet")
-    with pytest.warns(DataWarning, match="'prompt_id' repeats, and a stream takes"):
-        stream_history(tmp_path / "a.parquet", ANCHOR)
-    table.assign(prompt_id=np.arange(len(table))).to_parquet(tmp_path / "b.parquet")
-    stream_history(tmp_path / "b.parquet", ANCHOR)
 
 
 def test_equal_rows_without_any_id_are_told(battles):

@@ -10,10 +10,12 @@ from skanchor._cli.command import BadInputError
 from skanchor._cli.method import pipeline_of
 from skanchor._cli.streams import is_watched, print_line
 from skanchor._cli.table import (
+    NO_GROUPS,
     check_judges,
     column_renames,
     feature_choice,
     flags_of_files,
+    group_names,
 )
 
 if TYPE_CHECKING:
@@ -77,11 +79,10 @@ def check_stream(options: argparse.Namespace) -> None:
                 f"{flag} does not go with --stream, which reads columns as they are; "
                 "prepare them in the files, or build without --stream"
             )
-    if options.groups:
+    if len(group_names(options)) > 1:
         raise BadInputError(
-            "--groups does not go with --stream: the sums that are kept of dependent "
-            "rows grow with their groups, and the folds of a stream tear groups apart; "
-            "build without --stream"
+            "--stream takes one column of --groups: which rows several columns join "
+            "needs all rows; build without --stream"
         )
     for label in options.human or ():
         if set("*?[") & set(label):
@@ -101,6 +102,14 @@ def check_stream(options: argparse.Namespace) -> None:
         raise BadInputError(f"--checkpoint and --output are one file, {path}")
     if len(options.battles) > 1 and not all(map(os.path.isfile, options.battles)):
         raise BadInputError("--stream takes one folder or URL, or several files")
+
+
+def _group_column(options: argparse.Namespace) -> str | None:
+    """Column of the groups, as StreamOptions has it."""
+    names, renames = group_names(options), column_renames(options)
+    if not names:
+        return "auto"
+    return None if names == [NO_GROUPS] else renames.get(names[0], names[0])
 
 
 def build_from_stream(
@@ -129,6 +138,7 @@ def build_from_stream(
         drop_features=dropped,
         human=options.human or HUMAN,
         weight=None if options.weights is None else "count",
+        groups=_group_column(options),
     )
     anchor = pipeline_of(options, options.weights or "importance")
     data: Any = options.battles if len(options.battles) > 1 else options.battles[0]

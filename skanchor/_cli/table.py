@@ -10,12 +10,14 @@ from skanchor._cli.command import BadInputError
 from skanchor._cli.streams import is_watched
 
 __all__ = [
+    "NO_GROUPS",
     "add_table",
     "check_judges",
     "check_table",
     "column_renames",
     "feature_choice",
     "flags_of_files",
+    "group_names",
     "groups_of",
     "load_battles",
     "weights_of",
@@ -275,7 +277,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             levels=_levels(options.levels),
             tie_margin=options.tie_margin,
             drop_invalid=options.drop_invalid,
-            ids=_group_names(options),
+            ids=group_names(options),
             verbose=int(is_watched()),
         )
         counted = COUNTED in table.attrs["formats"].values()
@@ -394,7 +396,7 @@ def groups_of(X: Any, options: argparse.Namespace) -> Any:
     from skanchor.io.generic import column_called
 
     renames = _pairs("--columns", options.columns)
-    names = [renames.get(name, name) for name in _group_names(options)]
+    names = [renames.get(name, name) for name in group_names(options)]
     names = [column_called(X.columns, name) or name for name in names]
     if not names:
         return "auto"
@@ -430,7 +432,7 @@ def weights_of(
     return options.weights or "frequency", X[name]
 
 
-def _group_names(options: argparse.Namespace) -> list[str]:
+def group_names(options: argparse.Namespace) -> list[str]:
     """Names of the columns of groups, as the user typed them."""
     given = ",".join(options.groups or []).split(",")
     return [name.strip() for name in given if name.strip()]

@@ -66,8 +66,6 @@ ADVICE = {
     Remedy.DROP_JUDGES: "Where intervals are wide, leave them out with --drop-judges.",
     Remedy.GROUP_BY_PROMPT: "Add --groups prompt_id for errors by prompt all the same, "
     "or --groups none if rows are independent.",
-    Remedy.FIT_GROUPS_IN_MEMORY: "Without --stream rows are grouped by prompt, and all "
-    "of them are held in memory.",
     Remedy.FIT_ITEM_EFFECTS: "Give --item-effects random.",
     Remedy.FIT_RATERS_TOGETHER: "skanchor rank on all rows has errors by rater; "
     "--groups prompt_id leaves raters out.",

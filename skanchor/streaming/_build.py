@@ -20,7 +20,6 @@ from skanchor._diagnostics import FitSums, ItemCheck
 from skanchor._historical import HistoricalFit
 from skanchor._items import ItemCovariance, fit_item_covariance
 from skanchor._numerics.parameters import PEOPLE
-from skanchor._numerics.sums import SourceSums
 from skanchor._riesz import SplitSums, WeightLearner
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredFold, StoredHistory
@@ -37,6 +36,7 @@ from skanchor.bias.registry import learner_for
 from skanchor.exceptions import ConvergenceWarning, LearnerError
 from skanchor.streaming._checks import bends, check_items, fit_sums
 from skanchor.streaming._likelihood import ExpandedLikelihood
+from skanchor.streaming._local_columns import residual_sums
 from skanchor.streaming._pass import (
     PassSettings,
     add_sums,
@@ -47,7 +47,6 @@ from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion, LocalLayout
 from skanchor.streaming._runs import Runs
 from skanchor.streaming._solve import solve
-from skanchor.streaming._sums import residual_sums
 from skanchor.warning_log import warn
 
 __all__ = ["Builder", "Built", "span_learners"]
@@ -239,14 +238,14 @@ class Builder:
     # ------------------------------------------------------------------- the folds
     def _fit_folds(
         self, whole: HistoricalFit, point: Expansion, items: ItemCovariance | None
-    ) -> tuple[list[HistoricalFit], list[SourceSums]]:
+    ) -> tuple[list[HistoricalFit], list[Any]]:
         """Fit every training set from the point, and sum its held-out rows.
 
         Returns
         -------
         states : list of HistoricalFit
             The fit of each view: all rows first, then one for each fold.
-        held : list of SourceSums
+        held : list of SourceSums or GroupedHeld
             By judge, residuals of the held-out rows, with an axis of folds.
         """
         joint = self.stages.fits_jointly(whole.X)
@@ -260,7 +259,7 @@ class Builder:
         # From lists by fold, then judge, to one array (n_folds, n_local) by judge.
         local = [self.layout.theta(state) for state in states[1:]]
         theta = [np.array(own) for own in zip(*local, strict=True)]
-        held: list[SourceSums] = self.runs.run(
+        held: list[Any] = self.runs.run(
             "all folds", sum_held_out, (self.settings, theta), add_sums
         )
         return states, held
@@ -271,7 +270,8 @@ class Builder:
         """Copy of a history with the scores that a view's votes alone give."""
         surveyed = self.layout.surveyed
         cells = surveyed.vote_cells(self.layout.folds, view)
-        btl = surveyed.vote_fit(self.stages, cells, start)
+        grouped = surveyed.grouped_cells(self.layout.folds, view)
+        btl = surveyed.vote_fit(self.stages, cells, start, grouped)
         X = known.X.with_columns(scores=btl.scores_for(surveyed.models))
         return replace(known, btl=btl, X=X)
 
@@ -311,13 +311,19 @@ class Builder:
         self,
         states: list[HistoricalFit],
         point: Expansion,
-        held: list[SourceSums],
+        held: list[Any],
         items: ItemCovariance | None,
     ) -> StoredHistory:
         """Stored folds of all views, as a history that places arrivals."""
-        folds = self.layout.folds
+        folds, known = self.layout.folds, self.layout.surveyed.groups
+        by_group: list[Any] = [None] * len(held)
+        if known is not None:
+            hashes = known.index.to_numpy()
+            places = folds.of_rows(hashes)
+            by_group = [own.of_folds(hashes, places) for own in held]
+        sums = list(zip(held, by_group, strict=True))
         stored = [
-            self._fold(state, point, held, view) for view, state in enumerate(states)
+            self._fold(state, point, sums, view) for view, state in enumerate(states)
         ]
         # View 0 is all rows; then come n_splits views for each repeat.
         edges = range(1, folds.size + 2, folds.n_splits)
@@ -325,7 +331,7 @@ class Builder:
         return StoredHistory(self.stages, items, stored[0], repeats)
 
     def _fold(
-        self, state: HistoricalFit, point: Expansion, sums: list[SourceSums], view: int
+        self, state: HistoricalFit, point: Expansion, sums: list[Any], view: int
     ) -> StoredFold:
         """The fit of a view, and the sums that replace its rows.
 
@@ -337,12 +343,15 @@ class Builder:
         assert X.scores is not None
         votes, held = surveyed.vote_cells(folds, view), surveyed.held_votes(folds, view)
         known = {PEOPLE: vote_information(votes, X.scores)}
-        residuals = {PEOPLE: vote_residuals(held, X.scores)}
+        groups = None
+        if surveyed.groups is not None:
+            groups = surveyed.groups.index.to_numpy()
+        residuals = {PEOPLE: vote_residuals(held, X.scores, groups)}
         learners, theta = [], self.layout.theta(state)
         for m, judge in enumerate(X.judges.tolist()):
             known[m] = point.information(m, view, theta[m], X.scores)
             residuals[m] = residual_sums(
-                sums[m], view, len(X.models), point.change(m, X.scores)
+                sums[m][0], view, len(X.models), point.change(m, X.scores), sums[m][1]
             )
             if self.layout.learners[m] is None:
                 learners.append(WeightLearner())

@@ -26,10 +26,12 @@ from skanchor._numerics.blocks import bend, fitted_columns
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
+from skanchor.streaming._groups import grouped_dispersion
 from skanchor.streaming._likelihood import VoteCells
+from skanchor.streaming._local_columns import streamed_columns, with_delta
 from skanchor.streaming._people import vote_information, vote_residuals
 from skanchor.streaming._point import Expansion
-from skanchor.streaming._sums import PAIRED, streamed_columns, with_delta
+from skanchor.streaming._sums import PAIRED
 from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["bends", "check_items", "fit_sums"]
@@ -58,6 +60,12 @@ def check_items(point: Expansion, known: HistoricalFit) -> ItemCheck:
         # the sum of w V.
         curvature = float(point.training(m, "curvature", 0))
         noise = float(point.sums[m].squares) / curvature if curvature > 0.0 else 0.0
+        grouped = point.sums[m].grouped
+        if grouped is not None and curvature > 0.0:
+            keys, values = grouped.merged()
+            noise = grouped_dispersion(
+                keys, values, len(X.models), has_deviations=False
+            )
         if noise < LEAST_DISPERSION:
             judges.append(None)
             continue

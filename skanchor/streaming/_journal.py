@@ -14,21 +14,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from skanchor._comparisons.grouping import AUTO
 from skanchor._numerics.blocks import Blocks
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.io.archive import Archive, ArchiveKind
 from skanchor.io.checkpoint import ResumableRun
-from skanchor.streaming._sums import PointSums, streamed_columns
+from skanchor.streaming._groups import GroupedHeld, GroupTable
+from skanchor.streaming._local_columns import streamed_columns
+from skanchor.streaming._sums import PointSums
 from skanchor.streaming._survey import Survey
 
 __all__ = ["Journal", "StoredPass"]
 
-SUMS: dict[str, type[PointSums] | type[SourceSums]] = {
+SUMS: dict[str, type[PointSums] | type[SourceSums] | type[GroupedHeld]] = {
     "point": PointSums,
     "held": SourceSums,
+    "held by group": GroupedHeld,
 }
-"""Names in the file of the two types of sums."""
+"""Names in the file of the types of sums."""
 
 SECONDS = 30.0
 """Shortest time between two writings of the file while a pass is running."""
@@ -40,7 +44,7 @@ class StoredPass:
 
     Attributes
     ----------
-    result : Survey, list of PointSums or SourceSums, or None
+    result : Survey, list of PointSums, SourceSums or GroupedHeld, or None
         Sum over the finished jobs; None before the first.
     n_jobs : int
         Number of finished jobs.
@@ -63,12 +67,16 @@ class Journal(ResumableRun):
         Results by the number of the pass.
     layout : list of (int, int) or None
         First row and length of each part, known after the first pass.
+    groups : str or None
+        Column of the groups of dependent rows, None for independent rows; "auto" before
+        that is decided.
     """
 
     FILE: ClassVar = ArchiveKind("stream checkpoint", 4)
 
     passes: dict[int, StoredPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None
+    groups: str | None = AUTO
     _written: float = 0.0
 
     def pass_of(self, number: int) -> StoredPass:
@@ -121,7 +129,8 @@ class Journal(ResumableRun):
                 )
             arrays |= {f"{number}/{name}": values for name, values in parts.items()}
             known[number] = about
-        return {"layout": self.layout, "passes": known}, arrays
+        header = {"layout": self.layout, "groups": self.groups, "passes": known}
+        return header, arrays
 
     def unpack(self, found: Archive) -> None:
         """Take the passes of a file."""
@@ -140,6 +149,7 @@ class Journal(ResumableRun):
             self.passes[int(number)] = StoredPass(
                 result, about["n_jobs"], about["whole"]
             )
+        self.groups = found.header.get("groups", AUTO)
         layout = found.header["layout"]
         if layout is not None:
             self.layout = [(start, length) for start, length in layout]
@@ -154,12 +164,16 @@ def _of_sums(sums: list[Any]) -> dict[str, Array]:
     }
 
 
-def _arrays_of(own: PointSums | SourceSums) -> dict[str, Array]:
+def _arrays_of(own: PointSums | SourceSums | GroupedHeld) -> dict[str, Any]:
     """Arrays of one judge's sums by field; nested sums share one level of names."""
-    found: dict[str, Array] = {}
+    found: dict[str, Any] = {}
     for one in fields(own):
         values = getattr(own, one.name)
-        if isinstance(values, SourceSums):
+        if one.name in ("grouped", "by_group"):
+            tables = values if isinstance(values, list) else [values] if values else []
+            for number, table in enumerate(tables):
+                found[f"keys {number}"], found[f"sums {number}"] = table.merged()
+        elif isinstance(values, SourceSums):
             found |= _arrays_of(values)
         elif isinstance(values, Blocks):
             found["widths"] = np.array(values.widths)
@@ -185,6 +199,13 @@ def _to_sums(kind: Any, n_judges: int, arrays: dict[str, Array]) -> list[Any]:
 
 def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
     """Rebuild one judge's sums from the arrays of :func:`_arrays_of`."""
+    n_tables = sum(name.startswith("keys ") for name in arrays)
+    tables = [
+        GroupTable([(arrays[f"keys {k}"].astype(np.int64), arrays[f"sums {k}"])])
+        for k in range(n_tables)
+    ]
+    if kind is GroupedHeld:
+        return GroupedHeld(arrays["score"], tables)
     names = {one.name for one in fields(SourceSums)}
     # The widths of the blocks are those of items, display order (one) and span.
     n_items, _, n_span = arrays["widths"].tolist()
@@ -192,8 +213,12 @@ def _from_arrays(kind: Any, arrays: dict[str, Array]) -> Any:
     sums = SourceSums(streamed_columns(n_items, n_span), **own)
     if kind is SourceSums:
         return sums
-    others = {one.name: arrays[one.name] for one in fields(kind) if one.name != "sums"}
-    return kind(sums, **others)
+    others: dict[str, Any] = {
+        one.name: arrays[one.name]
+        for one in fields(kind)
+        if one.name not in ("sums", "grouped")
+    }
+    return kind(sums, **others, grouped=tables[0] if tables else None)
 
 
 def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -209,6 +234,16 @@ def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
         low, high = survey.ranges[judge]
         arrays |= {f"hashes {m}": hashes, f"rows {m}": _of_table(table)}
         arrays |= {f"low {m}": low, f"high {m}": high, f"fold {m}": fold}
+    if survey.groups is not None:
+        assert survey.group_votes is not None
+        arrays["groups"] = survey.groups.index.to_numpy()
+        arrays["vote keys"], arrays["vote sums"] = survey.group_votes.merged()
+        # Numbers and texts, which a table of Arrow does not hold in one column.
+        known = survey.groups.to_list()
+        arrays["labels"] = _of_table(pa.table({"label": list(map(str, known))}))
+        arrays["numbers"] = np.array(
+            [isinstance(label, (int, np.integer)) for label in known]
+        )
     return {"n_rows": survey.n_rows, "features": list(survey.features)}, arrays
 
 
@@ -229,8 +264,19 @@ def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
         judge: (arrays[f"low {m}"], arrays[f"high {m}"])
         for m, judge in enumerate(judges)
     }
-    features = tuple(about["features"])
-    return Survey(about["n_rows"], votes, verdicts, sample, features, ranges)
+    features, groups, group_votes = tuple(about["features"]), None, None
+    if "groups" in arrays:
+        texts = _to_table(arrays["labels"])["label"].to_pylist()
+        known = [
+            int(text) if is_number else text
+            for text, is_number in zip(texts, arrays["numbers"], strict=True)
+        ]
+        groups = pd.Series(np.array([*known, None], object)[:-1], arrays["groups"])
+        keys = arrays["vote keys"].astype(np.int64)
+        group_votes = GroupTable([(keys, arrays["vote sums"])])
+    return Survey(
+        about["n_rows"], votes, verdicts, sample, features, ranges, groups, group_votes
+    )
 
 
 def _as_objects(table: pd.DataFrame) -> pd.DataFrame:

@@ -23,7 +23,8 @@ from skanchor._numerics.logistic import log_loss_terms, sigmoid
 from skanchor._numerics.parameters import PEOPLE
 from skanchor._typing import Array
 from skanchor.sample import Sample
-from skanchor.streaming._sums import StreamedRows, with_delta
+from skanchor.streaming._local_columns import with_delta
+from skanchor.streaming._sums import StreamedRows
 
 __all__ = ["ExpandedLikelihood", "Surrogate", "Surrogates", "VoteCells"]
 
@@ -40,6 +41,8 @@ class VoteCells:
         Outcome, and sum of the weights.
     square, n : ndarray of shape (n_cells,)
         Sum of the squared weights, and number of votes.
+    group : ndarray of shape (n_cells,) or None
+        Hash of the group of dependent rows; None where votes are not summed by group.
     """
 
     left: NDArray[np.intp]
@@ -48,6 +51,7 @@ class VoteCells:
     weight: Array
     square: Array
     n: Array
+    group: NDArray[np.int64] | None = None
 
     def logits(self, scores: Array) -> Array:
         """Score difference of each cell, of shape (n_cells,)."""

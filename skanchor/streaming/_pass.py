@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from skanchor._comparisons import FeaturePairs
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
+from skanchor.streaming._groups import GroupedHeld
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 from skanchor.streaming._sums import PointSums, StreamedRows, held_out_sums
@@ -25,7 +26,7 @@ __all__ = [
     "sum_held_out",
 ]
 
-Sums = list[PointSums] | list[SourceSums]
+Sums = list[PointSums] | list[SourceSums] | list[GroupedHeld]
 """Sums by judge."""
 
 
@@ -100,6 +101,7 @@ class PassSettings:
         left, right = X.left.take(order), X.right.take(order)
         y, weight = rows.y.take(order), rows.weight.take(order)
         fold = rows.fold.take(order, axis=1)
+        group = None if rows.group is None else rows.group.take(order)
         starts = [0, *stops[:-1].tolist()]
         for learner, start, stop in zip(
             self.learners, starts, stops.tolist(), strict=True
@@ -117,6 +119,7 @@ class PassSettings:
                 weight[own],
                 fold[:, own],
                 span_squares(learner, pairs) if pairs and self.ridged else None,
+                None if group is None else group[own],
             )
 
     @staticmethod
@@ -171,7 +174,7 @@ def sum_about_point(
 
 def sum_held_out(
     parts: Sequence[Part], settings: PassSettings, theta: list[Array]
-) -> list[SourceSums]:
+) -> list[SourceSums] | list[GroupedHeld]:
     """Sum the rows that each fold holds out, at its nuisances, in order.
 
     Parameters
@@ -183,12 +186,12 @@ def sum_held_out(
 
     Returns
     -------
-    list of SourceSums
+    list of SourceSums or GroupedHeld
         By judge.
     """
     n_splits = settings.folds.n_splits
 
-    def of(rows: StreamedRows, at: Array) -> SourceSums:
+    def of(rows: StreamedRows, at: Array) -> SourceSums | GroupedHeld:
         return held_out_sums(rows, at, n_splits)
 
     return _summed(parts, settings, theta, of)

@@ -12,10 +12,12 @@ from skanchor._btl import BTLRegressor
 from skanchor._comparisons.labels import positions
 from skanchor._numerics.blocks import item_columns
 from skanchor._numerics.btl import laplacian, pair_sums
+from skanchor._numerics.groups import GroupTotals
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
+from skanchor.streaming._groups import grouped_dispersion, item_totals
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._sums import PAIRED, PointSums
 
@@ -56,7 +58,9 @@ def vote_information(votes: VoteCells, scores: Array) -> SourceSums:
     )
 
 
-def vote_residuals(votes: VoteCells, scores: Array) -> SourceSums:
+def vote_residuals(
+    votes: VoteCells, scores: Array, groups: NDArray[np.int64] | None = None
+) -> SourceSums:
     """Sums over the residuals of votes.
 
     Parameters
@@ -65,6 +69,8 @@ def vote_residuals(votes: VoteCells, scores: Array) -> SourceSums:
         Held-out votes.
     scores : ndarray of shape (n_items,)
         Scores.
+    groups : ndarray of shape (n_groups,), optional
+        Hashes of all groups, ascending, where votes depend on each other.
 
     Returns
     -------
@@ -75,6 +81,11 @@ def vote_residuals(votes: VoteCells, scores: Array) -> SourceSums:
     error = votes.y - sigmoid(votes.logits(scores))
     residual = votes.weight * error
     score = _net(votes, residual, n)
+    if groups is not None:
+        assert votes.group is not None
+        known, totals = item_totals(votes.group, votes.left, votes.right, residual, n)
+        by_group = GroupTotals(np.searchsorted(groups, known), totals)
+        return SourceSums(item_columns(n), score=score, by_group=by_group)
     # The votes of a cell share their error, so that its sum of (w eps)^2 is the sum of
     # w^2 times eps^2.
     pairs = pair_sums(votes.left, votes.right, votes.square * error**2, n)
@@ -100,6 +111,10 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
     p = sigmoid(votes.logits(scores))
     error, variance = votes.y - p, p * (1.0 - p)
     residual, curvature = votes.weight * error, votes.weight * variance
+    if votes.group is not None:
+        values = np.column_stack([residual, curvature])
+        keys = np.column_stack([votes.group, votes.left * n + votes.right])
+        return grouped_dispersion(keys, values, n, has_deviations=True)
     net = _net(votes, residual, n)
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
     noise = np.stack(
@@ -114,6 +129,9 @@ def vote_dispersion(votes: VoteCells, scores: Array) -> float:
 
 def judge_dispersion(sums: PointSums, n_items: int, n_splits: int) -> float:
     """Dispersion of a judge's verdicts, from sums over all of its rows."""
+    if sums.grouped is not None:
+        keys, values = sums.grouped.merged()
+        return grouped_dispersion(keys, values, n_items, has_deviations=True)
     return _dispersion(
         sums.training("information", 0, n_splits)[:n_items, :n_items],
         sums.training("score", 0, n_splits)[:n_items],
@@ -147,8 +165,13 @@ def with_covariance(
     # ``matrix`` is the Hessian of the loss, ``meat`` the sum of squared scores.
     curvature = votes.weight * p * (1.0 - p)
     matrix = laplacian(pair_sums(votes.left, votes.right, curvature, n))
-    residual = votes.square * (votes.y - p) ** 2
-    meat = laplacian(pair_sums(votes.left, votes.right, residual, n))
+    if votes.group is None:
+        residual = votes.square * (votes.y - p) ** 2
+        meat = laplacian(pair_sums(votes.left, votes.right, residual, n))
+    else:
+        residual = votes.weight * (votes.y - p)
+        _, own = item_totals(votes.group, votes.left, votes.right, residual, n)
+        meat = own.T @ own
     matrix[np.diag_indices(n)] += btl.alpha * votes.weight.sum()
     inverse = SymmetricSolver.factorise(matrix).inverse()
     covariance = inverse @ (matrix if btl.covariance == "fisher" else meat) @ inverse

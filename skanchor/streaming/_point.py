@@ -15,11 +15,12 @@ from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
 from skanchor.streaming._likelihood import Surrogate, Surrogates
+from skanchor.streaming._local_columns import with_delta
 from skanchor.streaming._pass import span_squares
 from skanchor.streaming._people import judge_dispersion, vote_dispersion
 from skanchor.streaming._reading import Folds
 from skanchor.streaming._solve import local_coefficients
-from skanchor.streaming._sums import PointSums, StreamedRows, with_delta
+from skanchor.streaming._sums import PointSums, StreamedRows
 from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["Expansion", "LocalLayout"]
@@ -245,7 +246,8 @@ class Expansion:
         """
         scores = known.X.scores
         assert scores is not None
-        votes = self.layout.surveyed.vote_cells(self.layout.folds, 0)
+        surveyed, folds = self.layout.surveyed, self.layout.folds
+        votes = surveyed.grouped_cells(folds, 0) or surveyed.vote_cells(folds, 0)
         found = [
             judge_dispersion(own, self.layout.n_items, self.layout.folds.n_splits)
             for own in self.sums

@@ -1,7 +1,8 @@
 """Tables of a stream as encoded rows with numbers and folds.
 
-The fold that holds a row out is a hash of the row's number. So it can be computed
-without any other row, and does not depend on how the stream is cut into parts.
+The fold that holds a row out is a hash of the row's number, or of the label of its
+group. So it can be computed without any other row, and does not depend on how the
+stream is cut into parts.
 """
 
 from __future__ import annotations
@@ -30,45 +31,9 @@ from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
+from skanchor.streaming._groups import group_hashes, row_hash
 
-__all__ = ["Folds", "ReadRows", "Reading", "row_hash"]
-
-# Multipliers and increment of SplitMix64 (Steele, Lea and Flood 2014).
-_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-_GOLDEN = 0x9E3779B97F4A7C15
-_WORD = (1 << 64) - 1
-
-
-def row_hash(number: NDArray[np.integer], seed: int) -> NDArray[np.uint64]:
-    """Hash of row numbers: output of the generator SplitMix64 at these positions.
-
-    Parameters
-    ----------
-    number : ndarray of shape (n_rows,)
-        Row numbers.
-    seed : int
-        Seed of the generator; other seeds give unrelated hashes.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Unsigned 64-bit integers.
-    """
-    # The seed is mixed, too: else the hashes of seed + 1 would be those of this seed,
-    # shifted by one row.
-    start = np.array([(seed + 1) * _GOLDEN & _WORD], dtype=np.uint64)
-    value = number.astype(np.uint64) + np.uint64(1)
-    value *= np.uint64(_GOLDEN)
-    value += _mixed(start)
-    return _mixed(value)
-
-
-def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Output function of SplitMix64, modulo 2^64."""
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(_MIX[0])
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(_MIX[1])
-    mixed: NDArray[np.uint64] = value ^ (value >> np.uint64(31))
-    return mixed
+__all__ = ["Folds", "ReadRows", "Reading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +93,10 @@ class Folds:
         return row_hash(number, self.seed * 1_000_003 + self.n_repeats)
 
     def plans(
-        self, n_rows: int, counts: NDArray[np.integer] | None = None
+        self,
+        n_rows: int,
+        counts: NDArray[np.integer] | None = None,
+        groups: Any = None,
     ) -> list[list[tuple[NDArray[np.intp], NDArray[np.intp]]]]:
         """The same folds as splits of a table in memory.
 
@@ -139,6 +107,8 @@ class Folds:
         counts : ndarray of shape (n_rows,), optional
             How often each row is counted. The splits are then those of the table in
             which every row is repeated as often.
+        groups : array-like of shape (n_rows,), optional
+            Labels of the groups of a stream that had any.
 
         Returns
         -------
@@ -148,6 +118,9 @@ class Folds:
         number, copy = np.arange(n_rows), None
         if counts is not None:
             number, copy = expand(np.asarray(counts), number)
+        if groups is not None:
+            column = pa.chunked_array([pa.array(groups, from_pandas=True)])
+            number, copy = group_hashes(column)[0].take(number), None
         return [
             [
                 (np.flatnonzero(fold != k), np.flatnonzero(fold == k))
@@ -186,6 +159,10 @@ class ReadRows:
         Row of the table that each row was read from.
     features : FeatureColumns
         Feature columns of the table; ``X`` need not carry the features.
+    group : ndarray of shape (n_rows,) or None
+        Hash of the group of each row; None where rows are independent.
+    labels : tuple of (hashes, labels) or None
+        Labels of the groups of these rows.
     """
 
     X: Comparisons
@@ -195,6 +172,8 @@ class ReadRows:
     number: NDArray[np.integer]
     source: NDArray[np.intp]
     features: FeatureColumns
+    group: NDArray[np.int64] | None = None
+    labels: tuple[NDArray[np.int64], NDArray[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -216,6 +195,8 @@ class Reading:
         Meaning of a weight: with ``"frequency"`` it is a number of equal rows.
     drop_ties : bool
         Whether ties are left out, by weight zero.
+    groups : str or None
+        Column of the groups of dependent rows; None for independent rows.
     unit : float
         Weight of the user that a weight of one stands for.
     """
@@ -228,6 +209,7 @@ class Reading:
     weight: str | None = None
     weights: str = "importance"
     drop_ties: bool = False
+    groups: str | None = None
     unit: float = 1.0
 
     def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
@@ -259,8 +241,7 @@ class Reading:
         renamed = {new: old for old, new in (self.columns or {}).items()}
         names = set(split_battles_names(self, schema))
         names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
-        if self.weight is not None:
-            names.add(self.weight)
+        names |= {name for name in (self.weight, self.groups) if name is not None}
         # ``split_battles`` marks features that were asked for by a prefix.
         names |= {name.removeprefix(DECLARED) for name in names}
         found = {renamed.get(name, name) for name in names}
@@ -303,6 +284,12 @@ class Reading:
             column = nw.from_native(X[self.weight], series_only=True)
             weight = np.asarray(column.to_numpy(), dtype=np.float64)
             X = X.drop_columns([self.weight])
+        group = labels = None
+        if self.groups is not None:
+            require_columns(X.column_names, [self.groups])
+            group, *known = group_hashes(X[self.groups], start)
+            labels = known[0], known[1]
+            X = X.drop_columns([self.groups])
         features = FeatureColumns.of(X, like)
         if not featured:
             X = X.drop_columns(features.columns())
@@ -322,11 +309,23 @@ class Reading:
             encoded, outcomes, number = encoded[at], outcomes[at], number[at]
             weight = np.ones(len(at))
             features = replace(features, rows=at)
+            group = None if group is None else group[at]
         if at is None:
             at = np.arange(len(table))
-        fold = folds.of_rows(number, copy)
+        # Groups go whole into a fold.
+        fold = folds.of_rows(number, copy) if group is None else folds.of_rows(group)
         weight = weight / self.unit
-        return ReadRows(encoded, outcomes, weight, fold, number, at, features)
+        return ReadRows(
+            encoded,
+            outcomes,
+            weight,
+            fold,
+            number,
+            at,
+            features,
+            group,
+            labels,
+        )
 
 
 def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:

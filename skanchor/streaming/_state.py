@@ -10,8 +10,9 @@ import pandas as pd
 
 from skanchor._assembly import scores_of_everyone
 from skanchor._stages import Stages
-from skanchor.history import Board, HistoryState
+from skanchor.history import Board, GroupFolds, HistoryState
 from skanchor.streaming._build import Built
+from skanchor.streaming._reading import Folds
 from skanchor.streaming._survey_result import SurveyResult
 
 __all__ = ["state_of_stream"]
@@ -22,6 +23,7 @@ def state_of_stream(
     surveyed: SurveyResult,
     stages: Stages,
     fingerprints: Mapping[Any, str],
+    folds: Folds,
 ) -> HistoryState:
     """State of a history that was fitted on a stream.
 
@@ -35,6 +37,8 @@ def state_of_stream(
         Unfitted stages.
     fingerprints : mapping
         Fingerprint of each judge for which one was given.
+    folds : Folds
+        Which fold holds a group out.
 
     Returns
     -------
@@ -48,13 +52,22 @@ def state_of_stream(
         "votes": n_votes,
         "streamed": True,
     }
+    groups = None
+    if surveyed.groups is not None:
+        labels = surveyed.groups.to_numpy()
+        if all(isinstance(label, int) for label in labels.tolist()):
+            labels = labels.astype(np.int64)
+        else:
+            labels = np.array([str(label) for label in labels.tolist()], dtype=object)
+        hashes = surveyed.groups.index.to_numpy()
+        groups = GroupFolds(labels, folds.of_rows(hashes))
     return HistoryState(
         built.stored,
         built.sums,
         built.check,
         built.treatment,
         _board(surveyed, stages),
-        None,
+        groups,
         dict(fingerprints),
         facts,
         unit=surveyed.unit,

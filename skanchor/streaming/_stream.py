@@ -15,16 +15,17 @@ from sklearn.base import clone
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import HUMAN
-from skanchor._comparisons.grouping import PROMPT_COLUMN
+from skanchor._comparisons.grouping import AUTO
 from skanchor._row_rules import RowRules
 from skanchor._stages import Stages
 from skanchor._stored_folds import StoredHistory
 from skanchor._treatments import limited_to_inference
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.exceptions import BattlesError
 from skanchor.history import AnchorHistory, HistoryState
 from skanchor.streaming._build import Builder, span_learners
+from skanchor.streaming._grouping import check_memory, find_groups
 from skanchor.streaming._journal import Journal
-from skanchor.streaming._parts import Data, DatasetData, open_data
+from skanchor.streaming._parts import DatasetData, open_data
 from skanchor.streaming._pass import PassSettings
 from skanchor.streaming._point import LocalLayout
 from skanchor.streaming._reading import Folds, Reading
@@ -32,7 +33,7 @@ from skanchor.streaming._runs import Runs
 from skanchor.streaming._state import state_of_stream
 from skanchor.streaming._survey import Survey, survey_parts
 from skanchor.streaming._survey_result import SurveyResult
-from skanchor.warning_log import WarningLog, warn
+from skanchor.warning_log import WarningLog
 
 __all__ = ["StreamOptions", "StreamedHistory", "stream_history"]
 
@@ -53,6 +54,9 @@ class StreamOptions:
         Meaning of a weight: with ``"frequency"`` it is a number of equal rows.
     drop_ties : bool
         Whether ties are left out, by weight zero.
+    groups : str or None, default="auto"
+        Column of the groups of dependent rows. By default ``prompt_id``, where its
+        values repeat; None takes rows as independent.
     batch_rows : int
         Rows that each worker has in memory at a time.
     job_rows : int
@@ -72,6 +76,7 @@ class StreamOptions:
     weight: str | None = None
     weights: str = "importance"
     drop_ties: bool = False
+    groups: str | None = AUTO
     batch_rows: int = 1 << 17
     job_rows: int = 1 << 19
     pilot_rows: int = 20_000
@@ -91,6 +96,7 @@ class StreamOptions:
             self.weight,
             self.weights,
             self.drop_ties,
+            None if self.groups == AUTO else self.groups,
         )
 
 
@@ -105,7 +111,7 @@ class StreamedHistory:
     anchor : AnchorPipeline or None
         The settings; None where only stages were given.
     folds : Folds
-        Which fold holds a row out, by the row's number.
+        Which fold holds a row out, by the row's number or its group.
     n_rows : int
         Number of rows of the stream.
     models, judges : ndarray
@@ -114,6 +120,8 @@ class StreamedHistory:
         Names of the features.
     passes : list of (str, int, float)
         For each pass over the rows: its purpose, number of rows and seconds.
+    groups : str or None
+        Column of the groups of dependent rows; None where rows are independent.
     """
 
     state: HistoryState
@@ -124,6 +132,7 @@ class StreamedHistory:
     judges: NDArray[Any]
     features: tuple[str, ...]
     passes: list[tuple[str, int, float]]
+    groups: str | None = None
 
     @property
     def stored(self) -> StoredHistory:
@@ -157,8 +166,8 @@ def stream_history(
 ) -> StreamedHistory:
     """Fit a history whose rows do not fit into memory.
 
-    Rows must be independent: groups of dependent rows need
-    :class:`skanchor.AnchorHistory`.
+    Rows of one prompt, or of one value of another column, are groups of dependent rows:
+    a group's label decides its fold, and sums by group are held in memory.
 
     Parameters
     ----------
@@ -232,16 +241,21 @@ def stream_history(
             f"A stream needs at least two folds and one repeat, got cv={cv!r} and "
             f"n_repeats={n_repeats!r}."
         )
-    opened = open_data(data)
+    opened, reading = open_data(data), options.reading
     schema = opened.schema()
     more = (cv, n_repeats, item_effects, settings.item_prior, schema, opened.stamp())
     key = _key(checkpoint, stages, options, more)
     journal = Journal.open(checkpoint, settings.random_state, key)
-    folds, reading = Folds(cv, n_repeats, journal.seed), options.reading
-    columns = None if schema is None else reading.needed(schema)
+    folds = Folds(cv, n_repeats, journal.seed)
     runs = Runs(opened, options.job_rows, settings.n_jobs, settings.verbose, journal)
     with WarningLog() as log:
-        _look_at_files(opened, reading, options.batch_rows)
+        if isinstance(opened, DatasetData):
+            opened.check(reading.needed)
+        # A run that goes on has decided before.
+        asked = options.groups if journal.groups == AUTO else journal.groups
+        reading = find_groups(opened, reading, asked, options.batch_rows)
+        journal.groups = reading.groups
+        columns = None if schema is None else reading.needed(schema)
         # The first pass: counts of the rows, and a sample of each judge's rows.
         survey: Survey = runs.run(
             "survey",
@@ -255,6 +269,8 @@ def stream_history(
         learners = span_learners(stages, pilot)
         displayed = pilot.calibrator.has_position_effect_.reindex(surveyed.judges)
         layout = LocalLayout(surveyed, folds, learners, displayed.to_numpy(bool))
+        check_memory(surveyed, [own.columns.shape[1] for own in layout.samples],
+                     n_repeats)  # fmt: skip
         same = PassSettings(
             replace(reading, unit=surveyed.unit),
             folds,
@@ -270,7 +286,7 @@ def stream_history(
         builder = Builder(stages, layout, same, runs, options.max_passes)
         with limited_to_inference(pilot.X, item_effects):
             built = builder.build(pilot, item_effects, settings.item_prior)
-        state = state_of_stream(built, surveyed, stages, fingerprints or {})
+        state = state_of_stream(built, surveyed, stages, fingerprints or {}, folds)
     log.issue()
     return StreamedHistory(
         state,
@@ -281,30 +297,8 @@ def stream_history(
         surveyed.judges,
         surveyed.features,
         runs.passes,
+        reading.groups,
     )
-
-
-def _look_at_files(data: Data, reading: Reading, n_rows: int) -> None:
-    """Refuse files that differ; warn where prompts repeat among the first rows."""
-    if isinstance(data, DatasetData):
-        data.check(reading.needed)
-    names = {new: old for old, new in (reading.columns or {}).items()}
-    schema, column = data.schema(), names.get(PROMPT_COLUMN, PROMPT_COLUMN)
-    if schema is None or column not in schema.names:
-        return
-    for part in data.parts():
-        for table in part.tables([column], n_rows):
-            known = table[column].drop_null()
-            if len(known.unique()) < len(known):
-                warn(
-                    DataWarning(
-                        f"{column!r} repeats, and a stream takes its rows as "
-                        "independent: rows of one prompt are not, so that errors may "
-                        "be too short.",
-                        advice=Advice(Remedy.FIT_GROUPS_IN_MEMORY),
-                    )
-                )
-            return
 
 
 def _key(

@@ -19,23 +19,22 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from skanchor._numerics.blocks import Blocks, fitted_columns
 from skanchor._numerics.btl import laplacian, pair_sums
 from skanchor._numerics.logistic import sigmoid
 from skanchor._numerics.sums import SourceSums, information_weights
 from skanchor._typing import Array
+from skanchor.streaming._groups import GroupedHeld, GroupTable
+from skanchor.streaming._local_columns import streamed_columns
 
 __all__ = [
     "PAIRED",
     "PointSums",
     "StreamedRows",
     "held_out_sums",
-    "residual_sums",
-    "streamed_columns",
-    "with_delta",
 ]
 
 PAIRED = ("residual", "curvature", "mixed", "square")
@@ -59,6 +58,8 @@ class StreamedRows:
     squares : ndarray of shape (n, 2 n_span) or None
         Values of the span's functions, summed over the two responses, and their squares
         likewise. None where no ridge needs their variance.
+    group : ndarray of shape (n,) or None
+        Hash of the group of each row; None where rows are independent.
     """
 
     left: NDArray[np.intp]
@@ -68,6 +69,7 @@ class StreamedRows:
     weight: Array
     fold: NDArray[np.intp]
     squares: Array | None = None
+    group: NDArray[np.int64] | None = None
 
     def logits(self, theta: Array) -> Array:
         """Logits of the rows, of shape (n,), at local coefficients (n_local,)."""
@@ -184,6 +186,20 @@ class FoldedRows:
             found[k, K:] = values[rows] @ self.columns[rows]
         return found
 
+    def by_group(self, group: NDArray[np.int64], values: Array) -> GroupTable:
+        """Sums of values times local columns, by group, each of which is in a fold."""
+        codes, groups = pd.factorize(group)
+        # The transpose has one entry for each row: its value, at its group.
+        shape = len(codes), len(groups)
+        starts = np.arange(len(codes) + 1)
+        gather = csr_array((values, codes.astype(np.intp), starts), shape).T
+        totals = np.empty((len(groups), self.n_items + self.columns.shape[1]))
+        ones = np.ones(len(codes))
+        incidence = _incidence(self.left, self.right, ones, self.n_items)
+        totals[:, : self.n_items] = (gather @ incidence).toarray()
+        totals[:, self.n_items :] = gather @ self.columns
+        return GroupTable([(groups[:, None], totals)])
+
     def grams(self, weight: Array) -> Array:
         """Gram matrices of the local columns, of shape (n_folds, n_local, n_local)."""
         K = self.n_items
@@ -214,7 +230,7 @@ class FoldedRows:
         """Weighted sums by fold of values (n, n_values): (n_folds, n_values)."""
         return np.stack([weight[rows] @ values[rows] for rows in self._slices])
 
-    def own(self, values: Array) -> Array:
+    def own(self, values: NDArray[Any]) -> NDArray[Any]:
         """Bring values (n, ...) from the order of the :class:`Rows` to that of these.
 
         All other methods take values in the order of these rows.
@@ -249,6 +265,9 @@ class PointSums:
     bent : ndarray of shape (n_local + 2,)
         Sums over all rows with the column b that tests for a curved scale: of
         ``w V b x``, then of ``w V b^2`` and ``w eps b``. Zero where it is not tested.
+    grouped : GroupTable or None
+        Sums of ``w eps`` and ``w V`` by group and ordered pair of items; None where
+        rows are independent.
     """
 
     sums: SourceSums
@@ -257,6 +276,7 @@ class PointSums:
     pairs: Array
     squares: Array
     bent: Array
+    grouped: GroupTable | None = None
 
     @classmethod
     def of(
@@ -317,11 +337,21 @@ class PointSums:
             _by_pair(rows, residual, curvature, n_items),
             np.array(residual @ residual),
             _bent(rows, residual, curvature, n_items, bends),
+            None
+            if rows.group is None
+            else GroupTable.of(
+                (rows.group, rows.left * n_items + rows.right),
+                np.column_stack([residual, curvature]),
+            ),
         )
 
     def __add__(self, other: PointSums) -> PointSums:
-        names = [field.name for field in fields(self)]
-        return PointSums(*(getattr(self, n) + getattr(other, n) for n in names))
+        names = [field.name for field in fields(self) if field.name != "grouped"]
+        grouped = None
+        if self.grouped is not None and other.grouped is not None:
+            grouped = self.grouped + other.grouped
+        added = {n: getattr(self, n) + getattr(other, n) for n in names}
+        return PointSums(**added, grouped=grouped)
 
     def gain(self, other: PointSums) -> None:
         """Add the sums of other rows to these, in place."""
@@ -329,6 +359,8 @@ class PointSums:
         for name in ("weight", "span_moments", "pairs", "squares", "bent"):
             mine = getattr(self, name)
             np.add(mine, getattr(other, name), out=mine)
+        if self.grouped is not None and other.grouped is not None:
+            self.grouped.gain(other.grouped)
 
     def training(self, name: str, view: int, n_splits: int) -> Any:
         """Sum of one kind over the rows that a view trains on.
@@ -362,7 +394,9 @@ class PointSums:
         return values[first : first + n_splits].sum(axis=0) - values[view - 1]
 
 
-def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
+def held_out_sums(
+    rows: StreamedRows, theta: Array, n_folds: int
+) -> SourceSums | GroupedHeld:
     """Sum the residuals of the rows that each fold holds out, at its nuisances.
 
     Parameters
@@ -376,12 +410,12 @@ def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
 
     Returns
     -------
-    SourceSums
+    SourceSums or GroupedHeld
         The residual part, with a first axis of the folds of all repeats, one repeat
-        after another.
+        after another. By group where there are groups.
     """
     n_items = theta.shape[1] - rows.columns.shape[1]
-    scores, outers = [], []
+    scores, outers, tables = [], [], []
     for repeat in range(len(rows.fold)):
         own = rows.by_fold(repeat, n_folds, n_items)
         at = theta[repeat * n_folds : (repeat + 1) * n_folds]
@@ -389,12 +423,15 @@ def held_out_sums(rows: StreamedRows, theta: Array, n_folds: int) -> SourceSums:
         residual *= own.own(rows.weight)
         # The sums of w eps x and of (w eps)^2 x x'.
         scores.append(own.scores(residual))
-        outers.append(own.grams(residual**2))
-    return SourceSums(
-        streamed_columns(n_items, rows.columns.shape[1] - 1),
-        score=np.concatenate(scores),
-        outer=np.concatenate(outers),
-    )
+        if rows.group is None:
+            outers.append(own.grams(residual**2))
+        else:
+            tables.append(own.by_group(own.own(rows.group), residual))
+    blocks = streamed_columns(n_items, rows.columns.shape[1] - 1)
+    if rows.group is not None:
+        return GroupedHeld(np.concatenate(scores), tables)
+    outer = np.concatenate(outers)
+    return SourceSums(blocks, score=np.concatenate(scores), outer=outer)
 
 
 def _by_pair(
@@ -429,68 +466,3 @@ def _bent(
     found[n_items:-2] = weighted @ rows.columns
     found[-2:] = weighted @ column, residual @ column
     return found
-
-
-def streamed_columns(n_items: int, n_span: int) -> Blocks:
-    """Blocks of a judge's columns in a stream: ``items``, ``order`` and ``span``.
-
-    The score difference is a combination of the items' columns that differs from fold
-    to fold, and so is added after the rows have been summed, by :func:`with_delta`.
-    """
-    return Blocks.of(items=n_items, order=1, span=n_span)
-
-
-def with_delta(n_items: int, width: int, scores: Array) -> Array:
-    """Matrix that turns streamed columns into fitted ones, with the score difference.
-
-    Parameters
-    ----------
-    n_items : int
-        Number of items.
-    width : int
-        Number of columns besides those of the items: display order and span.
-    scores : ndarray of shape (n_items,)
-        Scores.
-
-    Returns
-    -------
-    ndarray of shape (n_items + width, n_items + 1 + width)
-        Rows of :func:`streamed_columns`, columns of :func:`fitted_columns`: a row x of
-        the former is ``x @ change`` in terms of the latter.
-    """
-    before = streamed_columns(n_items, width - 1)
-    after = fitted_columns(n_items, width - 1)
-    change = np.zeros((before.size, after.size))
-    # The columns of items, order and span are the same in both.
-    change[np.arange(before.size), after.at(*before.names)] = 1.0
-    # delta = (e_a - e_b)' theta.
-    change[before["items"], after["delta"]] = scores[:, None]
-    return change
-
-
-def residual_sums(
-    sums: SourceSums, view: int, n_items: int, change: Array
-) -> SourceSums:
-    """Residuals of the rows that a view holds out, by the fitted columns.
-
-    Parameters
-    ----------
-    sums : SourceSums
-        Sums of one judge from :func:`held_out_sums`.
-    view : int
-        The training set: zero, which holds nothing out, or the fold plus one.
-    n_items : int
-        Number of items.
-    change : ndarray of shape (n_local, n_local + 1)
-        Matrix from the streamed to the fitted columns, as of :func:`with_delta`.
-
-    Returns
-    -------
-    SourceSums
-        Without an axis of folds; zero for view zero.
-    """
-    size = change.shape[1]
-    blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)
-    if view == 0:
-        return SourceSums(blocks, score=np.zeros(size), outer=np.zeros((size, size)))
-    return sums[view - 1].in_columns(blocks, change)

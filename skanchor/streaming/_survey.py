@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
+from skanchor.streaming._groups import GroupTable, label_hashes
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
 
@@ -57,6 +60,11 @@ class Survey:
         Names of the features.
     ranges : dict
         For each judge, the range of each feature over the responses.
+    groups : Series or None
+        Label of each group of dependent rows, by its hash; None without groups.
+    group_votes : GroupTable or None
+        Sums as of ``votes`` by group, by hash of either model and by the bits of the
+        outcome; None without groups.
     """
 
     n_rows: int
@@ -65,6 +73,8 @@ class Survey:
     sample: dict[Any, Drawn]
     features: tuple[str, ...] = ()
     ranges: Ranges = field(default_factory=dict)
+    groups: pd.Series | None = None
+    group_votes: GroupTable | None = None
 
     @classmethod
     def of(cls, parts: Sequence[Survey], size: int) -> Survey:
@@ -83,6 +93,12 @@ class Survey:
             for judge, (low, high) in part.ranges.items():
                 known = ranges.get(judge, (low, high))
                 ranges[judge] = np.minimum(known[0], low), np.maximum(known[1], high)
+        groups = group_votes = None
+        if first.groups is not None:
+            groups = pd.concat([part.groups for part in parts])
+            groups = groups[~groups.index.duplicated()]
+            tables = [part.group_votes for part in parts if part.group_votes]
+            group_votes = reduce(add, tables)
         return cls(
             sum(part.n_rows for part in parts),
             _summed_tables([part.votes for part in parts], VOTE),
@@ -90,6 +106,8 @@ class Survey:
             {judge: _least(drawn, size) for judge, drawn in sample.items()},
             first.features,
             ranges,
+            groups,
+            group_votes,
         )
 
     def add(self, other: Survey, size: int) -> Survey:
@@ -181,7 +199,11 @@ def _survey_rows(
     )
     # Votes are counted by fold, once for each repeat.
     votes = [
-        _cell_sums(rows, human, {"repeat": np.full(len(human), k), "fold": fold[human]})
+        _cell_sums(
+            rows,
+            human,
+            {"repeat": np.full(len(human), k), "fold": fold[human]},
+        )
         for k, fold in enumerate(rows.fold)
     ]
     judge, order = X.judge[judged], X.order[judged]
@@ -221,7 +243,21 @@ def _survey_rows(
         sample,
         rows.features.names,
         ranges,
+        None if rows.labels is None else pd.Series(rows.labels[1], rows.labels[0]),
+        _by_group(rows, human),
     )
+
+
+def _by_group(rows: ReadRows, human: NDArray[np.intp]) -> GroupTable | None:
+    """Votes with the hash of their group and of their models; None without groups."""
+    if rows.group is None:
+        return None
+    X, weight = rows.X, rows.weight[human]
+    model, y = label_hashes(X.models), np.asarray(rows.y[human], dtype=np.float64)
+    keys = (rows.group[human], model[X.left[human]], model[X.right[human]], y)
+    columns = np.column_stack([key.view(np.int64) for key in keys])
+    values = np.column_stack([np.ones(len(human)), weight, weight**2])
+    return GroupTable([(columns, values)])
 
 
 def _cell_sums(

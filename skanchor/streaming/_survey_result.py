@@ -32,6 +32,7 @@ from skanchor._stages import Stages
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.sample import Sample
+from skanchor.streaming._groups import label_hashes
 from skanchor.streaming._likelihood import VoteCells
 from skanchor.streaming._people import with_covariance
 from skanchor.streaming._reading import Folds, Reading
@@ -68,6 +69,10 @@ class SurveyResult:
         Number of rows of each cell of ``everyone``.
     unit : float
         Mean weight of the rows that are fitted, in which all weights are counted.
+    group_votes : DataFrame or None
+        Cells of votes by group, too; None without groups.
+    groups : Series or None
+        Label of each group, by its hash.
     """
 
     models: NDArray[Any]
@@ -81,6 +86,8 @@ class SurveyResult:
     everyone: Sample
     rows: Array
     unit: float
+    group_votes: pd.DataFrame | None = None
+    groups: pd.Series | None = None
 
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
@@ -131,6 +138,8 @@ class SurveyResult:
         return cls(
             models, judges, survey.features, votes, verdicts, survey.ranges,
             sample.in_units(unit), sample_folds, everyone.in_units(unit), counts, unit,
+            _grouped_votes(survey, models, unit),
+            None if survey.groups is None else survey.groups.sort_index(),
         )  # fmt: skip
 
     def verdict_counts(self, m: int, what: str) -> Array:
@@ -157,25 +166,26 @@ class SurveyResult:
 
         The factor is the omega of eq:direct-riesz-objective-v2.
         """
-        votes, omega = self.votes, 1.0
-        if view == 0:
-            votes = votes[votes["repeat"] == 0]
-        else:
-            repeat, fold = divmod(view - 1, folds.n_splits)
-            votes = votes[votes["repeat"] == repeat]
-            whole = votes["weight"].sum()
-            votes = votes[votes["fold"] != fold]
-            if not len(votes):
-                raise ValueError(
-                    "A training set keeps no human rows between historical models; "
-                    "use fewer folds or add rows."
-                )
-            omega = whole / votes["weight"].sum()
-        return _vote_cells(votes, omega)
+        return _training_cells(self.votes, folds, view)
+
+    def grouped_cells(self, folds: Folds, view: int) -> VoteCells | None:
+        """The same by group, too; None without groups."""
+        if self.group_votes is None:
+            return None
+        return _training_cells(self._foldwise(folds, view), folds, view)
+
+    def _foldwise(self, folds: Folds, view: int) -> pd.DataFrame:
+        """Votes by group, with the fold of each in the repeat of a view."""
+        assert self.group_votes is not None
+        votes, repeat = self.group_votes, max(view - 1, 0) // folds.n_splits
+        fold = folds.of_rows(votes["group"].to_numpy())[repeat]
+        return votes.assign(repeat=repeat, fold=fold)
 
     def held_votes(self, folds: Folds, view: int) -> VoteCells:
-        """Votes that a view holds out; none for view zero."""
+        """Votes that a view holds out (view zero: none), by group if there are any."""
         votes = self.votes
+        if self.group_votes is not None:
+            votes = self._foldwise(folds, view)
         if view == 0:
             votes = votes.iloc[:0]
         else:
@@ -184,11 +194,18 @@ class SurveyResult:
         return _vote_cells(votes)
 
     def vote_fit(
-        self, stages: Stages, cells: VoteCells, start: Chain | None
+        self,
+        stages: Stages,
+        cells: VoteCells,
+        start: Chain | None,
+        grouped: VoteCells | None = None,
     ) -> BTLRegressor:
-        """Fit scores to votes alone, with the covariance of a fit to single votes."""
+        """Fit scores to votes alone, with the covariance of a fit to single votes.
+
+        These are ``grouped`` where groups of them depend on each other.
+        """
         btl = fit_history(stages, self._vote_sample(cells), start).btl
-        return with_covariance(btl, self.models, cells)
+        return with_covariance(btl, self.models, grouped or cells)
 
     def _vote_sample(self, cells: VoteCells) -> Sample:
         """Sample of votes without verdicts: one row for each cell."""
@@ -220,7 +237,9 @@ class SurveyResult:
             n = len(known.btl.models_)
             known.btl.covariance_ = np.full((n, n), np.nan)
         else:
-            counted = with_covariance(first, self.models, votes)
+            counted = with_covariance(
+                first, self.models, self.grouped_cells(Folds(1), 0) or votes
+            )
             known.btl.covariance_ = counted.covariance_
         if known.excluded_judges:
             judges = sorted(known.excluded_judges)[:5]
@@ -279,6 +298,21 @@ def _in_units(cells: pd.DataFrame, unit: float) -> pd.DataFrame:
         return cells
     weight, square = cells["weight"] / unit, cells["square"] / unit**2
     return cells.assign(weight=weight, square=square)
+
+
+def _grouped_votes(
+    survey: Survey, models: NDArray[Any], unit: float
+) -> pd.DataFrame | None:
+    """Cells of votes between the given models by group, with models as codes."""
+    if survey.group_votes is None:
+        return None
+    keys, sums = survey.group_votes.merged()
+    index = pd.Index(label_hashes(models))
+    left, right = (index.get_indexer(pd.Index(keys[:, side])) for side in (1, 2))
+    columns = {"group": keys[:, 0], "left": left, "right": right}
+    cells = pd.DataFrame(columns | {"y": keys[:, 3].copy().view(np.float64)})
+    cells[["n", "weight", "square"]] = sums
+    return _in_units(cells[(left >= 0) & (right >= 0)], unit)
 
 
 def _with_enough_rows(
@@ -358,6 +392,25 @@ def _one_sample(
     return Sample(Comparisons(rows), _preferences(y), weight)
 
 
+def _training_cells(votes: pd.DataFrame, folds: Folds, view: int) -> VoteCells:
+    """Cells of votes of a view's training set, scaled to the weight of all votes."""
+    omega = 1.0
+    if view == 0:
+        votes = votes[votes["repeat"] == 0]
+    else:
+        repeat, fold = divmod(view - 1, folds.n_splits)
+        votes = votes[votes["repeat"] == repeat]
+        whole = votes["weight"].sum()
+        votes = votes[votes["fold"] != fold]
+        if not len(votes):
+            raise ValueError(
+                "A training set keeps no human rows between historical models; "
+                "use fewer folds or add rows."
+            )
+        omega = whole / votes["weight"].sum()
+    return _vote_cells(votes, omega)
+
+
 def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
     """Arrays of cells of votes, whose weights are multiplied by omega."""
     return VoteCells(
@@ -367,6 +420,7 @@ def _vote_cells(votes: pd.DataFrame, omega: float = 1.0) -> VoteCells:
         votes["weight"].to_numpy(np.float64) * omega,
         votes["square"].to_numpy(np.float64) * omega**2,
         votes["n"].to_numpy(np.float64),
+        votes["group"].to_numpy(np.int64) if "group" in votes else None,
     )
 
 

@@ -243,20 +243,23 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
     code, out, err = run(*build, "--checkpoint", checkpoint)
     assert (code, out) == (0, "")
     assert "have no human row" in " ".join(err)
-    assert ADVICE[Remedy.FIT_GROUPS_IN_MEMORY] in " ".join(err)
     assert "rows were read" in err[-1]
     assert checkpoint.exists()
-    assert NEW not in AnchorHistory.load(path).models_
+    loaded = AnchorHistory.load(path)
+    assert NEW not in loaded.models_ and len(loaded.state_.groups.labels) > 1000
     code, out, _ = run("history", "place", path, arrivals)
     assert code == 0 and NEW in out
+    alone = ["history", "build", table, *FAST, "--stream", "--groups", "none"]
+    code, _, _ = run(*alone, "--output", tmp_path / "alone")
+    assert code == 0 and AnchorHistory.load(tmp_path / "alone").state_.groups is None
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (
-            ["--stream", "--groups", "prompt_id"],
-            "--groups does not go with --stream: the sums that are kept of dependent",
+            ["--stream", "--groups", "prompt_id,rater"],
+            "--stream takes one column of --groups: which rows several columns join",
         ),
         (["--stream"], "--stream reads Parquet files and folders of them, not"),
         (["--checkpoint", "file"], "--checkpoint goes with --stream"),

@@ -84,7 +84,9 @@ for title, where in {
     "A judge called human in a stream, beside people of another label":
         "streaming.test_parts::test_a_judge_called_human_beside_people_is_refused",
     "Prompts that repeat in a stream":
-        "test_prompts::test_a_stream_says_that_it_takes_rows_of_a_prompt_as_independent",
+        "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
+    "More groups in a stream than memory has room for":
+        "streaming.test_stream_groups::test_sums_that_do_not_fit_are_refused",
     "Linear bias against the joint likelihood":
         "test_anchor::test_close_to_joint_maximum_likelihood",
     "A new model tied with all others":

@@ -248,7 +248,8 @@ def test_what_a_stream_cannot_do_is_refused():
     other = replace(stages_of(), debiaser=RieszDebiaser(LinearBias(alpha=1.0)))
     with pytest.raises(LearnerError, match="must have the learner of the bias"):
         streamed(pieces, other)
-    shorter = iter([pieces, pieces[:-1]])
+    # The first time the tables are looked at for a column of prompts.
+    shorter = iter([pieces, pieces, pieces[:-1]])
     with pytest.raises(BattlesError, match="The stream has changed"):
         streamed(lambda: iter(next(shorter)), stages_of())
     with pytest.raises(BattlesError, match="different features"):

@@ -1,0 +1,111 @@
+"""Whether the rows of a stream have groups, and whether their sums fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from skanchor._comparisons.grouping import AUTO, FEW_GROUPS, PROMPT_COLUMN
+from skanchor._numerics.machine import available_bytes
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
+from skanchor.streaming._groups import GroupSketch
+from skanchor.streaming._parts import Data
+from skanchor.streaming._reading import Reading
+from skanchor.streaming._survey_result import SurveyResult
+from skanchor.warning_log import warn
+
+__all__ = ["check_memory", "find_groups"]
+
+COPIES = 2.5
+"""Sums by group in memory at a time: those merged, those waiting, and a sorted copy."""
+
+
+def find_groups(
+    data: Data, reading: Reading, groups: str | None, n_rows: int
+) -> Reading:
+    """How tables are read, with the column of the groups if there are any.
+
+    By default one column of all rows is read beforehand, to see whether prompts repeat:
+    of the prompts with the lowest hashes all rows are counted.
+
+    Parameters
+    ----------
+    data : Data
+        The stream.
+    reading : Reading
+        How tables are read.
+    groups : str or None
+        As :class:`StreamOptions` has it.
+    n_rows : int
+        Rows in memory at a time.
+
+    Returns
+    -------
+    Reading
+    """
+    if groups != AUTO:
+        return replace(reading, groups=groups)
+    names = {new: old for old, new in (reading.columns or {}).items()}
+    column = names.get(PROMPT_COLUMN, PROMPT_COLUMN)
+    schema = data.schema()
+    if schema is None:
+        first = next((t for p in data.parts() for t in p.tables(None, n_rows)), None)
+        schema = None if first is None else first.schema
+    if schema is None or column not in schema.names:
+        return replace(reading, groups=None)
+    sketch = GroupSketch.of(_labels(data, column, n_rows))
+    if not sketch.repeats:
+        return replace(reading, groups=None)
+    if sketch.n_groups < FEW_GROUPS:
+        warn(
+            DataWarning(
+                f"Column {PROMPT_COLUMN!r} has only {sketch.n_groups} different "
+                "values, too few for errors by prompt. Rows count as independent, so "
+                "that errors may be too short.",
+                advice=Advice(Remedy.GROUP_BY_PROMPT),
+            )
+        )
+        return replace(reading, groups=None)
+    return replace(reading, groups=PROMPT_COLUMN)
+
+
+def _labels(data: Data, column: str, n_rows: int) -> Iterator[pa.ChunkedArray]:
+    """Values of a column, some rows at a time."""
+    for part in data.parts():
+        for table in part.tables([column], n_rows):
+            yield table[column]
+
+
+def check_memory(surveyed: SurveyResult, widths: Sequence[int], n_repeats: int) -> None:
+    """Refuse sums by group that memory has no room for, before they are taken.
+
+    Parameters
+    ----------
+    surveyed : SurveyResult
+        The groups.
+    widths : sequence of int
+        By judge, number of columns beside those of the models.
+    n_repeats : int
+        Repeats of the folds.
+
+    Raises
+    ------
+    BattlesError
+        With the number of groups and the memory that their sums take.
+    """
+    if surveyed.groups is None:
+        return
+    n_groups = len(surveyed.groups)
+    # For each group, a number for each column of each judge and of people.
+    n_columns = sum(widths) + (len(widths) + 1) * len(surveyed.models)
+    size = 8.0 * n_groups * n_repeats * n_columns
+    if COPIES * size > available_bytes():
+        raise BattlesError(
+            f"The sums of {n_groups} groups of dependent rows take "
+            f"{size / 1e9:.3g} GB, and {COPIES:g} times as much while they are added "
+            f"up; {available_bytes() / 1e9:.3g} GB are there. Use a larger machine, a "
+            "random part of the groups, fewer models or judges, or groups=None, which "
+            "takes rows as independent, so that errors may be too short."
+        )

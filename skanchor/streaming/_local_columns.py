@@ -1,0 +1,95 @@
+"""Local columns of a judge's rows in a stream, and how they become the fitted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from skanchor._numerics.blocks import Blocks, fitted_columns
+from skanchor._numerics.groups import GroupTotals
+from skanchor._numerics.sums import SourceSums
+from skanchor._typing import Array
+from skanchor.streaming._groups import GroupedHeld
+
+__all__ = ["residual_sums", "streamed_columns", "with_delta"]
+
+
+def streamed_columns(n_items: int, n_span: int) -> Blocks:
+    """Blocks of a judge's columns in a stream: ``items``, ``order`` and ``span``.
+
+    The score difference is a combination of the items' columns that differs from fold
+    to fold, and so is added after the rows have been summed, by :func:`with_delta`.
+    """
+    return Blocks.of(items=n_items, order=1, span=n_span)
+
+
+def with_delta(n_items: int, width: int, scores: Array) -> Array:
+    """Matrix that turns streamed columns into fitted ones, with the score difference.
+
+    Parameters
+    ----------
+    n_items : int
+        Number of items.
+    width : int
+        Number of columns besides those of the items: display order and span.
+    scores : ndarray of shape (n_items,)
+        Scores.
+
+    Returns
+    -------
+    ndarray of shape (n_items + width, n_items + 1 + width)
+        Rows of :func:`streamed_columns`, columns of :func:`fitted_columns`: a row x of
+        the former is ``x @ change`` in terms of the latter.
+    """
+    before = streamed_columns(n_items, width - 1)
+    after = fitted_columns(n_items, width - 1)
+    change = np.zeros((before.size, after.size))
+    # The columns of items, order and span are the same in both.
+    change[np.arange(before.size), after.at(*before.names)] = 1.0
+    # delta = (e_a - e_b)' theta.
+    change[before["items"], after["delta"]] = scores[:, None]
+    return change
+
+
+def residual_sums(
+    sums: SourceSums | GroupedHeld,
+    view: int,
+    n_items: int,
+    change: Array,
+    by_group: Sequence[GroupTotals] | None = None,
+) -> SourceSums:
+    """Residuals of the rows that a view holds out, by the fitted columns.
+
+    Parameters
+    ----------
+    sums : SourceSums
+        Sums of one judge from :func:`held_out_sums`.
+    view : int
+        The training set: zero, which holds nothing out, or the fold plus one.
+    n_items : int
+        Number of items.
+    change : ndarray of shape (n_local, n_local + 1)
+        Matrix from the streamed to the fitted columns, as of :func:`with_delta`.
+    by_group : sequence of GroupTotals, optional
+        Sums by group of each fold, where there are groups.
+
+    Returns
+    -------
+    SourceSums
+        Without an axis of folds; zero for view zero.
+    """
+    size = change.shape[1]
+    blocks = fitted_columns(n_items, size - fitted_columns(n_items, 0).size)
+    if isinstance(sums, SourceSums):
+        if view == 0:
+            nothing = np.zeros((size, size))
+            return SourceSums(blocks, score=np.zeros(size), outer=nothing)
+        return sums[view - 1].in_columns(blocks, change)
+    assert by_group is not None
+    if view == 0:
+        none = GroupTotals(np.arange(0), np.empty((0, size)))
+        return SourceSums(blocks, score=np.zeros(size), by_group=none)
+    own = by_group[view - 1]
+    totals = GroupTotals(own.groups, own.totals @ change)
+    return SourceSums(blocks, score=sums.score[view - 1] @ change, by_group=totals)
