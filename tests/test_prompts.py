@@ -172,3 +172,56 @@ def test_equal_rows_without_any_id_are_told(battles):
     ANCHOR.fit(pd.concat([X, X[:3]], ignore_index=True), np.r_[y, y[:3]])
     coarse = X.assign(**{name: X[name].round() for name in X if name[0] == "x"})
     ANCHOR.fit(coarse[["model_a", "model_b", "judge", "x1_a", "x1_b"]], y)
+
+
+def spread(fit, n_draws, seed):
+    """Variance of a score over draws, and mean estimated ones: by prompt, by row."""
+    rng = np.random.default_rng(seed)
+    scores, by_prompt, by_row = [], [], []
+    for _ in range(n_draws):
+        X, y = fit(rng)
+        fitted = BTLRegressor().fit(X, y)
+        scores.append(fitted.scores_["a"])
+        by_prompt.append(fitted.standard_errors_["a"] ** 2)
+        alone = BTLRegressor().fit(X, y, groups=None)
+        by_row.append(alone.standard_errors_["a"] ** 2)
+    return np.var(scores, ddof=1), np.mean(by_prompt), np.mean(by_row)
+
+
+def test_three_annotators_are_not_three_votes():
+    names, theta = np.array(list("abcde")), np.array([0.6, 0.2, 0.0, -0.3, -0.5])
+
+    def fit(rng):
+        sides = np.array([rng.permutation(5)[:2] for _ in range(333)])
+        p = 1.0 / (1.0 + np.exp(theta[sides[:, 1]] - theta[sides[:, 0]]))
+        first = rng.random(333) < p
+        # The others decide anew in one case of ten.
+        again = [np.where(rng.random(333) < 0.1, rng.random(333) < p, first)
+                 for _ in range(2)]  # fmt: skip
+        X = pd.DataFrame(names[np.tile(sides, (3, 1))], columns=["model_a", "model_b"])
+        X = X.assign(
+            prompt_id=np.tile(np.arange(333), 3), rater=np.repeat([1, 2, 3], 333)
+        )
+        return X, np.concatenate([first, *again]).astype(float)
+
+    found, by_prompt, by_row = spread(fit, 100, 1)
+    # An empirical variance of 100 draws has a standard error of 14 %.
+    assert 0.6 < by_prompt / found < 1.5
+    assert by_row / found < 0.55
+
+
+def test_pairs_of_one_rating_are_not_votes_of_their_own():
+    names, theta = np.array(list("abcde")), np.array([0.6, 0.2, 0.0, -0.3, -0.5])
+    left, right = np.triu_indices(5, 1)
+
+    def fit(rng):
+        # Gumbel noise makes the ratings of a prompt follow the Bradley-Terry model.
+        rating = theta + rng.gumbel(size=(80, 5))
+        X = pd.DataFrame({"model_a": names[np.tile(left, 80)],
+                          "model_b": names[np.tile(right, 80)]})  # fmt: skip
+        X = X.assign(prompt_id=np.repeat(np.arange(80), 10))
+        return X, (rating[:, left] > rating[:, right]).ravel().astype(float)
+
+    found, by_prompt, by_row = spread(fit, 100, 2)
+    assert 0.6 < by_prompt / found < 1.5
+    assert by_row / found < 0.75

@@ -67,6 +67,10 @@ for title, where in {
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
     "Rows without a prompt among others":
         "test_prompts::test_rows_without_a_prompt_are_groups_of_their_own",
+    "Three annotators of each pair":
+        "test_prompts::test_three_annotators_are_not_three_votes",
+    "Every pair built from one rating":
+        "test_prompts::test_pairs_of_one_rating_are_not_votes_of_their_own",
     "Votes of people who differ, in a table with `rater`":
         "test_raters::test_sums_of_two_ways",
     "Few raters, or one who gave most of the votes":

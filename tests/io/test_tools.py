@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from skanchor import read_battles, split_battles
+from skanchor._comparisons import grouping
 from skanchor.exceptions import BattlesError, DataWarning
 from skanchor.io._tools import READERS
 
@@ -206,6 +207,7 @@ def test_nested_columns_of_arrow_files_read_the_same(name, suffix, tmp_path):
         ("arena_55k", "prompt", ["Is it so?\nWhy?", "Name one", "Name two"]),
         ("arena_100k", "rater", ["9af", "11b"]),
         ("arena_140k", "evaluation_session_id", ["s1", "s1"]),
+        ("arena_140k", "rater", ["s1", "s1"]),
         ("arena_140k", "response_a", ["Hello", "Hello\nNo"]),
         ("comparia", "rater", ["v1", "v1"]),
         ("mt_bench", "rater", ["expert_17", "author_2", None]),
@@ -398,3 +400,12 @@ def test_the_page_lists_every_format():
             due or "must be told",
             reader.assumes,
         )
+
+
+@pytest.mark.parametrize("name", sorted(set(EXPECTED) - {"evalica", "wins"}))
+def test_the_id_of_a_file_is_its_group_by_default(name, monkeypatch):
+    monkeypatch.setattr(grouping, "FEW_GROUPS", 1)
+    X, _ = split_battles(read(name))
+    # As votes and verdicts on one prompt, or two games of a pair, repeat it.
+    twice = pd.concat([X, X], ignore_index=True)
+    assert grouping.default_groups("auto", twice) == "prompt_id"

@@ -32,6 +32,9 @@ def _texts(raw: pd.DataFrame) -> dict[str, Any]:
     return columns
 
 
+_SESSION = "evaluation_session_id"
+
+
 def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
     """Read votes whose outcomes have the arena's labels.
 
@@ -41,7 +44,8 @@ def _votes(raw: pd.DataFrame, battle: str, **more: str) -> pd.DataFrame:
     others = {new: raw[old] for new, old in more.items() if old in raw}
     return battles(
         raw,
-        {battle, *more.values()},
+        # Sessions stay a column, by which rows can be grouped.
+        {battle, *more.values()} - {_SESSION},
         prompt_id=raw[battle],
         model_a=raw["model_a"],
         model_b=raw["model_b"],
@@ -86,7 +90,7 @@ ARENA_100K = Reader(
 
 
 def _read_140k(raw: pd.DataFrame, options: Options) -> pd.DataFrame:
-    return _votes(raw, "id")
+    return _votes(raw, "id", rater=_SESSION)
 
 
 ARENA_140K = Reader(
@@ -96,8 +100,8 @@ ARENA_140K = Reader(
         frozenset({"evaluation_session_id", "winner", "model_a", "model_b", "id"}),
         frozenset({"occupational_tags", "winner", "model_a", "model_b", "id"}),
     ),
-    assumes="All votes are by people, who are not named; `id` becomes `prompt_id`. "
-    "Votes of one `evaluation_session_id` depend on each other: give it as groups.",
+    assumes="All votes are by people; a session is one person's, and so "
+    "`evaluation_session_id` is the `rater`; `id` becomes `prompt_id`.",
     read=_read_140k,
 )
 
