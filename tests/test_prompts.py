@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, SourceKFold
 from skanchor._comparisons.grouping import FEW_GROUPS, default_groups
@@ -92,6 +94,23 @@ def test_every_door_groups_by_prompt(battles):
         assert not set(prompts[train]) & set(prompts[test])
 
 
+def test_groups_reach_the_last_step_of_a_pipeline(battles):
+    X, y = battles
+    steps = make_pipeline(FunctionTransformer(), ANCHOR)
+    tables = [
+        leave_one_model_out(steps, table, y, models=["model-02"], **groups)
+        for table, groups in (
+            (X, {"groups": None}),
+            (X.drop(columns="prompt_id"), {}),
+            (X, {}),
+            (X, {"groups": "prompt_id"}),
+        )
+    ]
+    pd.testing.assert_frame_equal(tables[0], tables[1])
+    pd.testing.assert_frame_equal(tables[2], tables[3])
+    assert not tables[0].equals(tables[2])
+
+
 def test_prompts_that_do_not_repeat_are_no_groups(battles):
     X, _ = battles
     assert default_groups("auto", X.assign(prompt_id=np.arange(len(X)))) is None
@@ -168,6 +187,10 @@ def test_equal_rows_without_any_id_are_told(battles):
     twice = pd.concat([X, X[:40]], ignore_index=True)
     with pytest.warns(DataWarning, match=r"40 of \d+ rows equal an earlier one in all"):
         ANCHOR.fit(twice, np.r_[y, y[:40]])
+    # A number for each row makes them no prompts of their own.
+    numbered = twice.assign(prompt_id=np.arange(len(twice)))
+    with pytest.warns(DataWarning, match=r"40 of \d+ rows equal an earlier one in all"):
+        ANCHOR.fit(numbered, np.r_[y, y[:40]])
     # Few are a chance, and so are equal rows where features have few values.
     ANCHOR.fit(pd.concat([X, X[:3]], ignore_index=True), np.r_[y, y[:3]])
     coarse = X.assign(**{name: X[name].round() for name in X if name[0] == "x"})

@@ -74,8 +74,7 @@ def warn_of_odd_rows(
                 + (f"; models {lost} appear in no other row." if lost else ".")
             )
         )
-    if frame is not None and "prompt_id" not in frame.columns and not grouped:
-        _warn_of_equal_rows(X, y, (weight > 0) & ~alone)
+    copies = constant(False, len(X))
     if frame is not None and "prompt_id" in frame.columns:
         copies = _copies(frame, X, y, (weight > 0) & ~alone)
         if copies.any():
@@ -87,6 +86,9 @@ def warn_of_odd_rows(
                     "cast them; a column 'rater' then tells them apart."
                 )
             )
+    if frame is not None and not grouped and not copies.any():
+        # Without prompts, or where copies were given prompts of their own.
+        _warn_of_equal_rows(X, y, (weight > 0) & ~alone)
 
 
 def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> None:
@@ -109,8 +111,8 @@ def _warn_of_equal_rows(X: Comparisons, y: Array, rows: NDArray[np.bool_]) -> No
             DataWarning(
                 f"{equal.sum()} of {len(at)} rows equal an earlier one in all columns, "
                 f"the first in row {int(at[np.argmax(equal)])}. Copies make errors too "
-                "short. Drop them, or give a column 'prompt_id' that tells prompts "
-                "apart."
+                "short. Drop them, or give rows of one prompt the same value in a "
+                "column 'prompt_id'."
             )
         )
 

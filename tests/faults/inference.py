@@ -61,7 +61,7 @@ for title, where in {
         "test_prompts::test_prompts_are_the_groups_by_default",
     "A table given two or three times, with `prompt_id`":
         "test_prompts::test_a_table_given_several_times_is_no_surer",
-    "A table some of whose rows are given twice, without any id":
+    "A table some of whose rows are given twice, without an id that says so":
         "test_prompts::test_equal_rows_without_any_id_are_told",
     "Fewer than 30 prompts":
         "test_prompts::test_few_prompts_are_told_and_rows_are_independent",
