@@ -138,7 +138,7 @@ def _axis(table: Table) -> list[tuple[float, str]]:
     step = next(power * m for m in (5, 2, 1) if power * m <= side)
     if table.bars_in_percent:
         ticks = [tick for tick in (0.0, 0.25, 0.5, 0.75, 1.0) if first <= tick <= last]
-        return [(_place(table, tick), f"{100 * tick:.0f} %") for tick in ticks]
+        return [(_place(table, tick), f"{100 * tick:.0f}") for tick in ticks]
     ticks = [table.middle + k * step for k in (-1, 0, 1)]
     ticks = [tick for tick in ticks if first <= tick <= last]
     digits = max(0, -math.floor(math.log10(step)))
