@@ -68,9 +68,9 @@ def test_human_parts_are_those_of_the_human_error():
     kept = {}
     parts = _errors.DifferenceErrors.parts
 
-    def remember(self, fitted, model, rows):
+    def remember(self, fitted, model, *rest):
         kept[model] = self._in_parts(self._human_influence(model))
-        return parts(self, fitted, model, rows)
+        return parts(self, fitted, model, *rest)
 
     for counted in (False, True):
         meaning = "frequency" if counted else "importance"

@@ -48,7 +48,11 @@ class DifferenceErrors:
         self._first = np.cumsum(self._times) - self._times
 
     def parts(
-        self, fitted: Any, model: Any, rows: NDArray[np.intp]
+        self,
+        fitted: Any,
+        model: Any,
+        rows: NDArray[np.intp],
+        human_error: float,
     ) -> dict[str, list[float] | float]:
         """Parts of the error of one model's difference.
 
@@ -60,6 +64,8 @@ class DifferenceErrors:
             The model left out.
         rows : ndarray of shape (n_chosen,)
             The rows that it was fitted on.
+        human_error : float
+            Standard error of the model's human score.
 
         Returns
         -------
@@ -79,10 +85,12 @@ class DifferenceErrors:
         judged, items = result.influence[:, at], self._items(debiaser, model)
         judged = self._in_parts(judged, rows)
         own = judged @ judged + np.sum(items**2)
-        # The reported error may be larger: where judges disagree about the model, or
-        # by the inflation of the item part.
+        # Reported errors may be larger: where judges disagree about the model, by the
+        # inflation of the item part, or where errors allow for raters.
         scale = error / np.sqrt(own) if own > 0 else 0.0
         human = self._in_parts(self._human_influence(model))
+        size = np.sqrt(human @ human)
+        human = human * (human_error / size if size > 0 else 0.0)
         difference = scale * judged - human
         return {
             "row_parts": difference.tolist(),

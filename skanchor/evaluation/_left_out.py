@@ -306,7 +306,7 @@ def _place_left_out(
         sets = fitted.rank_sets(level).loc[model]
         result["rank_low"], result["rank_high"] = int(sets["low"]), int(sets["high"])
     if errors is not None:
-        result |= errors.parts(fitted, model, at)
+        result |= errors.parts(fitted, model, at, result["true_error"])
     return result, found
 
 
