@@ -7,12 +7,12 @@ if TYPE_CHECKING:
     from skanchor._anchor import AnchorPipeline, AnchorResult
     from skanchor._arrivals import ArrivalScorer
     from skanchor._btl import BTLRegressor
-    from skanchor._comparisons import Comparisons, join_groups, split_battles
+    from skanchor._comparisons import Comparisons, join_groups
     from skanchor._folds import SourceKFold
     from skanchor._judges import JudgeCalibrator
     from skanchor._riesz import RieszDebiaser
     from skanchor.history import AnchorHistory, judge_fingerprint
-    from skanchor.io import read_battles
+    from skanchor.io import read_battles, split_battles
 
 __all__ = [
     "AnchorHistory",
@@ -44,7 +44,7 @@ _MODULE_OF = {
     "join_groups": "_comparisons",
     "judge_fingerprint": "history",
     "read_battles": "io",
-    "split_battles": "_comparisons",
+    "split_battles": "io",
 }
 _PUBLIC_MODULES = (
     "baselines",

@@ -129,7 +129,10 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
     if not (X.is_human & X.is_usable).any():
         raise BattlesError(
             f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
-            advice=[Advice(Remedy.LABEL_HUMANS), Advice(Remedy.SPLIT_BY_SOURCE)],
+            advice=[
+                Advice(Remedy.LABEL_HUMANS, {"judges": X.judges.tolist()}),
+                Advice(Remedy.SPLIT_BY_SOURCE),
+            ],
         )
     if not X.is_new.any() and new_models is None:
         unjudged = "" if len(X.judges) else " (all rows, without a column 'judge')"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from typing import Any
 
@@ -20,8 +20,10 @@ from skanchor._text import brief, printable
 
 __all__ = [
     "Advice",
+    "AssumptionWarning",
     "BattlesError",
     "BoundWarning",
+    "Call",
     "ConvergenceWarning",
     "DataWarning",
     "DiagnosticWarning",
@@ -206,6 +208,61 @@ class Advice:
         return self.kind.value.format_map(self.values)
 
 
+@dataclass(frozen=True)
+class Call:
+    """A call that helps: the one that failed, with other arguments.
+
+    Attributes
+    ----------
+    arguments : mapping
+        Arguments of `read_battles` or `split_battles` that are added. ``"before"`` is
+        a file that is read before the others.
+    when : str, optional
+        In which case it helps, such as ``"If 'rater' names judges"``.
+    function : str, optional
+        Name of the function; empty until the function that was called says so.
+    given : mapping, optional
+        Arguments of the call that failed, by name; the first one is shown by position.
+    """
+
+    arguments: Mapping[str, Any] = field(hash=False)
+    when: str = ""
+    function: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    kind = None
+    """No `Remedy`."""
+
+    def __str__(self) -> str:
+        merged = dict(self.given)
+        for name, value in self.arguments.items():
+            if name in _COMMAND_LINE:
+                continue
+            known = merged.get(name)
+            both = isinstance(known, Mapping) and isinstance(value, Mapping)
+            merged[name] = {**known, **value} if both else value  # type: ignore[dict-item]
+        first, *rest = merged or {"": ""}
+        before = merged.pop("before", None)
+        if self.function != "read_battles":
+            before = None
+        start = merged.pop(first, "")
+        if before is not None:
+            paths = start if isinstance(start, (list, tuple)) else [start]
+            start, rest = [before, *paths], [name for name in rest if name != "before"]
+        shown = [start if isinstance(start, Verbatim) else repr(start)]
+        shown += [f"{name}={merged[name]!r}" for name in rest]
+        text = f"{self.function}({', '.join(shown)})"
+        return f"{self.when}: {text}" if self.when else f"Write {text}"
+
+
+_COMMAND_LINE = frozenset({"all_human"})
+"""Arguments that only the command line has."""
+
+
+class Verbatim(str):
+    """Text that stands for an argument as it is, such as the name of a variable."""
+
+
 class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     """An error or a warning whose message is a statement and advice.
 
@@ -213,7 +270,7 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     ----------
     *statement : str or Term
         What is wrong, and where: texts that are joined, between them terms.
-    advice : Advice or sequence of Advice, optional
+    advice : Advice, Call or sequence of them, optional
         What to do about it, where the words depend on the face. What is said alike
         everywhere belongs to the statement.
 
@@ -221,13 +278,18 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     ----------
     args : tuple
         The parts of the statement.
-    advice : tuple of Advice
+    advice : tuple of Advice and Call
         All advice.
     """
 
-    def __init__(self, *statement: str, advice: Advice | Sequence[Advice] = ()):
+    def __init__(
+        self, *statement: str, advice: Advice | Call | Sequence[Advice | Call] = ()
+    ):
         super().__init__(*statement)
-        self.advice = (advice,) if isinstance(advice, Advice) else tuple(advice)
+        one = isinstance(advice, (Advice, Call))
+        self.advice: tuple[Advice | Call, ...] = (
+            (advice,) if one else tuple(advice)  # type: ignore[arg-type,assignment]
+        )
 
     @property
     def statement(self) -> str:
@@ -237,6 +299,23 @@ class Advised(Exception):  # noqa: N818 (the base of warnings, too)
     def __str__(self) -> str:
         advice = [printable(brief(str(each))) for each in self.advice]
         return " ".join([self.statement, *advice]).lstrip()
+
+    def complete_calls(self, function: str, given: Mapping[str, Any]) -> None:
+        """Say in every `Call` that does not know it yet which call has failed.
+
+        Parameters
+        ----------
+        function : str
+            Name of the function.
+        given : mapping
+            Its arguments; the first one is shown by position.
+        """
+        self.advice = tuple(
+            replace(each, function=function, given=given)
+            if isinstance(each, Call) and not each.function
+            else each
+            for each in self.advice
+        )
 
     def locate(self, where: str) -> None:
         """Put before the statement where it holds.
@@ -260,6 +339,10 @@ class ConvergenceWarning(SkanchorWarning, _ConvergenceWarning):
 
 class DataWarning(SkanchorWarning):
     """Rows or columns of the battles table are not used as a reader may expect."""
+
+
+class AssumptionWarning(DataWarning):
+    """Names and values of a table were read in the one way that fits them."""
 
 
 class CountWarning(DataWarning):

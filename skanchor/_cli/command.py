@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
+
+from skanchor._text import printable
 
 __all__ = ["BadInputError", "Command", "Parser", "examples_text", "wrap_help"]
 
 
 class BadInputError(Exception):
-    """Bad input, with a message that is printed as it is."""
+    """Bad input, with a message that is printed as it is.
+
+    Parameters
+    ----------
+    message : str
+        The message.
+    *commands : (str, sequence of str)
+        Commands that help: the case in which each does, and its words.
+
+    Attributes
+    ----------
+    lines : list of str
+        Lines of the cases and the commands, to print below the message.
+    """
+
+    def __init__(self, message: str, *commands: tuple[str, Sequence[str]]):
+        super().__init__(message)
+        self.lines: list[str] = []
+        for case, words in commands:
+            command = printable(shlex.join(["skanchor", *words]))
+            self.lines += [*([f"{case}:"] if case else []), f"  {command}"]
 
 
 @dataclass(frozen=True, slots=True)

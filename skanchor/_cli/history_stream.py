@@ -144,7 +144,7 @@ def build_from_stream(
     data: Any = options.battles if len(options.battles) > 1 else options.battles[0]
     schema = open_data(data).schema()
     if schema is not None:
-        check_judges(options, list(schema.names), None)
+        check_judges(options, list(schema.names))
     found = stream_history(
         data,
         anchor,

@@ -22,6 +22,7 @@ from skanchor._cli.completion import completion_command
 from skanchor._cli.evaluate import EVALUATE
 from skanchor._cli.fetch import FETCH
 from skanchor._cli.history import HISTORY
+from skanchor._cli.inspect import INSPECT
 from skanchor._cli.plot import PLOT
 from skanchor._cli.rank import RANK
 from skanchor._cli.report import REPORT
@@ -37,6 +38,7 @@ from skanchor._cli.streams import (
 __all__ = ["COMMANDS", "main", "make_parser"]
 
 COMMANDS: tuple[Command, ...] = (
+    INSPECT,
     RANK,
     REPORT,
     PLOT,
@@ -56,7 +58,10 @@ _FIRST_STEPS = (
     ("before you rely on an interval", "skanchor check battles.csv"),
     ("all flags of a command, with examples", "skanchor rank --help"),
 )  # fmt: skip
-_EXIT_CODE = "Exit code: 0 on success, 2 with a one-line cause on bad input."
+_EXIT_CODE = (
+    "Exit code: 0 on success, 2 on bad input, with a one-line cause and, below it, "
+    "commands\nthat help, where there are such."
+)
 
 _BAD_INPUT = 2
 _BROKEN_PIPE = 141  # as a shell reports a program that SIGPIPE ended
@@ -68,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with raised_as_interrupts():
             cause = _run(argv)
         if cause is not None:
-            print_error(cause)
+            print_error(*cause)
         return 0 if cause is None else _BAD_INPUT
     except SystemExit as stop:  # --help and --version
         return int(stop.code or 0)
@@ -81,8 +86,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _BROKEN_PIPE
 
 
-def _run(argv: Sequence[str] | None) -> str | None:
-    """Run a command; return the error message of bad input, None on success."""
+def _run(argv: Sequence[str] | None) -> list[str] | None:
+    """Run a command; return None on success.
+
+    On bad input, return the error message, and then lines with commands that help.
+    """
+    files: list[str] = []
     try:
         typed = list(sys.argv[1:] if argv is None else argv)
         if not typed:
@@ -91,32 +100,34 @@ def _run(argv: Sequence[str] | None) -> str | None:
             return None
         options = make_parser().parse_args(typed)
         options.typed = typed
+        files = getattr(options, "battles", [])
         with warnings.catch_warnings():
             options.warned = show_own_warnings()
             options.run(options)
     except BrokenPipeError:
         raise
     except BadInputError as error:
-        return str(error)
+        return [str(error), *error.lines]
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
-        return f"{where}{error.strerror or error}"
+        return [f"{where}{error.strerror or error}"]
     except KeyError as error:
-        return f"{error.args[0]!r} is missing" if error.args else "missing key"
+        return [f"{error.args[0]!r} is missing" if error.args else "missing key"]
     except (ValueError, TypeError, MemoryError) as error:
-        from skanchor._cli.wording import worded
+        from skanchor._cli.wording import command_lines, worded
 
-        return worded(error) or type(error).__name__
+        lines = command_lines(error, typed, files)
+        return [worded(error) or type(error).__name__, *lines]
     except BrokenProcessPool:
-        return (
+        return [
             "a worker was killed, perhaps for want of memory; use fewer --jobs, or none"
-        )
+        ]
     except Exception as error:
         # Not all errors of pyarrow are ValueErrors, and importing it for an ``except``
         # clause would be slow.
         if type(error).__module__.partition(".")[0] != "pyarrow":
             raise
-        return str(error)
+        return [str(error)]
     return None
 
 

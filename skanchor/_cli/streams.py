@@ -66,9 +66,17 @@ def drop_stdout() -> None:
         pass
 
 
-def print_error(message: str) -> None:
-    """Print an error in one line on stderr."""
+def print_error(message: str, *lines: str) -> None:
+    """Print an error in one line on stderr, and below it lines of commands."""
     print_line(f"error: {message}")
+    if sys.stderr is None:
+        return
+    try:
+        for line in lines:
+            # Commands are printed as they are, to be copied.
+            print(line, file=sys.stderr, flush=True)
+    except OSError:
+        pass
 
 
 def print_line(message: str) -> None:
@@ -95,14 +103,15 @@ def show_own_warnings() -> list[Warning]:
     from sklearn.exceptions import ConvergenceWarning
 
     from skanchor._cli.wording import worded
-    from skanchor.exceptions import SkanchorWarning
+    from skanchor.exceptions import AssumptionWarning, SkanchorWarning
 
     shown: list[Warning] = []
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         if isinstance(message, Warning):
             shown.append(message)
-        print_line(f"warning: {worded(message)}")
+        assumed = isinstance(message, AssumptionWarning)
+        print_line(f"{'read as' if assumed else 'warning'}: {worded(message)}")
 
     warnings.simplefilter("ignore")
     for category in (SkanchorWarning, ConvergenceWarning):

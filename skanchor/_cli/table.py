@@ -6,6 +6,7 @@ import argparse
 import shlex
 from typing import Any, Literal
 
+from skanchor._cli.again import PEOPLE_FILE, with_arguments, with_file_before
 from skanchor._cli.command import BadInputError
 from skanchor._cli.streams import is_watched
 
@@ -72,28 +73,39 @@ def _add_meanings(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OLD=NEW,...",
-        help="rename columns of the table, as in left=model_a,right=model_b",
+        help="rename columns of the table, as in left=model_a,right=model_b (usual "
+        "names are recognised without it)",
     )
     parser.add_argument(
         "--labels",
         action="append",
         default=[],
         metavar="OLD=NEW,...",
-        help="what outcomes mean, as in left=model_a,right=model_b,draw=tie",
+        help="what outcomes mean, as in left=model_a,right=model_b,draw=tie (usual "
+        "ones are recognised without it)",
     )
     parser.add_argument(
         "--levels",
         action="append",
         default=[],
         metavar="VERDICT=NUMBER,...",
-        help="what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'",
+        help="what graded verdicts are worth to the first side, as in 'A>B=1,B>A=0'; "
+        "of numbers the ends of their scale, as in 1=1,7=0",
     )
     parser.add_argument(
         "--tie-margin",
         type=float,
         default=0.0,
         metavar="GAP",
-        help="point scores that differ by no more are a tie (default: %(default)s)",
+        help="ratings that differ by no more are a tie (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ratings",
+        action="append",
+        default=[],
+        metavar="COLUMN,...",
+        help="columns of ratings, one for each rater, of a table with a row for each "
+        "response of a model to a prompt",
     )
     parser.add_argument(
         "--drop-invalid",
@@ -182,20 +194,6 @@ def _add_feature_choice(parser: argparse.ArgumentParser) -> None:
 
 
 # ------------------------------------------------------------------------------ use
-_LIKE_JUDGES = {
-    "annotator",
-    "evaluator",
-    "grader",
-    "judge",
-    "judge_id",
-    "judge_model",
-    "judge_name",
-    "judges",
-    "rater",
-    "source",
-}
-"""Names of columns that may say who judged."""
-
 # Flags that take several values, and so also a FILE that comes after them.
 _MANY_VALUES = ("new", "hide_votes_of", "human", "judges", "drop_judges", "judge")
 
@@ -234,6 +232,7 @@ def flags_of_files(options: argparse.Namespace) -> dict[str, Any]:
         "--judge": options.judge,
         "--levels": options.levels,
         "--tie-margin": options.tie_margin,
+        "--ratings": options.ratings,
         "--drop-invalid": options.drop_invalid,
     }
 
@@ -276,6 +275,7 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             judge=options.judge,
             levels=_levels(options.levels),
             tie_margin=options.tie_margin,
+            ratings=_split_names(",".join(options.ratings)),
             drop_invalid=options.drop_invalid,
             ids=group_names(options),
             verbose=int(is_watched()),
@@ -288,18 +288,22 @@ def load_battles(options: argparse.Namespace) -> tuple[Any, Any, bool]:
             )
 
     from skanchor._cli.texts import with_text_features
-    from skanchor._comparisons import HUMAN, split_battles
+    from skanchor._comparisons import HUMAN
+    from skanchor.io import judge_columns, split_battles
 
+    renames = renames if options.demo else {}
+    if options.all_human and "judge" not in table and "rater" not in table:
+        renames = {name: "rater" for name in judge_columns(table)[:1]}
+    check_judges(options, list(table.columns), len(table))
     X, y = split_battles(
         with_text_features(table, options.text_columns),
-        columns=renames if options.demo else None,
+        columns=renames,
         human=options.human or HUMAN,
         judges=options.judges,
         without=options.drop_judges,
         features=_split_names(options.features),
         drop_features=_split_names(options.drop_features),
     )
-    check_judges(options, list(table.columns), len(table))
     if options.hide_votes_of:
         X, y = _without_votes(X, y, options.hide_votes_of)
     return X, y, counted
@@ -334,7 +338,7 @@ def _without_votes(X: Any, y: Any, models: list[str]) -> tuple[Any, Any]:
 
 
 def check_judges(
-    options: argparse.Namespace, columns: list[str], n_rows: int | None
+    options: argparse.Namespace, columns: list[str], n_rows: int | None = None
 ) -> None:
     """Refuse to take all rows for human votes unless the user says that they are.
 
@@ -344,8 +348,8 @@ def check_judges(
         Flags of a command that reads battles.
     columns : list of str
         Columns of the table.
-    n_rows : int or None
-        Its rows, where they have been counted.
+    n_rows : int, optional
+        Its rows. Not given of a stream, which reads columns by their exact names.
     """
     if "judge" in {*columns, *column_renames(options).values()}:
         if options.all_human:
@@ -354,26 +358,30 @@ def check_judges(
                 "human labels with --human"
             )
         return
-    if options.all_human:
+    from skanchor.io import judge_columns, may_be_else
+
+    # A column that may name judges or people is asked about by `split_battles`.
+    asked = n_rows is not None and not all(map(may_be_else, judge_columns(columns)))
+    if options.all_human or asked:
         return
     files = " ".join(map(shlex.quote, options.battles))
-    like = [name for name in columns if name.casefold() in _LIKE_JUDGES]
     rows = "all rows" if n_rows is None else f"all {n_rows} rows"
-    ways = [f"--columns {like[0]}=judge if {like[0]} names the judges"] if like else []
-    ways.append("--all-human if people gave these outcomes")
+    by_people = with_arguments(options.typed, {"all_human": True}, options.battles)
+    commands = [("If people gave these outcomes", by_people)]
+    raters = [name for name in columns if name == "rater"]
+    for name in [*judge_columns(columns), *raters]:
+        words = with_arguments(
+            options.typed, {"columns": {name: "judge"}}, options.battles
+        )
+        commands.append((f"If {name!r} names the judges", words))
+    if options.battles and n_rows is not None:
+        words = with_file_before(options.typed, PEOPLE_FILE, options.battles)
+        judge = f"If one LLM judge gave them, and {PEOPLE_FILE} holds people's votes"
+        commands.append((judge, words))
     raise BadInputError(
-        f"{files}: there is no column judge, so that {rows} would count as human "
-        f"votes. Add {', '.join(ways)}; if one LLM judge gave them, name it, and add "
-        f"the votes of people: skanchor {_command(options)} PEOPLE_FILE {files} "
-        "--judge human JUDGE_NAME"
+        f"{files}: there is no column judge, so that {rows} would count as human votes",
+        *commands,
     )
-
-
-def _command(options: argparse.Namespace) -> str:
-    """Words of the command that is run, such as ``history build``."""
-    action = getattr(options, "action", None)
-    words = [options.command, action if isinstance(action, str) else ""]
-    return " ".join(word for word in words if word)
 
 
 def _split_names(given: str | None) -> list[str] | None:
@@ -441,8 +449,9 @@ def group_names(options: argparse.Namespace) -> list[str]:
 def _pairs(flag: str, given: list[str]) -> dict[str, str]:
     """Pairs of a flag that takes OLD=NEW,...; each OLD may occur once."""
     pairs: dict[str, str] = {}
-    for pair in ",".join(given).split(",") if given else []:
-        old, equals, new = (part.strip() for part in pair.partition("="))
+    for pair in _parts(given):
+        # The last sign counts, since a verdict such as A=B contains one.
+        old, equals, new = (part.strip() for part in pair.rpartition("="))
         if not (old and equals and new):
             raise BadInputError(f"{flag} takes OLD=NEW,..., got {pair!r}")
         twice = flag == "--columns" and new in pairs.values()
@@ -452,10 +461,28 @@ def _pairs(flag: str, given: list[str]) -> dict[str, str]:
     return pairs
 
 
+def _parts(given: list[str]) -> list[str]:
+    """Pairs of a list that is separated by commas.
+
+    A part without a sign of equality belongs to the next one: its name has a comma.
+    """
+    parts: list[str] = []
+    for each in given:
+        open_ = ""
+        for part in each.split(","):
+            whole = f"{open_},{part}" if open_ else part
+            open_ = "" if "=" in part else whole
+            if not open_:
+                parts.append(whole)
+        if open_ or not each:
+            parts.append(open_)
+    return parts
+
+
 def _levels(given: list[str]) -> dict[str, float]:
     """Preference that each verdict means, from the values of ``--levels``."""
     levels: dict[str, float] = {}
-    for pair in ",".join(given).split(",") if given else []:
+    for pair in _parts(given):
         # The last sign counts, since a verdict such as A=B contains one.
         verdict, _, number = (part.strip() for part in pair.rpartition("="))
         try:

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from skanchor.exceptions import Advice, Advised, Remedy, Term
+from collections.abc import Sequence
 
-__all__ = ["ADVICE", "TERMS", "worded"]
+from skanchor._cli.again import (
+    PEOPLE_FILE,
+    command,
+    with_arguments,
+    with_file_before,
+    with_flags,
+)
+from skanchor._text import printable
+from skanchor.exceptions import Advice, Advised, Call, Remedy, Term
+
+__all__ = ["ADVICE", "TERMS", "command_lines", "worded"]
 
 TERMS = {
     Term.NEW_MODELS: "--new",
@@ -89,6 +99,51 @@ ADVICE = {
 """Text of every kind of advice; None where the command line has no flag for it."""
 
 
+FLAGS: dict[Remedy, tuple[str, ...]] = {
+    Remedy.TELL_ENCODING: ("--encoding", "latin-1"),
+    Remedy.DROP_INVALID: ("--drop-invalid",),
+    Remedy.DROP_BAD_LINES: ("--drop-invalid",),
+    Remedy.READ_AS_SCORES: ("--from", "scores"),
+    Remedy.CHOOSE_NEW_MODELS: ("--no-new",),
+    Remedy.FIT_ITEM_EFFECTS: ("--item-effects", "random"),
+    Remedy.FIT_JOINTLY: ("--historical-fit", "joint"),
+}
+"""Flags that follow the command where one advice is given."""
+
+
+def command_lines(
+    message: BaseException, typed: Sequence[str], files: Sequence[str]
+) -> list[str]:
+    """Commands that help against an error, each below the case in which it does.
+
+    Parameters
+    ----------
+    message : Exception
+        The error.
+    typed : sequence of str
+        Arguments of the program that were typed.
+    files : sequence of str
+        Files of battles among them.
+
+    Returns
+    -------
+    list of str
+        Lines; those that begin with two blanks are commands.
+    """
+    if not isinstance(message, Advised):
+        return []
+    lines: list[str] = []
+    words: list[str] | None
+    for advice in message.advice:
+        if isinstance(advice, Call):
+            case, words = advice.when, with_arguments(typed, advice.arguments, files)
+        else:
+            case, words = "", _for_remedy(advice, typed, files)
+        if words is not None:
+            lines += [*([f"{case}:"] if case else []), f"  {command(words)}"]
+    return [printable(line) for line in lines]
+
+
 def worded(message: BaseException | str) -> str:
     """Text of a message, with names and advice in the words of the command line."""
     if not isinstance(message, Advised):
@@ -99,7 +154,27 @@ def worded(message: BaseException | str) -> str:
     return " ".join([statement, *filter(None, map(_advice_text, message.advice))])
 
 
-def _advice_text(advice: Advice) -> str | None:
-    """Text of an advice with its values; None where there is no flag for it."""
+def _advice_text(advice: Advice | Call) -> str | None:
+    """Text of an advice with its values; None where there is no flag for it.
+
+    The commands of calls, which `again` makes, stand below the message.
+    """
+    if isinstance(advice, Call):
+        return None
     words = ADVICE[advice.kind]
     return None if words is None else words.format_map(advice.values)
+
+
+def _for_remedy(
+    advice: Advice, typed: Sequence[str], files: Sequence[str]
+) -> list[str] | None:
+    """Typed words as one advice changes them; None where it has no flags."""
+    if advice.kind is Remedy.LABEL_HUMANS and files:
+        from skanchor.io import people_patterns
+
+        people = people_patterns(advice.values.get("judges", ()))
+        if people:
+            return with_flags(typed, ["--human", *people])
+        return with_file_before(typed, PEOPLE_FILE, files)
+    flags = FLAGS.get(advice.kind)
+    return None if flags is None else with_flags(typed, flags)

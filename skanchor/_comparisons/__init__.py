@@ -18,7 +18,7 @@ from skanchor._comparisons.pairs import FeaturePairs
 from skanchor._comparisons.people import HUMAN
 from skanchor._comparisons.roles import count_rows, decide_roles, usable_features
 from skanchor._comparisons.rows import EncodedRows
-from skanchor._comparisons.table import as_frame, split_battles
+from skanchor._comparisons.table import as_frame, split_table
 
 __all__ = [
     "HUMAN",
@@ -40,7 +40,7 @@ __all__ = [
     "join_groups",
     "label_list",
     "read_contexts",
-    "split_battles",
+    "split_table",
     "usable_features",
     "warn_of_contradicting_judges",
     "with_contexts",

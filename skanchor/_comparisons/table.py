@@ -19,10 +19,10 @@ from skanchor._comparisons.people import (
 )
 from skanchor.exceptions import Advice, BattlesError, Remedy
 
-__all__ = ["as_frame", "require_columns", "split_battles"]
+__all__ = ["as_frame", "require_columns", "split_table"]
 
 
-def split_battles(
+def split_table(
     table: Any,
     *,
     columns: dict[str, str] | None = None,
@@ -33,33 +33,14 @@ def split_battles(
     features: Iterable[str] | None = None,
     drop_features: Iterable[str] | None = None,
 ) -> tuple[Any, Any]:
-    """Split a table of battles into ``X`` and ``y``, renaming its columns.
+    """Split a table with standard names into ``X`` and ``y``.
+
+    This is `skanchor.split_battles` without its recognition of other names and values.
 
     Parameters
     ----------
-    table : pandas, polars or pyarrow table
-        One row per comparison.
-    columns : dict, optional
-        Renames, from the table's name to the standard one, such as
-        ``{"left": "model_a", "verdict": "winner"}``.
-    human : label or list of labels, default="human"
-        Label of the human rows in the judge column; it is replaced by ``"human"``. A
-        text may be a pattern, such as ``"expert_*"``. If several labels match, they
-        are stored in a column ``rater``, unless the table has that column.
-    judges : label or list of labels, optional
-        Instead of ``human``: the labels, or patterns, of the LLM judges. All other rows
-        are human.
-    without : label or list of labels, optional
-        Judges, or patterns of their labels, whose rows are left out.
-    outcome : str, default="winner"
-        Standard name of the outcome column.
-    features : list of str, optional
-        Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
-        numbers are dropped. None means all pairs, except those whose names suggest the
-        outcome (``score``, ``rating``, ``votes``, ids, ...). If such a pair is named
-        here, it is renamed to ``feature_<name>``, and every estimator uses it.
-    drop_features : list of str, optional
-        Names of the feature pairs not to use, instead of `features`.
+    table, columns, human, judges, without, outcome, features, drop_features
+        As in :func:`skanchor.split_battles`.
 
     Returns
     -------
@@ -72,15 +53,6 @@ def split_battles(
     ------
     BattlesError
         If a column, a feature pair or a human label is missing.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from skanchor import split_battles
-    >>> table = pd.DataFrame({"l": ["x"], "r": ["y"], "winner": ["model_a"]})
-    >>> X, y = split_battles(table, columns={"l": "model_a", "r": "model_b"})
-    >>> list(X.columns), y.tolist()
-    (['model_a', 'model_b'], ['model_a'])
     """
     frame = as_frame(table)
     if frame is None:

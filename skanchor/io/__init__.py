@@ -1,6 +1,10 @@
 """Reading battles tables from files, and writing results to files."""
 
+from skanchor.io._plain_tables import judge_columns as judge_columns
+from skanchor.io._plain_tables import may_be_else as may_be_else
+from skanchor.io._plain_tables import people_patterns as people_patterns
 from skanchor.io.atomic import write_atomically
 from skanchor.io.reading import read_battles
+from skanchor.io.splitting import split_battles
 
-__all__ = ["read_battles", "write_atomically"]
+__all__ = ["read_battles", "split_battles", "write_atomically"]

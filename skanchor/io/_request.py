@@ -14,7 +14,8 @@ import pandas as pd
 from skanchor.exceptions import Advice, BattlesError, Remedy
 from skanchor.io._format import Format
 from skanchor.io._tools import Reader
-from skanchor.io.generic import column_called, label_key
+from skanchor.io.columns import label_key
+from skanchor.io.generic import column_called
 
 __all__ = ["Request", "for_each_file"]
 
@@ -25,7 +26,7 @@ class Request:
 
     Attributes
     ----------
-    file_format, encoding, columns, labels, levels, tie_margin, drop_invalid
+    file_format, encoding, columns, labels, levels, tie_margin, ratings, drop_invalid
         As in :func:`skanchor.io.read_battles`.
     ids : set of str
         Columns of labels, which are read as text.
@@ -33,6 +34,8 @@ class Request:
         Whether to show a bar.
     formats : dict
         By path, the name of the tool as whose file each was read, or ``"table"``.
+    assumed : dict
+        By path, what was assumed of tables.
     """
 
     file_format: str | None
@@ -41,10 +44,12 @@ class Request:
     labels: dict[Any, Any]
     levels: dict[str, float]
     tie_margin: float
+    ratings: tuple[str, ...]
     drop_invalid: bool
     ids: set[str]
     verbose: int
     formats: dict[str, str] = field(default_factory=dict)
+    assumed: dict[str, list[str]] = field(default_factory=dict)
     _columns_seen: set[str] = field(default_factory=set)
     _outcomes_seen: dict[str, str] = field(default_factory=dict)
     _levels_known: set[str] = field(default_factory=set)
@@ -70,6 +75,16 @@ class Request:
         if self.labels:
             for label in winner.dropna().unique().tolist():
                 self._outcomes_seen[label_key(label)] = str(label)
+        if self.levels:
+            known = {label_key(label) for label in winner.dropna().unique().tolist()}
+            used = {level for level in self.levels if label_key(level) in known}
+            # Two numbers are the ends of a scale, and need not occur.
+            ends = pd.to_numeric(pd.Series(list(self.levels)), errors="coerce")
+            self._levels_known.update(self.levels if ends.notna().all() else used)
+
+    def saw_ratings(self) -> None:
+        """Record that a table holds ratings, to which a margin of ties applies."""
+        self._has_scores = True
 
     def used_judge(self) -> None:
         """Record that a file names no judge, so that the given name was used."""

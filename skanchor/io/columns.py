@@ -17,6 +17,13 @@ _CLEAR_COMMA = r"[-+]?\d+,(?:\d{1,2}|\d{4,})(?:[eE][-+]?\d+)?"
 _BOOLEANS = {"True": True, "true": True, "False": False, "false": False}
 
 
+def label_key(label: Any) -> str:
+    """Key by which outcome labels are compared: without case, blanks and type."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(label).strip().casefold()
+
+
 def typed(table: pd.DataFrame, ids: set[str], *, from_text: bool) -> pd.DataFrame:
     """Give the columns of a table their types.
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
-from skanchor.io._tools import FAILED, nearest
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.io._tools import FAILED
+from skanchor.io.columns import label_key
 from skanchor.warning_log import warn
 
-_NEEDED = ("model_a", "model_b", "winner")
-_STANDARD = (*_NEEDED, "judge", "prompt_id", "shown_first", "rater")
+NEEDED = ("model_a", "model_b", "winner")
+"""Standard columns that every table of battles has."""
+
+_STANDARD = (*NEEDED, "judge", "prompt_id", "shown_first", "rater")
 
 
 def column_called(names: Iterable[str], wanted: str) -> str | None:
@@ -78,23 +81,6 @@ def standard_names(raw: pd.DataFrame) -> pd.DataFrame:
     return raw.rename(columns=names)
 
 
-def require_battles(table: pd.DataFrame) -> None:
-    """Refuse a table without the standard columns; the error lists similar formats."""
-    missing = [name for name in _NEEDED if name not in table]
-    if not missing:
-        return
-    near = nearest(table)
-    advice = [Advice(Remedy.NAME_COLUMNS)]
-    if {"model", "score"} <= set(table):
-        advice = [Advice(Remedy.READ_AS_SCORES)]
-    raise BattlesError(
-        f"The format is not known: the file has the columns {list(table)[:20]} and "
-        f"lacks {missing}"
-        + (f"; it comes near to {', '.join(near)}." if near else "."),
-        advice=advice,
-    )
-
-
 def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     """Translate outcome labels, ignoring case and blanks around them.
 
@@ -115,13 +101,6 @@ def relabelled(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
     values = pd.Series([meant.get(label_key(label), label) for label in found] + [None])
     winner = values.iloc[codes].set_axis(table.index)
     return table.assign(winner=winner.infer_objects())
-
-
-def label_key(label: Any) -> str:
-    """Key by which outcome labels are compared: without case, blanks and type."""
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    return str(label).strip().casefold()
 
 
 def fail_invalid(table: pd.DataFrame) -> pd.DataFrame:

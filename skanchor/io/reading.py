@@ -13,24 +13,48 @@ import pandas as pd
 import pyarrow as pa
 
 from skanchor._comparisons.outcomes import WINNER_VALUES
-from skanchor.exceptions import Advice, BattlesError, Remedy, located
+from skanchor.exceptions import (
+    Advice,
+    AssumptionWarning,
+    BattlesError,
+    Remedy,
+    located,
+)
 from skanchor.io._format import Format
 from skanchor.io._lost_lines import BadLinesError
+from skanchor.io._plain_tables import (
+    human_like,
+    judge_columns,
+    judge_or_people,
+    may_be_else,
+    no_battles,
+    read_plain,
+)
 from skanchor.io._progress import with_bar
 from skanchor.io._request import Request, for_each_file
 from skanchor.io._source import Source
-from skanchor.io._tools import Reader, reader_called, recognise
+from skanchor.io._tools import (
+    Reader,
+    joined_results,
+    reader_called,
+    recognise,
+    result_column,
+)
 from skanchor.io.columns import typed
 from skanchor.io.generic import (
+    NEEDED,
     column_called,
     drop_failed,
     fail_invalid,
     relabelled,
     renamed,
-    require_battles,
     standard_names,
 )
 from skanchor.io.registry import format_of
+from skanchor.warning_log import warn
+
+PANDALM, RESULTS = "pandalm", "pandalm results"
+"""Names of the formats of PandaLM's test set, and of a judge's results on it."""
 
 COUNTED = "wins"
 """Name of the format whose rows are counts of comparisons."""
@@ -51,6 +75,7 @@ def read_battles(
     judge: str | Sequence[str | None] | None = None,
     levels: Mapping[str, float] | None = None,
     tie_margin: float = 0.0,
+    ratings: Sequence[str] | None = None,
     drop_invalid: bool = False,
     ids: Iterable[str] = (),
     verbose: int = 0,
@@ -68,8 +93,10 @@ def read_battles(
         Name of the tool that wrote the files, such as ``"alpaca_eval"`` (the page on
         formats lists all), or ``"table"`` for a table with or without the standard
         columns. ``"auto"`` recognises tools by their columns, and reads other files as
-        tables, which must have the standard columns ``model_a``, ``model_b`` and
-        ``winner``. A sequence gives one format for each file.
+        tables of battles or of ratings, in the one way that their names and values fit:
+        the page on formats lists the names. What is assumed is warned of; a table that
+        can be read in several ways is refused. A sequence gives one format for each
+        file.
     file_format : str, optional
         File format such as ``"csv"``, where the suffix does not show it.
     encoding : str, optional
@@ -85,9 +112,14 @@ def read_battles(
         None where a file names its own. ``"human"`` means people.
     levels : mapping from str to float, optional
         Preferences that graded verdicts mean, such as ``{"A>B": 1.0, "B>A": 0.0}``. By
-        default ``A>>B``, ``A>B``, ``A=B``, ``B>A``, ``B>>A`` are 1, 0.75, 0.5, 0.25, 0.
+        default ``A>>B``, ``A>B``, ``A=B``, ``B>A``, ``B>>A`` are 1, 0.75, 0.5, 0.25, 0,
+        and of tables without the first and the last ``A>B`` is 1. Of numbers, give the
+        ends of their scale, such as ``{"1": 1.0, "7": 0.0}``.
     tie_margin : float, default=0.0
-        Largest difference of two point scores that is a tie.
+        Largest difference of two ratings that is a tie.
+    ratings : sequence of str, optional
+        Columns of ratings, one for each rater, of a table with a row for each response
+        of a model to a prompt.
     drop_invalid : bool, default=False
         Leave out rows of tables whose outcome is empty or a failed verdict such as
         ``"error"``, ``"N/A"`` or -1 (those of tools are always left out), and bad lines
@@ -108,7 +140,8 @@ def read_battles(
         standard columns are matched without case and blanks around them. In tables of
         wins, ``count`` is the number of comparisons of a row: fit with
         ``sample_weight=X["count"]`` and ``weights="frequency"``. ``attrs["formats"]``
-        has the format as which each file was read.
+        has the format as which each file was read, ``attrs["assumed"]`` by file what
+        was assumed.
 
     Raises
     ------
@@ -120,6 +153,8 @@ def read_battles(
 
     Warns
     -----
+    AssumptionWarning
+        If names or values of a table were read in the one way that fits.
     DataWarning
         If failed verdicts are left out, with counts by judge and model, or if lines
         cannot be read, with their numbers.
@@ -137,24 +172,61 @@ def read_battles(
     >>> table.to_dict("records")
     [{'model_a': 'owl', 'model_b': 'elk', 'winner': 'model_a'}]
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    given = {
+        "path": _plain_path(path),
+        "format": format if isinstance(format, str) else list(format),
+        "file_format": file_format,
+        "encoding": encoding,
+        "columns": dict(columns or {}),
+        "labels": dict(labels or {}),
+        "judge": judge,
+        "levels": dict(levels or {}),
+        "tie_margin": tie_margin,
+        "ratings": list(ratings or ()),
+        "drop_invalid": drop_invalid,
+    }
+    usual = {"format": "auto", "tie_margin": 0.0, "drop_invalid": False}
+    given = {
+        name: value
+        for name, value in given.items()
+        if name == "path" or (value and value != usual.get(name))
+    }
+    try:
+        return _read(given, frozenset(ids), verbose)
+    except BattlesError as error:
+        error.complete_calls("read_battles", given)
+        raise
+
+
+def _plain_path(path: Path | Sequence[Path]) -> Any:
+    """Path as text, or paths as a list of texts."""
+    one = isinstance(path, (str, os.PathLike))
+    return os.fspath(path) if one else list(map(os.fspath, path))  # type: ignore[arg-type]
+
+
+def _read(given: Mapping[str, Any], ids: Iterable[str], verbose: int) -> pd.DataFrame:
+    """Read battles with the arguments that a user has given to `read_battles`."""
+    path, judge, columns = given["path"], given.get("judge"), given.get("columns", {})
+    paths = [path] if isinstance(path, str) else path
+    tie_margin = given.get("tie_margin", 0.0)
     if not paths:
         raise BattlesError("No file is given to read battles from.")
     if not tie_margin >= 0.0:
         raise ValueError(f"tie_margin must not be negative, got {tie_margin!r}.")
     request = Request(
-        file_format=file_format,
-        encoding=encoding,
-        columns=dict(columns or {}),
-        labels=dict(labels or {}),
-        levels={str(level): value for level, value in (levels or {}).items()},
+        file_format=given.get("file_format"),
+        encoding=given.get("encoding"),
+        columns=columns,
+        labels=given.get("labels", {}),
+        levels={str(k): value for k, value in given.get("levels", {}).items()},
         tie_margin=tie_margin,
-        drop_invalid=drop_invalid,
+        ratings=tuple(given.get("ratings", ())),
+        drop_invalid=given.get("drop_invalid", False),
         verbose=verbose,
-        ids={*_IDS, *ids, *(new for old, new in (columns or {}).items() if old in ids)},
+        ids={*_IDS, *ids, *(new for old, new in columns.items() if old in ids)},
     )
     judges = for_each_file(judge, len(paths), "judges")
-    tools = for_each_file(format, len(paths), "formats")
+    tools = for_each_file(given.get("format", "auto"), len(paths), "formats")
     several = len(paths) > 1
     # Whether the user named the judge of each file: then a file's own must agree.
     told_each = several and not isinstance(judge, str) and len(set(judges)) > 1
@@ -162,9 +234,11 @@ def read_battles(
         _read_file(Source.of(each), tool, request, name, several, told_each)
         for each, tool, name in zip(paths, tools, judges, strict=True)
     ]
+    tables = _with_results(tables, request)
     request.refuse_leftovers(judge)
     table = _with_counts(_join_tables(tables), request.formats.values())
     table.attrs["formats"] = request.formats
+    table.attrs["assumed"] = request.assumed
     return table
 
 
@@ -184,15 +258,22 @@ def _read_file(
     request.saw_file(known, raw.columns)
     with located(where):
         raw = renamed(raw, request.columns)
+        if tool == "auto" and several and result_column(raw) is not None:
+            # The pairs are in another file: `_with_results` joins them.
+            name = judge if judge is not None else _judge_of(source, judge)
+            request.used_judge()
+            request.formats[source.path] = RESULTS
+            return raw.assign(judge=name)
         reader = _reader(raw, tool)
-        if reader is None:
-            raw = standard_names(raw)
-            if tool == "auto":
-                require_battles(raw)
-            table = _as_table(raw, request, from_text=known.is_text)
+        if reader is None and tool == "auto":
+            table = _of_plain(raw, request, where, from_text=known.is_text)
+        elif reader is None:
+            table = _as_table(standard_names(raw), request, from_text=known.is_text)
         else:
             table = _of_tool(raw, reader, request)
     request.formats[source.path] = "table" if reader is None else reader.name
+    if reader is None and tool == "auto" and several and judge is None:
+        table = _with_source(table, source, request)
     if "judge" not in table and (
         judge is not None or several or (reader is not None and reader.needs_judge)
     ):
@@ -242,13 +323,87 @@ def _advice(error: Exception) -> Sequence[Advice]:
     return []
 
 
-def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.DataFrame:
-    """Typed table of a file that no tool wrote, with outcomes relabelled."""
+def _with_results(tables: list[pd.DataFrame], request: Request) -> list[pd.DataFrame]:
+    """Join results that refer to the pairs of another file by their ``idx``."""
+    if RESULTS not in request.formats.values():
+        return tables
+    found, formats = [], list(request.formats.items())
+    pairs = [
+        table
+        for table, (_, kind) in zip(tables, formats, strict=True)
+        if kind == PANDALM
+    ]
+    for table, (path, kind) in zip(tables, formats, strict=True):
+        if kind != RESULTS:
+            found.append(table)
+            continue
+        with located(path):
+            if not pairs:
+                raise no_battles(table, NEEDED)
+            joined = joined_results(table, pd.concat(pairs))
+            found.append(drop_failed(joined.assign(judge=table["judge"]), path))
+    return found
+
+
+def _of_plain(
+    raw: pd.DataFrame, request: Request, where: str, *, from_text: bool
+) -> pd.DataFrame:
+    """Battles of a file that no tool wrote, in the one way that fits."""
+    found = read_plain(
+        raw,
+        lambda table: _with_types(table, request, from_text=from_text),
+        labels=request.labels,
+        levels=request.levels,
+        ratings=request.ratings or None,
+        tie_margin=request.tie_margin,
+        drop_invalid=request.drop_invalid,
+    )
+    if found.outcomes is None:
+        request.saw_ratings()
+        found.table["winner"] = found.table["winner"].astype("str")
+    else:
+        request.saw_outcomes(found.outcomes)
+    if found.says:
+        request.assumed[where] = list(found.says)
+        warn(AssumptionWarning(f"{where}: {'; '.join(found.says)}."), stacklevel=6)
+    return found.table
+
+
+def _with_source(table: pd.DataFrame, source: Source, request: Request) -> pd.DataFrame:
+    """Say of a column that may name judges or people which it is, by the file's name.
+
+    Of several files, one without a column ``judge`` names its judge.
+    """
+    found = [name for name in judge_columns(table.columns) if not may_be_else(name)]
+    if "judge" in table or not found:
+        return table
+    labels = table[found[0]].dropna().unique().tolist()
+    if len(found) > 1 or (len(labels) > 1 and not human_like([source.stem])):
+        with located(source.label):
+            raise judge_or_people(found, labels)
+    role = "judge" if len(labels) == 1 else "rater"
+    if role in table:
+        return table
+    said = f"{found[0]!r} names {'the judge' if role == 'judge' else 'people'}"
+    request.assumed.setdefault(source.label, []).append(said)
+    warn(AssumptionWarning(f"{source.label}: {said}."), stacklevel=6)
+    return table.rename(columns={found[0]: role})
+
+
+def _with_types(
+    raw: pd.DataFrame, request: Request, *, from_text: bool
+) -> pd.DataFrame:
+    """Table whose columns have their types, those of labels text."""
     ids = {column_called(raw.columns, name) or name for name in request.ids}
     try:
-        table = typed(raw, ids, from_text=from_text)
+        return typed(raw, ids, from_text=from_text)
     except (TypeError, ValueError) as error:
         raise BattlesError(f"the labels cannot be read: {error}.") from error
+
+
+def _as_table(raw: pd.DataFrame, request: Request, *, from_text: bool) -> pd.DataFrame:
+    """Typed table of a file read as it is, with outcomes relabelled."""
+    table = _with_types(raw, request, from_text=from_text)
     if "winner" in table:
         request.saw_outcomes(table["winner"])
         if request.labels:

@@ -10,6 +10,8 @@ from skanchor.reports.latex import latex_table, to_latex
 from skanchor.reports.leaderboard import LeaderboardText as LeaderboardText
 from skanchor.reports.leaderboard import leaderboard_text
 from skanchor.reports.markdown import markdown_table, to_markdown
+from skanchor.reports.overview import Overview as Overview
+from skanchor.reports.overview import overview
 from skanchor.reports.page import render
 from skanchor.reports.records import SCHEMA_VERSION as SCHEMA_VERSION
 from skanchor.reports.records import Reported as Reported
@@ -36,6 +38,7 @@ __all__ = [
     "leaderboard_text",
     "markdown_table",
     "may_be_best",
+    "overview",
     "render",
     "report_document",
     "result_json",

@@ -22,7 +22,7 @@ from skanchor._comparisons import (
     Comparisons,
     Outcomes,
     as_frame,
-    split_battles,
+    split_table,
 )
 from skanchor._comparisons.suspects import DECLARED
 from skanchor._comparisons.table import require_columns
@@ -214,7 +214,7 @@ class Reading:
 
     def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
         """Battles and outcomes of a table; weights stay among its columns."""
-        X, y = split_battles(
+        X, y = split_table(
             table,
             columns=dict(self.columns or {}),
             outcome=self.outcome,
@@ -239,10 +239,10 @@ class Reading:
     def needed(self, schema: pa.Schema) -> list[str]:
         """Columns that must be read of a table with this schema."""
         renamed = {new: old for old, new in (self.columns or {}).items()}
-        names = set(split_battles_names(self, schema))
+        names = set(standard_pairs(self, schema))
         names |= {self.outcome, "judge", "shown_first", "model_a", "model_b"}
         names |= {name for name in (self.weight, self.groups) if name is not None}
-        # ``split_battles`` marks features that were asked for by a prefix.
+        # ``split_table`` marks features that were asked for by a prefix.
         names |= {name.removeprefix(DECLARED) for name in names}
         found = {renamed.get(name, name) for name in names}
         return [name for name in schema.names if name in found]
@@ -328,7 +328,7 @@ class Reading:
         )
 
 
-def split_battles_names(reading: Reading, schema: pa.Schema) -> list[str]:
+def standard_pairs(reading: Reading, schema: pa.Schema) -> list[str]:
     """Standard names of the columns in pairs (``_a``, ``_b``) that battles have."""
     # A table without rows has the columns that a full one would have.
     X, _ = reading.split(schema.empty_table())

@@ -668,9 +668,12 @@ def test_rows_without_a_judge_are_people_s_only_when_told_so(run, tmp_path):
     path.write_text("model_a,model_b,evaluator,winner\n" + "".join(rows) * 3)
     code, out, (error,) = run("rank", path, "--no-new")
     assert (code, out) == (2, "")
-    assert "no column judge, so that all 36 rows would count as human votes" in error
-    assert "--columns evaluator=judge if evaluator names the judges" in error
-    assert f"skanchor rank PEOPLE_FILE '{path}' --judge human JUDGE_NAME" in error
+    assert "no column 'judge', and 'evaluator' ('gpt') may name judges" in error
+    people, path = "people.csv", str(path)
+    assert [words for _, words in run.offered] == [
+        ["rank", people, path, "--no-new", "--columns", "evaluator=judge"],
+        ["rank", path, "--no-new", "--columns", "evaluator=rater", "--all-human"],
+    ]
     code, out, _ = run("rank", path, "--no-new", "--all-human")
     assert code == 0
     assert "m0" in out
@@ -695,12 +698,12 @@ def test_a_stream_without_a_judge_is_people_s_only_when_told_so(run, tmp_path):
     code, _, err = run(*flags)
     assert code == 2
     assert "there is no column judge, so that all rows would count" in err[-1]
-    assert f"skanchor history build PEOPLE_FILE {path} --judge human" in err[-1]
+    assert [words[-1] for _, words in run.offered] == ["--all-human"]
     # A stream reads columns by their exact names.
     data.X.rename(columns={"judge": "Judge"}).assign(winner=data.y).to_parquet(path)
     code, _, err = run(*flags)
     assert code == 2
-    assert "--columns Judge=judge if Judge names the judges" in err[-1]
+    assert [words[-1] for _, words in run.offered] == ["--all-human", "Judge=judge"]
 
 
 # ---------------------------------------------------------------------- a dry run

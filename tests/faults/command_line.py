@@ -21,7 +21,7 @@ for title, where in {
     "A table that was written to JSON by columns": "cli.test_rank::test_bad_file",
     "Flags that contradict each other or name what is not there":
         "cli.test_rank::test_bad_flags",
-    "A file of no tool that is known, without the standard columns":
+    "A file of no tool that is known, without columns that can be recognised":
         "io.test_tools::test_unknown_file_says_what_it_comes_near",
     "A file that could be of two tools":
         "io.test_tools::test_file_that_looks_like_those_of_two_tools",

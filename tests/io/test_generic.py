@@ -233,6 +233,7 @@ def test_labels_of_outcomes(tmp_path, outcomes, labels, due):
     path.write_text("model_a,model_b,winner\n" + rows)
     table = read_battles(path, labels=labels)
     assert table["winner"].tolist() == (due or ["model_a", "model_b", "tie"])
+    path.write_text("model_a,model_b,winner\nx,y,model_a\n")
     with pytest.raises(BattlesError, match="None of the labels"):
         read_battles(path, labels={"left": "model_a"})
 
@@ -241,7 +242,7 @@ def test_failed_verdicts_are_left_out_when_asked(tmp_path):
     path = tmp_path / "b.csv"
     rows = ["x,y,model_a,j", "x,y,error,j", "x,z,,k", "x,z,N/A,j", "x,y,tie,j"]
     path.write_text("model_a,model_b,winner,judge\n" + "\n".join(rows))
-    assert len(read_battles(path)) == 5
+    assert len(read_battles(path, "table")) == 5
     match = "3 of 5 rows.*by judge 'j' 2, 'k' 1; by model 'x' 3, 'z' 2, 'y' 1"
     with pytest.warns(DataWarning, match=match):
         table = read_battles(path, drop_invalid=True)
@@ -353,7 +354,7 @@ def test_standard_input_among_several_needs_its_judge(two, monkeypatch):
 def test_outcomes_that_cannot_be_joined(two):
     two[0].write_text("model_a,model_b,winner\nx,y,left?\n")
     with pytest.raises(BattlesError, match=r"\['left\?'\] are no known labels"):
-        read_battles(two)
+        read_battles(two, ["table", "auto"])
 
 
 def test_no_file():

@@ -12,7 +12,7 @@ import pytest
 
 from skanchor import read_battles, split_battles
 from skanchor._comparisons import grouping
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import AssumptionWarning, BattlesError, DataWarning
 from skanchor.io._tools import READERS
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -276,9 +276,15 @@ def test_file_that_looks_like_those_of_two_tools(tmp_path):
         read_battles(lines(tmp_path, both))
 
 
-def test_scores_that_are_not_told_are_pointed_to():
-    with pytest.raises(BattlesError, match=r"columns .*'score'.*format='scores'"):
-        read_battles(FILES["scores"])
+def test_scores_that_are_not_told_are_read_as_ratings():
+    with (
+        pytest.warns(AssumptionWarning, match="by 'prompt_id' and 'judge'; a higher"),
+        pytest.warns(DataWarning, match="1 of 4 ratings are compared with no other"),
+    ):
+        table = read_battles(FILES["scores"])
+    assert table.attrs["formats"].popitem()[1] == "table"
+    told = read_battles(FILES["scores"], "scores")
+    assert table.to_dict("list") == told.to_dict("list")
 
 
 def test_unknown_file_says_what_it_comes_near(tmp_path):
@@ -338,7 +344,8 @@ def test_format_that_is_not_the_files():
 
 def test_unnamed_numbers_are_never_taken_for_a_tools(tmp_path):
     row = {"model_a": "owl", "model_b": "elk", "preference": 1}
-    with pytest.raises(BattlesError, match=r"lacks \['winner'\]"):
+    match = "may mean 2 things.* favour 'model_a'.* favour 'model_b'"
+    with pytest.raises(BattlesError, match=match):
         read_battles(lines(tmp_path, row))
 
 

@@ -6,7 +6,8 @@ rows, and rows that depend on each other have one `prompt_id`. It translates wha
 is known to write, and never guesses in which direction a number goes.
 """
 
-from skanchor.io._tools._cells import FAILED
+from skanchor.io._tools._cells import FAILED, is_number_or_text
+from skanchor.io._tools._pandalm import joined_results, result_column
 from skanchor.io._tools._reader import Options, Reader
 from skanchor.io._tools.recognition import READERS, nearest, reader_called, recognise
 
@@ -15,7 +16,10 @@ __all__ = [
     "READERS",
     "Options",
     "Reader",
+    "is_number_or_text",
+    "joined_results",
     "nearest",
     "reader_called",
     "recognise",
+    "result_column",
 ]

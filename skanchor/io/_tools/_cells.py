@@ -19,6 +19,7 @@ __all__ = [
     "battles",
     "first_named",
     "interleaved",
+    "is_number_or_text",
     "labelled",
     "prompt_key",
     "prompt_text",
@@ -60,13 +61,23 @@ def battles(raw: pd.DataFrame, used: Iterable[Any], **columns: Any) -> pd.DataFr
         for name in raw.columns
         if name not in done
         and not name.endswith(_SIDES)
-        and _is_number_or_text(raw[name])
+        and is_number_or_text(raw[name])
     }
     return pd.DataFrame({**columns, **rest}, index=raw.index)
 
 
-def _is_number_or_text(column: pd.Series) -> bool:
-    """Whether the first cells of a column are no lists or objects."""
+def is_number_or_text(column: pd.Series) -> bool:
+    """Whether the first cells of a column are no lists or objects.
+
+    Parameters
+    ----------
+    column : Series
+        A column of a file.
+
+    Returns
+    -------
+    bool
+    """
     head = column.head(100)
     return not any(isinstance(cell, (dict, list, tuple, np.ndarray)) for cell in head)
 

@@ -11,7 +11,7 @@ from skanchor.exceptions import BattlesError
 from skanchor.io._tools._cells import battles, interleaved, labelled
 from skanchor.io._tools._reader import Options, Reader
 
-__all__ = ["PANDALM"]
+__all__ = ["PANDALM", "joined_results", "result_column"]
 
 _LABELS = {"0": "tie", "tie": "tie", "1": "model_a", "2": "model_b"} | {
     "0.0": "tie",
@@ -92,3 +92,66 @@ PANDALM = Reader(
     "is response 1; each annotator is a row (`rater`), those of a prompt one group.",
     read=_read_pandalm,
 )
+
+
+def result_column(raw: pd.DataFrame) -> str | None:
+    """The column of a judge's results that name no models; None in other tables.
+
+    PandaLM's results of a judge, such as ``gpt_result``, refer by ``idx`` to the pairs
+    of the test set.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Table as it is in the file.
+
+    Returns
+    -------
+    str or None
+    """
+    found = [name for name in raw.columns if str(name).endswith("_result")]
+    is_result = "idx" in raw and "cmp_key" not in raw and len(found) == 1
+    return found[0] if is_result else None
+
+
+def joined_results(raw: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts of a judge on the pairs of the test set.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        Results of a judge, with a column ``idx``.
+    pairs : DataFrame
+        Battles of the test set, whose ``prompt_id`` is ``idx``.
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    BattlesError
+        If an ``idx`` is not in the test set, or names several pairs there.
+    """
+    column = result_column(raw)
+    assert column is not None
+    keep = [n for n in ("prompt_id", "model_a", "model_b", "prompt", "response_a",
+                        "response_b") if n in pairs]  # fmt: skip
+    known = pairs[keep].drop_duplicates(["prompt_id", "model_a", "model_b"])
+    known = known.assign(prompt_id=known["prompt_id"].astype("str"))
+    index = raw["idx"].astype("str")
+    absent = index[~index.isin(known["prompt_id"])]
+    twice = known["prompt_id"][known["prompt_id"].duplicated()]
+    if len(absent):
+        raise BattlesError(
+            f"{len(absent)} of {len(raw)} results are of an 'idx' that the test set "
+            f"lacks, such as {absent.iloc[0]!r}."
+        )
+    if index.isin(twice).any():
+        raise BattlesError(
+            f"The 'idx' {twice.iloc[0]!r} names several pairs of the test set, so that "
+            "the results do not say which of them they are about."
+        )
+    winner = labelled(raw[column], _LABELS)
+    found = known.set_index("prompt_id").reindex(index).reset_index()
+    return found.assign(winner=winner.to_numpy())

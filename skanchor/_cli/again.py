@@ -1,0 +1,84 @@
+"""The command that helps, in full: the one that was typed, with further flags."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["PEOPLE_FILE", "command", "with_arguments", "with_file_before", "with_flags"]
+
+_MAPPINGS = {"columns": "--columns", "labels": "--labels", "levels": "--levels"}
+_LISTS = {"human": "--human", "judges": "--judges"}
+_SWITCHES = {"drop_invalid": "--drop-invalid", "all_human": "--all-human"}
+
+_REPEATED = frozenset([*_MAPPINGS.values(), *_LISTS.values()])
+"""Flags that may be typed several times."""
+
+_RANKING = [["rank"], ["report"], ["plot"], ["compare"], ["evaluate"], ["inspect"]]
+"""Commands that rank all models of a table by votes with ``--no-new``."""
+
+PEOPLE_FILE = "people.csv"
+"""Name that stands for a file of votes, which the user must give."""
+
+
+def command(words: Sequence[str]) -> str:
+    """Command of the program as a shell takes it."""
+    return shlex.join(["skanchor", *words])
+
+
+def with_arguments(
+    typed: Sequence[str], arguments: Mapping[str, Any], files: Sequence[str]
+) -> list[str]:
+    """Typed words with the flags of some arguments of `read_battles` after them."""
+    flags: list[str] = []
+    for name, value in arguments.items():
+        if name in _MAPPINGS:
+            flags += _mapping(_MAPPINGS[name], value)
+        elif name in _LISTS:
+            flags += [_LISTS[name], *value]
+        elif name in _SWITCHES:
+            flags.append(_SWITCHES[name])
+    if arguments.get("all_human") and typed[:1] in _RANKING:
+        # Where all rows are votes, no model is new.
+        flags += [] if {"--new", "--no-new"} & set(typed) else ["--no-new"]
+    words = with_flags(typed, flags)
+    before = arguments.get("before")
+    return words if before is None else with_file_before(words, before, files)
+
+
+def with_file_before(
+    typed: Sequence[str], path: str, files: Sequence[str]
+) -> list[str]:
+    """Typed words with a further file before those of battles."""
+    words = list(typed)
+    at = words.index(files[0]) if files and files[0] in words else len(words)
+    return [*words[:at], path, *words[at:]]
+
+
+def with_flags(typed: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Typed words and flags; the flags come before a ``--``, after which none may.
+
+    A flag that has been typed with another value is replaced.
+    """
+    words = list(typed)
+    if len(flags) == 2 and flags[0] in words and flags[0] not in _REPEATED:
+        at = words.index(flags[0])
+        del words[at : at + 2]
+    at = words.index("--") if "--" in words else len(words)
+    return [*words[:at], *flags, *words[at:]]
+
+
+def _mapping(flag: str, pairs: Mapping[Any, Any]) -> list[str]:
+    """Words of a flag that takes OLD=NEW,...; each pair alone if a name has a comma."""
+    shown = [
+        f"{old}={new:g}" if isinstance(new, float) else f"{old}={new}"
+        for old, new in pairs.items()
+    ]
+    parts = shown if any("," in each for each in shown) else [",".join(shown)]
+    # A value that begins with a hyphen would be taken for a flag.
+    return [
+        word
+        for part in parts
+        for word in ([f"{flag}={part}"] if part.startswith("-") else [flag, part])
+    ]

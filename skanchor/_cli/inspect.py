@@ -1,0 +1,86 @@
+"""``skanchor inspect``: what files are understood to hold, before any fit."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from skanchor._cli.again import command
+from skanchor._cli.command import BadInputError, Command
+from skanchor._cli.method import add_dependence
+from skanchor._cli.streams import check_stdout, print_result
+from skanchor._cli.table import add_table, check_table, groups_of, load_battles
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["INSPECT"]
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_table(parser)
+    add_dependence(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _inspect(options: argparse.Namespace) -> None:
+    from skanchor._cli.wording import command_lines, worded
+    from skanchor.reports import as_json_value, overview
+
+    check_stdout()
+    check_table(options)
+    # What must be decided is a finding here, not an error: all rows are described.
+    asked: list[str] = []
+    all_human = options.all_human
+    try:
+        X, y, _ = load_battles(options)
+    except BadInputError as error:
+        if not error.lines or all_human:
+            raise
+        asked = [str(error), *error.lines]
+        options.all_human = True
+        X, y, _ = load_battles(options)
+    found = overview(X, y, groups_of(X, options), [] if options.no_new else options.new)
+    rank = ["rank", *options.typed[1:]]
+    rank = [word for word in rank if word != "--json"]
+    files = _files(X)
+    go_on = [f"  {command(rank)}"]
+    if asked:
+        go_on = [line.replace("skanchor inspect", "skanchor rank") for line in asked]
+    elif found.refusal is not None:
+        go_on = command_lines(found.refusal, rank, options.battles)
+    if options.json:
+        commands = [line.strip() for line in go_on if line.startswith("  ")]
+        record: Any = {"files": files, **found.to_dict(worded), "commands": commands}
+        text = json.dumps(as_json_value(record), indent=2, allow_nan=False)
+        print_result(f"{text}\n")
+        return
+    lines = [f"{path}: read as {kind}." for path, kind in files["formats"].items()]
+    for path, said in files["assumed"].items():
+        lines += [f"  {path}: assumed that {each}." for each in said]
+    lines += found.lines(worded)
+    if go_on:
+        lines += ["", "Go on with:" if not asked else "To decide:", *go_on]
+    print_result("\n".join(lines) + "\n")
+
+
+def _files(X: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """By file, the format that it was read as, and what was assumed."""
+    return {name: dict(X.attrs.get(name, {})) for name in ("formats", "assumed")}
+
+
+INSPECT = Command(
+    name="inspect",
+    help="say what files are understood to hold, without ranking",
+    description="Say what files are understood to hold: rows, models, judges, people, "
+    "outcomes, features, groups, display orders and connectivity; what will be left "
+    "out; and the command to go on with.",
+    examples=(
+        ("a table of your own", "skanchor inspect battles.csv"),
+        ("votes and verdicts in two files", "skanchor inspect votes.csv gpt-4.jsonl"),
+        ("for a program", "skanchor inspect battles.csv --json | jq .judges"),
+    ),
+    add_arguments=_add_arguments,
+    run=_inspect,
+)

@@ -1,0 +1,28 @@
+"""Tables that no tool wrote: which column is what, and what its values mean.
+
+A table is read where exactly one reading fits it. What is assumed is said; a table that
+can be read in several ways is refused with the calls that decide.
+"""
+
+from skanchor.io._plain_tables.plain import Plain, read_plain
+from skanchor.io._plain_tables.refusals import no_battles
+from skanchor.io._plain_tables.sources import (
+    human_like,
+    judge_columns,
+    judge_or_people,
+    may_be_else,
+    people_patterns,
+)
+from skanchor.io._plain_tables.understood import needs_names
+
+__all__ = [
+    "Plain",
+    "human_like",
+    "judge_columns",
+    "judge_or_people",
+    "may_be_else",
+    "needs_names",
+    "no_battles",
+    "people_patterns",
+    "read_plain",
+]

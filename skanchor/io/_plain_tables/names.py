@@ -1,0 +1,224 @@
+"""Names of columns: which of them may be what, whatever their spelling.
+
+Names are compared without case, blanks, hyphens, underscores and other signs.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from itertools import product
+
+__all__ = [
+    "JUDGES",
+    "MEASURES",
+    "MODELS",
+    "OUTCOMES",
+    "PEOPLE",
+    "PROMPTS",
+    "SCORES",
+    "SIDES",
+    "WINNER_NAME",
+    "candidates",
+    "name_key",
+    "pairs_of_sides",
+    "side_pairs",
+]
+
+
+def name_key(name: object) -> str:
+    """Key by which names of columns are compared: letters and digits, without case.
+
+    Parameters
+    ----------
+    name : object
+        Name of a column.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skanchor.io._plain_tables.names import name_key
+    >>> name_key("Model-A ") == name_key("model_a")
+    True
+    """
+    plain = unicodedata.normalize("NFKC", str(name)).casefold()
+    return "".join(char for char in plain if char.isalnum())
+
+
+_MARKS = (
+    ("a", "b"),
+    ("1", "2"),
+    ("left", "right"),
+    ("first", "second"),
+    ("one", "two"),
+    ("x", "y"),
+)
+"""What tells the first side from the second in names of columns."""
+
+_NOUNS = (
+    "model modelname modelid system systemname llm llmname player candidate assistant "
+    "bot agent generator engine contestant competitor method team chatbot"
+).split()
+
+STANDARD_SIDES = ("modela", "modelb")
+
+SIDES: dict[str, str] = {
+    "left": "right",
+    "a": "b",
+    "sidea": "sideb",
+    "lhs": "rhs",
+    **{
+        order(noun, first): order(noun, second)
+        for noun, (first, second) in product(_NOUNS, _MARKS)
+        for order in (
+            lambda noun, mark: noun + mark,
+            lambda noun, mark: mark + noun,
+            lambda noun, mark: f"{noun}{mark}name",
+            lambda noun, mark: f"{noun}{mark}id",
+        )
+    },
+}
+"""Keys of the columns of the first model, and of the second one that goes with each."""
+
+OUTCOMES = frozenset(
+    "winner winningmodel winnermodel outcome result preference pref preferred "
+    "preferredmodel humanpreference vote uservote humanvote label verdict choice "
+    "chosen chosenmodel decision judgment judgement selection selected selectedmodel "
+    "better bettermodel best annotation rating3 winnerlabel answer".split()
+)
+"""Keys of columns that may hold outcomes."""
+
+WINNER_NAME = "winnername"
+"""Key of a column that holds the name of the winner, and nothing else."""
+
+PEOPLE = frozenset(
+    "worker workerid user userid username voter voterid participant "
+    "participantid".split()
+)
+"""Keys of columns that name people."""
+
+JUDGES = frozenset(
+    "judge judges judgename judgemodel judgeid judgedby judgellm evaluator evaluators "
+    "evaluatorname evaluatorid evaluatormodel evaluatedby annotator annotators "
+    "annotatorid annotatorname annotatedby grader gradername gradedby ratername "
+    "raterid ratedby rater labeler labeller labelerid assessor assessorid reviewer "
+    "reviewerid source evaluationsource judgetype evaluatortype annotatortype".split()
+)
+"""Keys of columns that may say who decided."""
+
+PROMPTS = (
+    frozenset(
+        "promptid questionid instructionid itemid taskid queryid exampleid sampleid "
+        "instructionindex promptindex questionindex promptnumber promptno qid "
+        "promptname taskname".split()
+    ),
+    frozenset("prompt question instruction item task query input example".split()),
+)
+"""Keys of columns that may name prompts: those of ids, then those of texts."""
+
+MODELS = frozenset(
+    {"model", "models", "modelname", "modelid", "system", "systemname", "llm"}
+    | {"candidate", "generator", "bot", "engine", "chatbot", "policy", "assistant"}
+)
+"""Keys of columns that may name the one model of a row."""
+
+SCORES = frozenset(
+    "score scores rating ratings grade grades points stars mark marks likert overall "
+    "overallscore overallrating judgescore humanscore quality qualityscore".split()
+)
+"""Keys of columns of ratings, of which more is better."""
+
+MEASURES = frozenset(
+    "length len words tokens chars characters ntokens nwords nchars numtokens numwords "
+    "wordcount tokencount charcount lengthchars time seconds duration latency cost "
+    "price turn turns seed epoch temperature index row id year date timestamp "
+    "responselength outputlength sentences headings lists bold rank".split()
+)
+"""Keys of columns of numbers that are no ratings."""
+
+
+def candidates(names: Iterable[str], keys: Iterable[str]) -> list[str]:
+    """Columns whose key is one of some keys, in the order of the table."""
+    wanted = set(keys)
+    return [name for name in names if name_key(name) in wanted]
+
+
+def side_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of columns that may name the two models; the standard one alone, if there.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the columns.
+
+    Returns
+    -------
+    list of (str, str)
+    """
+    by_key = {name_key(name): name for name in names}
+    found = [
+        (by_key[first], by_key[second])
+        for first, second in SIDES.items()
+        if first in by_key and second in by_key
+    ]
+    standard = tuple(by_key.get(key) for key in STANDARD_SIDES)
+    return [standard] if standard in found else found  # type: ignore[list-item]
+
+
+def pairs_of_sides(
+    names: Iterable[str], sides: tuple[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Pairs of other columns that are marked as the columns of the models are.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of the columns.
+    sides : tuple of str
+        The columns of the models, such as ``("model_1", "model_2")``.
+
+    Returns
+    -------
+    dict
+        By name without mark, the column of either side, such as ``{"length":
+        ("length_1", "length_2")}``.
+    """
+    first, second = map(name_key, sides)
+    mark = next(
+        (each for each in reversed(_MARKS) if _differ_by(first, second, each)), None
+    )
+    if mark is None:
+        return {}
+    stems: dict[str, dict[int, str]] = {}
+    for name in names:
+        for side, sign in enumerate(mark):
+            stem = _without(str(name), sign)
+            if stem and name not in sides:
+                stems.setdefault(stem, {})[side] = name
+    return {stem: (s[0], s[1]) for stem, s in stems.items() if len(s) == 2}
+
+
+def _differ_by(first: str, second: str, mark: tuple[str, str]) -> bool:
+    """Whether two keys are the same but for the marks of the sides."""
+    one, two = mark
+    return any(
+        first[at : at + len(one)] == one
+        and first[:at] + two + first[at + len(one) :] == second
+        for at in range(len(first))
+    )
+
+
+def _without(name: str, mark: str) -> str | None:
+    """Name without the mark of a side, which signs set apart; None without a mark."""
+    plain, signs = name.strip(), " _-.:()"
+    lower = plain.casefold()
+    if lower.endswith(mark) and lower[: -len(mark)][-1:] in tuple(signs):
+        return plain[: -len(mark)].rstrip(signs)
+    if lower.endswith(f"{mark})"):
+        return plain[: -len(mark) - 1].rstrip(signs) or None
+    if lower.startswith(mark) and lower[len(mark) :][:1] in tuple(signs):
+        return plain[len(mark) :].lstrip(signs)
+    return None

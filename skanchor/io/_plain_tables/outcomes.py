@@ -1,0 +1,340 @@
+"""Outcomes of a table: every way to read them that all values fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor._comparisons.outcomes import WINNER_VALUES
+from skanchor.io._plain_tables.names import name_key
+from skanchor.io._tools._grades import GRADES, grade
+from skanchor.io.columns import label_key
+
+__all__ = ["OutcomeReading", "is_standard", "label_of", "on_scale", "readings"]
+
+_FIRST = frozenset(
+    "modela a 1 left first model1 systema system1 responsea response1 answera answer1 "
+    "outputa output1 assistanta assistant1 optiona option1 leftvote leftmodel "
+    "modelleft one candidatea candidate1 llma llm1 lhs awins aisbetter abetter "
+    "modelawins modelaisbetter modelabetter leftisbetter leftwins leftbetter 1wins "
+    "model1wins model1isbetter model1better".split()
+)
+_SECOND = frozenset(
+    "modelb b 2 right second model2 systemb system2 responseb response2 answerb "
+    "answer2 outputb output2 assistantb assistant2 optionb option2 rightvote "
+    "rightmodel modelright two candidateb candidate2 llmb llm2 rhs bwins bisbetter "
+    "bbetter modelbwins modelbisbetter modelbbetter rightisbetter rightwins "
+    "rightbetter 2wins model2wins model2isbetter model2better".split()
+)
+_TIES = frozenset(
+    "tie tied ties draw equal equals same aboutthesame thesame both bothgood tievote "
+    "tiebothgood neither nopreference nodifference equallygood similar undecided "
+    "bothequal".split()
+)
+_BOTH_BAD = frozenset("bothbad tiebothbad bothbadvote botharebad equallybad".split())
+
+# Words of strength in graded verdicts such as "A is much better".
+_STRONG = re.compile(r"much|significantly|strongly|far|clearly|definitely|way")
+_WEAK = re.compile(r"slightly|somewhat|marginally|abit|alittle|weakly|barely")
+
+_SIGNED = re.compile(r"[<>=+?]|^\s*-")
+
+_SCALES = ((0, 1), (1, 2), (-1, 1), (-2, 2), (-3, 3), (1, 5), (1, 7), (1, 10))
+_LARGE_SCALES = ((0, 10), (0, 100), (-10, 10), (-100, 100))
+"""Ends of the scales on which preferences are usually given as numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeReading:
+    """One way to read the outcomes of a table.
+
+    Attributes
+    ----------
+    winner : Series
+        Standard outcomes: labels of `WINNER_VALUES`, or numbers in [0, 1]; null where
+        the table has none.
+    means : str
+        What the values are taken for, in words.
+    arguments : mapping
+        Arguments of ``read_battles`` that ask for this reading.
+    plain : bool, default=False
+        Whether the values are standard already, so that nothing is assumed.
+    """
+
+    winner: pd.Series
+    means: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    plain: bool = False
+
+    def numbers(self) -> np.ndarray:
+        """Preferences for the first side; NaN where there is none."""
+        if pd.api.types.is_numeric_dtype(self.winner):
+            return self.winner.to_numpy(dtype=float, na_value=np.nan)
+        return self.winner.map(WINNER_VALUES).to_numpy(dtype=float, na_value=np.nan)
+
+
+def is_standard(outcome: pd.Series) -> bool:
+    """Whether outcomes are standard labels, or numbers in [0, 1]."""
+    if pd.api.types.is_bool_dtype(outcome):
+        return True
+    if pd.api.types.is_numeric_dtype(outcome):
+        return bool(outcome.dropna().between(0.0, 1.0).all())
+    return all(
+        isinstance(label, str) and label in WINNER_VALUES
+        for label in outcome.dropna().unique().tolist()
+    )
+
+
+def readings(
+    outcome: pd.Series,
+    first: pd.Series,
+    second: pd.Series,
+    levels: Mapping[str, float],
+    *,
+    by_name: bool = False,
+    lenient: bool = False,
+    sides: tuple[str, str] = ("model_a", "model_b"),
+) -> list[OutcomeReading]:
+    """List every way to read outcomes that all values fit.
+
+    Parameters
+    ----------
+    outcome : Series
+        Outcomes as the table has them; null where there is none.
+    first, second : Series
+        Models of the two sides.
+    levels : mapping from str to float
+        What graded verdicts mean, where the user says so.
+    by_name : bool, default=False
+        Whether the values are known to be names of models.
+    lenient : bool, default=False
+        Whether rows whose winner is not compared there may be left without an outcome.
+    sides : tuple of str
+        Names of the columns of the models, for words.
+
+    Returns
+    -------
+    list of OutcomeReading
+        Empty if some value fits nothing; several if the values may mean several things.
+    """
+    codes, labels = pd.factorize(outcome, use_na_sentinel=True)
+    values = labels.tolist()
+    found = []
+    named = _by_name(outcome, first, second, lenient)
+    if named is not None:
+        found.append(named)
+    if by_name or not values:
+        return found
+    keys = [_value_key(value) for value in values]
+
+    def mapped(meant: Mapping[Any, Any], means: str, **arguments: Any) -> None:
+        column = pd.Series([meant[value] for value in values] + [None], dtype=object)
+        winner = column.iloc[codes].set_axis(outcome.index).infer_objects()
+        found.append(OutcomeReading(winner, means, arguments))
+
+    sided = [_side(key) for key in keys]
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
+    if numbers.notna().all():
+        found += _of_numbers(outcome, values, numbers.tolist(), sides, mapped)
+    elif all(sided) and not _mixes_zero(keys):
+        meant = {v: side for v, side in zip(values, sided, strict=True) if side}
+        mapped(meant, _said(meant, sides), labels=_labels(meant))
+    grades = [
+        grade(str(value)) or _worded(key)
+        for value, key in zip(values, keys, strict=True)
+    ]
+    if not all(sided) and all(grades):
+        _add_graded(values, grades, levels, mapped)
+    return found
+
+
+def label_of(value: Any) -> str | None:
+    """Standard label of a word for a side or a tie; None for other words."""
+    return _side(_value_key(value))
+
+
+def on_scale(outcome: pd.Series, levels: Mapping[str, float]) -> OutcomeReading | None:
+    """Read numbers by two levels of their scale, such as ``{"1": 1.0, "7": 0.0}``.
+
+    Returns None if the outcomes are not numbers, or the levels not two numbers.
+    """
+    try:
+        (low, at_low), (high, at_high) = sorted(
+            (float(level), value) for level, value in levels.items()
+        )
+    except ValueError:
+        return None
+    numbers = pd.to_numeric(outcome, errors="coerce")
+    if low == high or numbers.isna().ne(outcome.isna()).any():
+        return None
+    winner = at_low + (numbers - low) * ((at_high - at_low) / (high - low))
+    return OutcomeReading(winner, f"a scale from {low:g} to {high:g}")
+
+
+# --------------------------------------------------------------------------- readings
+def _by_name(
+    outcome: pd.Series, first: pd.Series, second: pd.Series, lenient: bool
+) -> OutcomeReading | None:
+    """Outcomes that are the winner's name, or words for a tie."""
+    texts, one, two = (_plain(column) for column in (outcome, first, second))
+    given = outcome.notna()
+    wins, loses = given & texts.eq(one), given & texts.eq(two)
+    models = {*one.dropna().unique(), *two.dropna().unique()}
+    if len({model.casefold() for model in models}) == len(models):
+        # Names in another case, where that leaves all models apart.
+        folded = [column.str.casefold() for column in (texts, one, two)]
+        wins, loses = given & folded[0].eq(folded[1]), given & folded[0].eq(folded[2])
+    rest = given & ~wins & ~loses
+    odd = [_tie(_value_key(value)) for value in outcome[rest].unique().tolist()]
+    fits = all(odd) or (lenient and (wins | loses).sum() > 0.5 * given.sum())
+    if not (wins | loses).any() or not fits:
+        return None
+    winner = pd.Series(None, index=outcome.index, dtype=object)
+    ties = dict(zip(outcome[rest].unique().tolist(), odd, strict=True))
+    winner[rest] = outcome[rest].map(ties)
+    # A row that compares a model with itself has no winner.
+    winner[loses] = "model_b"
+    winner[wins] = "model_a"
+    winner[wins & loses] = "tie"
+    name = str(outcome.name)
+    return OutcomeReading(
+        winner, "names of the winning models", {"columns": {name: "winner_name"}}
+    )
+
+
+def _of_numbers(
+    outcome: pd.Series,
+    values: list[Any],
+    numbers: list[float],
+    sides: tuple[str, str],
+    mapped: Any,
+) -> list[OutcomeReading]:
+    """Readings of numbers: the sides, numbered from 1, or a scale either way."""
+    known = set(numbers)
+    a, b = sides
+    if known == {1.0, 2.0}:
+        label = {1: "model_a", 2: "model_b"}
+        meant = {v: label[int(n)] for v, n in zip(values, numbers, strict=True)}
+        mapped(meant, _said(meant, sides), labels=_labels(meant))
+        return []
+    if known == {0.0, 1.0, 2.0}:
+        for tie, one, two in ((0, 1, 2), (2, 0, 1), (2, 1, 0)):
+            at = {tie: "tie", one: "model_a", two: "model_b"}
+            meant = {v: at[int(n)] for v, n in zip(values, numbers, strict=True)}
+            mapped(meant, _said(meant, sides), labels=_labels(meant))
+        return []
+    low, high = _scale(min(known), max(known))
+    column = pd.to_numeric(outcome, errors="coerce")
+    found = []
+    for at_low, better in ((0.0, a), (1.0, b)):
+        share = (column - low) / (high - low)
+        found.append(
+            OutcomeReading(
+                share if at_low == 0.0 else 1.0 - share,
+                f"larger numbers, of {low:g} to {high:g}, favour {better!r}",
+                {"levels": {f"{low:g}": at_low, f"{high:g}": 1.0 - at_low}},
+            )
+        )
+    return found
+
+
+def _scale(low: float, high: float) -> tuple[float, float]:
+    """Ends of the narrowest usual scale that holds all numbers."""
+    for start, end in (*_SCALES, *_LARGE_SCALES):
+        if start <= low and high <= end:
+            return float(start), float(end)
+    widest = max(abs(low), abs(high))
+    return -widest, widest
+
+
+def _add_graded(
+    values: list[Any], grades: list[Any], levels: Mapping[str, float], mapped: Any
+) -> None:
+    """Add the reading of graded verdicts, evenly spaced over the grades that occur."""
+    default = dict(GRADES)
+    if not {"A>>B", "B>>A"} & set(grades):
+        # Without the strong grades, the others are the ends of the scale.
+        default |= {"A>B": 1.0, "B>A": 0.0}
+    own = {label_key(level): number for level, number in levels.items()}
+    meant = {
+        value: own.get(label_key(value), default[verdict])
+        for value, verdict in zip(values, grades, strict=True)
+    }
+    ordered = sorted(meant.items(), key=lambda item: -item[1])
+    said = ", ".join(f"{value} is {number:g}" for value, number in ordered)
+    mapped(meant, said, levels={str(k): v for k, v in ordered})
+
+
+# ------------------------------------------------------------------------ single cells
+def _value_key(value: Any) -> str:
+    """Key of an outcome: letters and digits, without case; "" for numbers and grades.
+
+    Signs such as those of ``A>B`` and ``-1`` have a meaning, so they must not be lost.
+    """
+    text = _text(value)
+    return "" if _SIGNED.search(text) else name_key(text)
+
+
+def _tie(key: str) -> str | None:
+    if key in _BOTH_BAD:
+        return "both_bad"
+    return "tie" if key in _TIES else None
+
+
+def _side(key: str) -> str | None:
+    """Standard label of a word for a side or a tie; None for other words."""
+    if key in _FIRST:
+        return "model_a"
+    if key in _SECOND:
+        return "model_b"
+    # "C" is a tie beside A and B, as some prompts of judges ask for it.
+    return "tie" if key == "c" else _tie(key)
+
+
+def _mixes_zero(keys: list[str]) -> bool:
+    """Whether "C" stands for a tie without A and B beside it."""
+    return "c" in keys and not {"a", "b"} & set(keys)
+
+
+def _worded(key: str) -> str | None:
+    """Grade of a verdict in words, such as "A is much better"; None for others."""
+    if _tie(key):
+        return "A=B"
+    strong, weak = bool(_STRONG.search(key)), bool(_WEAK.search(key))
+    plain = _WEAK.sub("", _STRONG.sub("", key))
+    side = _side(plain) or _side(plain.removesuffix("better").removesuffix("is"))
+    if side not in ("model_a", "model_b") or (strong and weak):
+        return None
+    first = side == "model_a"
+    if strong:
+        return "A>>B" if first else "B>>A"
+    return "A>B" if first else "B>A"
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    return column.astype("str").str.strip()
+
+
+def _labels(meant: Mapping[Any, str]) -> dict[str, str]:
+    return {_text(value): label for value, label in meant.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)
+
+
+def _said(meant: Mapping[Any, str], sides: tuple[str, str]) -> str:
+    """What labels mean, in words, such as ``A: 'left' won``."""
+    a, b = sides
+    words = {"model_a": f"{a!r} won", "model_b": f"{b!r} won", "tie": "a tie"}
+    words["both_bad"] = "both bad"
+    order = list(words)
+    pairs = sorted(meant.items(), key=lambda item: order.index(item[1]))
+    return ", ".join(f"{_text(value)} is {words[label]}" for value, label in pairs)

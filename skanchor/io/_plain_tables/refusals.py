@@ -1,0 +1,236 @@
+"""Why a table is not read, all of it, and the calls that read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from skanchor.exceptions import Advice, BattlesError, Call, Remedy
+from skanchor.io._plain_tables.names import (
+    JUDGES,
+    OUTCOMES,
+    PEOPLE,
+    PROMPTS,
+    SCORES,
+    candidates,
+    side_pairs,
+)
+from skanchor.io._plain_tables.outcomes import is_standard, label_of, readings
+from skanchor.io._plain_tables.ratings import is_board, is_numeric, model_columns
+from skanchor.io._tools import FAILED, nearest
+
+__all__ = ["no_battles", "unknown_outcomes"]
+
+_RESPONSES = (
+    ("chosen", "rejected"),
+    ("output_1", "output_2"),
+    ("response_1", "response_2"),
+    ("response_a", "response_b"),
+    ("response_A", "response_B"),
+)
+"""Columns of pairs of responses in files that need not name the models."""
+
+_SHOWN = 5
+"""Largest number of labels that a message lists."""
+
+
+def unknown_outcomes(
+    outcome: pd.Series, first: pd.Series, second: pd.Series, sides: tuple[str, str]
+) -> BattlesError:
+    """Error for outcomes that fit no reading as a whole.
+
+    Parameters
+    ----------
+    outcome : Series
+        Outcomes as the table has them.
+    first, second : Series
+        Models of the two sides.
+    sides : tuple of str
+        Names of the columns of the models.
+
+    Returns
+    -------
+    BattlesError
+        It names the labels that fit nothing, and ends in the calls that help.
+    """
+    labels = outcome.dropna().value_counts().index.tolist()
+    failed = [v for v in labels if str(v).strip().casefold() in (*FAILED, "-1")]
+    rest = outcome.mask(outcome.isin(failed))
+    if failed and readings(rest, first, second, {}):
+        n = int(outcome.isin(failed).sum())
+        return BattlesError(
+            f"Column {outcome.name!r} holds no verdict in {n} rows ({_shown(failed)}).",
+            advice=Call({"drop_invalid": True}, "To leave them out"),
+        )
+    named = [value for value in labels if value in {*first.unique(), *second.unique()}]
+    if named:
+        plays = outcome.eq(first) | outcome.eq(second)
+        odd = outcome.notna() & outcome.isin(named) & ~plays
+        if odd.any():
+            row = int(odd.to_numpy().argmax())
+            return BattlesError(
+                f"Column {outcome.name!r} names winners, but in {odd.sum()} rows a "
+                f"model that is not compared there, first in row {row}: "
+                f"{outcome.iloc[row]!r} beside {first.iloc[row]!r} and "
+                f"{second.iloc[row]!r}.",
+                advice=Call({"drop_invalid": True}, "To leave such rows out"),
+            )
+    known = [value for value in labels if value in named or label_of(value)]
+    unknown = [value for value in labels if value not in known]
+    row = int(outcome.isin(unknown).to_numpy().argmax())
+    what = (
+        f"Unknown outcome labels {[str(v) for v in unknown[:_SHOWN]]} in column "
+        f"{outcome.name!r}, first in row {row}"
+    )
+    if known and len(unknown) <= 2 * _SHOWN:
+        ties = {str(value): "tie" for value in unknown}
+        none = {str(value): "invalid" for value in unknown}
+        return BattlesError(
+            f"{what}; the others are {_shown(known)}.",
+            advice=[
+                Call({"labels": ties}, "If they are ties"),
+                Call({"labels": none, "drop_invalid": True}, "If they are no verdicts"),
+            ],
+        )
+    if not 2 <= len(unknown) <= 3:
+        return BattlesError(
+            f"{what}; there are {len(unknown)} different ones.",
+            advice=Advice(Remedy.RELABEL_OUTCOMES),
+        )
+    # The two most frequent labels are the sides, and a third one is the tie.
+    one, two, *third = (str(value) for value in unknown)
+    ties = dict.fromkeys(third, "tie")
+    return BattlesError(
+        f"{what}.",
+        advice=[
+            Call({"labels": {a: "model_a", b: "model_b", **ties}},
+                 f"If {a!r} means that {sides[0]!r} won")
+            for a, b in ((one, two), (two, one))
+        ],
+    )  # fmt: skip
+
+
+def no_battles(
+    raw: pd.DataFrame, missing: Sequence[str], *, is_file: bool = True
+) -> BattlesError:
+    """Error for a table in which no battles are found.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+    missing : sequence of str
+        Standard columns that it lacks.
+    is_file : bool, default=True
+        Whether the table comes from a file, not from memory.
+
+    Returns
+    -------
+    BattlesError
+    """
+    names = [str(name) for name in raw.columns]
+    models = model_columns(raw)
+    pairs, near = side_pairs(names), nearest(raw) if is_file else []
+    if is_board(raw):
+        return BattlesError(
+            f"A leaderboard: it holds scores of {len(raw)} models, not battles. Give "
+            "the comparisons that the scores were computed from, one in each row."
+        )
+    results = [name for name in names if name.endswith("_result")]
+    if "idx" in names and len(results) == 1:
+        return BattlesError(
+            f"Results of a judge by 'idx' (column {results[0]!r}), which names no "
+            "models: they are in another file, such as PandaLM's testset-v1.json.",
+            advice=Call({"before": "testset-v1.json"}, "Give both files"),
+        )
+    if len(models) == 1 and raw[models[0]].nunique() == 1 and not pairs:
+        return BattlesError(
+            f"Column {models[0]!r} holds one model only, {raw[models[0]].iloc[0]!r}: "
+            "nothing is compared with it. Add the rows of other models."
+        )
+    if not (near or pairs) and any({a, b} <= set(names) for a, b in _RESPONSES):
+        return BattlesError(
+            "The table holds pairs of responses, but not the models that gave them, so "
+            "that there is nothing to rank. Add columns 'model_a' and 'model_b'."
+        )
+    scores = [name for name in candidates(names, SCORES) if is_numeric(raw[name])]
+    guesses = _guesses(raw, names, pairs, models, scores)
+    if not is_file:
+        return BattlesError(
+            f"The battles table lacks the columns {list(missing)}; it has "
+            f"{names[:20]}.",
+            advice=guesses or [Advice(Remedy.RENAME_COLUMNS)],
+        )
+    return BattlesError(
+        f"The format is not known: the file has the columns {names[:20]} and lacks "
+        f"{list(missing)}"
+        + (f"; it comes near to {', '.join(near)}." if near else "."),
+        advice=guesses or [Advice(Remedy.NAME_COLUMNS)],
+    )
+
+
+def _guesses(
+    raw: pd.DataFrame,
+    names: list[str],
+    pairs: Sequence[tuple[str, str]],
+    models: Sequence[str],
+    scores: Sequence[str],
+) -> list[Any]:
+    """Calls that name columns which may be the missing ones."""
+    if models and scores:
+        prompts = [
+            name
+            for name in names
+            if name not in (*models, *scores) and 1 < raw[name].nunique() < len(raw)
+        ]
+        return [
+            Call({"columns": {models[0]: "model", name: "prompt_id"}},
+                 f"If {name!r} names the prompts that were rated")
+            for name in prompts[:3]
+        ] or [Advice(Remedy.READ_AS_SCORES)]  # fmt: skip
+    few = [n for n in names if raw[n].nunique() <= max(3, 0.2 * len(raw))]
+    if pairs:
+        known = candidates(names, {*JUDGES, *PEOPLE, *PROMPTS[0], *PROMPTS[1]})
+        rest = [name for name in few if name not in (*pairs[0], *known)]
+        one, two = (raw[name] for name in pairs[0])
+        rest = [
+            name
+            for name in rest
+            if is_standard(raw[name]) or readings(raw[name], one, two, {})
+        ] or rest
+        return [
+            Call({"columns": {name: "winner"}}, f"If {name!r} holds the outcome")
+            for name in rest[:3]
+        ]
+    alike = _alike_pairs(raw, few)
+    outcome = candidates(names, OUTCOMES)
+    if alike and (outcome or len(few) > 2):
+        first, second = alike[0]
+        last = {}
+        if not outcome:
+            last = {next(n for n in few if n not in alike[0]): "winner"}
+        return [
+            Call({"columns": {first: "model_a", second: "model_b", **last}},
+                 f"If {first!r} and {second!r} are the models")
+        ]  # fmt: skip
+    return []
+
+
+def _alike_pairs(raw: pd.DataFrame, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of columns of text that share most of their values, as those of models."""
+    found = []
+    for at, first in enumerate(names):
+        one = set(raw[first].dropna().astype("str"))
+        for second in names[at + 1 :]:
+            two = set(raw[second].dropna().astype("str"))
+            shared = len(one & two) / max(len(one | two), 1)
+            if shared >= 0.5 and not is_numeric(raw[first]) and len(one | two) > 2:
+                found.append((shared, (first, second)))
+    return [pair for _, pair in sorted(found, key=lambda each: -each[0])]
+
+
+def _shown(values: Sequence[Any]) -> str:
+    more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
+    return ", ".join(repr(str(value)) for value in values[:_SHOWN]) + more

@@ -1,0 +1,384 @@
+"""The one reading of a table that no tool wrote, or the refusal of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skanchor.exceptions import BattlesError, Call
+from skanchor.io._plain_tables.names import (
+    JUDGES,
+    OUTCOMES,
+    PEOPLE,
+    PROMPTS,
+    WINNER_NAME,
+    candidates,
+    name_key,
+    pairs_of_sides,
+    side_pairs,
+)
+from skanchor.io._plain_tables.outcomes import (
+    OutcomeReading,
+    is_standard,
+    on_scale,
+    readings,
+)
+from skanchor.io._plain_tables.ratings import is_numeric
+from skanchor.io._plain_tables.refusals import unknown_outcomes
+from skanchor.io._plain_tables.sources import (
+    human_like,
+    judge_columns,
+    people_column,
+)
+
+__all__ = ["Names", "find_names", "needs_names", "read_outcomes"]
+
+_SHOWN = 8
+"""Largest number of values that a message lists."""
+
+_LONG_TEXT = 60
+"""Mean length of cells, in characters, above which a column holds texts, not names."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """Which columns of a table are what.
+
+    Attributes
+    ----------
+    renames : mapping from str to str
+        From the table's names to the standard ones.
+    copies : mapping from str to str
+        Columns to copy under a standard name, since they are of use as they are, too.
+    sides : tuple of str
+        The columns of the models.
+    outcome : str or None
+        The column of the outcome; None where each row names winner and loser.
+    says : tuple of str
+        What was assumed, in words.
+    """
+
+    renames: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict)
+    sides: tuple[str, str] = ("model_a", "model_b")
+    outcome: str | None = "winner"
+    says: tuple[str, ...] = ()
+
+    def apply(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Table with the standard names."""
+        copied = {new: table[old] for old, new in self.copies.items()}
+        table = table.assign(**copied).rename(columns=dict(self.renames))
+        if self.outcome is None:
+            table = table.assign(winner="model_a", shown_first=None)
+        return table
+
+
+def needs_names(names: Sequence[str]) -> bool:
+    """Whether a table with standard models and outcome has other names to find."""
+    names = [str(name) for name in names]
+    some = [] if "judge" in names else [*JUDGES, *PEOPLE]
+    some += [] if "prompt_id" in names else [*PROMPTS[0], *PROMPTS[1]]
+    return bool(candidates([n for n in names if n != "rater"], some))
+
+
+def find_names(raw: pd.DataFrame) -> Names | None:
+    """Find the columns of a table of battles by their names.
+
+    Parameters
+    ----------
+    raw : DataFrame
+        The table.
+
+    Returns
+    -------
+    Names or None
+        None if there are no columns of two models or none of an outcome.
+
+    Raises
+    ------
+    BattlesError
+        If several columns may be the models, or the outcome.
+    """
+    names = [str(name) for name in raw.columns]
+    pairs = [pair for pair in side_pairs(names) if not _are_texts(raw, pair)]
+    if not pairs:
+        return _winner_and_loser(raw)
+    if len(pairs) > 1:
+        raise BattlesError(
+            f"The models may be in {_listed(pairs)}.",
+            advice=[
+                Call(
+                    {"columns": {pair[0]: "model_a", pair[1]: "model_b"}},
+                    f"If they are in {pair[0]!r} and {pair[1]!r}",
+                )
+                for pair in pairs
+            ],
+        )
+    sides = pairs[0]
+    outcome = _outcome(raw, sides)
+    if outcome is None:
+        return None
+    renames, says = dict(zip(sides, ("model_a", "model_b"), strict=True)), []
+    if not _as_standard(sides, ("model_a", "model_b")):
+        says.append(
+            f"the models are in {sides[0]!r} and {sides[1]!r}, shown in this order"
+        )
+    if not _as_standard((outcome,), ("winner",)):
+        says.append(f"the outcome is {outcome!r}")
+    renames[outcome] = "winner"
+    rest = [name for name in names if name not in renames]
+    for more, said in (_judge(raw, rest), _prompt(rest)):
+        renames |= more
+        says += said
+    copies = {}
+    for old, new in list(renames.items()):
+        if new == "prompt_id" and name_key(old) in PROMPTS[1]:
+            copies[old] = renames.pop(old)
+    features = pairs_of_sides([n for n in rest if n not in renames], sides)
+    features = {
+        name: pair
+        for name, pair in features.items()
+        if not _is_pair(pair, name) and all(is_numeric(raw[side]) for side in pair)
+    }
+    if features:
+        for name, pair in features.items():
+            renames |= {pair[0]: f"{name}_a", pair[1]: f"{name}_b"}
+        says.append(f"pairs of features are {_listed(list(features))}")
+    return Names(
+        {old: new for old, new in renames.items() if old != new},
+        copies,
+        sides,
+        outcome,
+        tuple(says),
+    )
+
+
+def read_outcomes(
+    table: pd.DataFrame,
+    names: Names,
+    levels: Mapping[str, float],
+    *,
+    trusted: bool,
+    lenient: bool = False,
+) -> tuple[pd.Series, str | None]:
+    """Read the outcomes of a table in the one way that all of them fit.
+
+    Parameters
+    ----------
+    table : DataFrame
+        With standard names of columns.
+    names : Names
+        The names that the table had.
+    levels : mapping from str to float
+        What verdicts mean, where the user says so.
+    trusted : bool
+        Whether numbers in [0, 1] mean the preference for ``model_a``, as documented.
+    lenient : bool, default=False
+        Whether rows that name another model as the winner have no outcome.
+
+    Returns
+    -------
+    winner : Series
+        Standard outcomes.
+    says : str or None
+        What was assumed, in words; None if nothing was.
+
+    Raises
+    ------
+    BattlesError
+        If the outcomes can be read in no way, or in several that disagree.
+    """
+    outcome = table["winner"]
+    name = names.outcome or "winner"
+    scaled = on_scale(outcome, levels) if levels else None
+    if scaled is not None:
+        _check_range(scaled, name)
+        return scaled.winner, None
+    by_name = name_key(name) == WINNER_NAME
+    numeric = pd.api.types.is_numeric_dtype(outcome)
+    plain = is_standard(outcome) and (trusted or not numeric)
+    found = (
+        [] if not plain else [OutcomeReading(outcome, "standard labels", plain=True)]
+    )
+    if plain and numeric:
+        return outcome, None
+    found += [
+        reading
+        for reading in readings(
+            outcome.rename(name),
+            table["model_a"],
+            table["model_b"],
+            levels,
+            by_name=by_name,
+            lenient=lenient,
+            sides=names.sides,
+        )
+        if not plain or "columns" in reading.arguments
+    ]
+    if not found:
+        raise unknown_outcomes(
+            outcome.rename(name), table["model_a"], table["model_b"], names.sides
+        )
+    first = found[0].numbers()
+    for other in found[1:]:
+        differ = ~np.isclose(first, other.numbers(), equal_nan=True)
+        if differ.any():
+            raise _several(outcome.rename(name), found, int(np.argmax(differ)))
+    if found[0].plain:
+        return outcome, None
+    return found[0].winner, found[0].means
+
+
+# ----------------------------------------------------------------------- single roles
+def _outcome(raw: pd.DataFrame, sides: tuple[str, str]) -> str | None:
+    """The column of the outcome; raise if there are several."""
+    rest = [str(name) for name in raw.columns if name not in sides]
+    for keys in ({"winner"}, {WINNER_NAME}, OUTCOMES):
+        found = candidates(rest, keys)
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise BattlesError(
+                f"The outcome may be in {_listed(found)}.",
+                advice=[
+                    Call({"columns": {name: "winner"}}, f"If it is in {name!r}")
+                    for name in found
+                ],
+            )
+    return None
+
+
+def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
+    """Names of a table whose rows name the model that won and the one that lost."""
+    by_key = {name_key(name): str(name) for name in raw.columns}
+    for won, lost in (
+        ("winner", "loser"),
+        ("chosenmodel", "rejectedmodel"),
+        ("winningmodel", "losingmodel"),
+        ("modelwinner", "modelloser"),
+    ):
+        if won in by_key and lost in by_key:
+            sides = (by_key[won], by_key[lost])
+            if _are_texts(raw, sides):
+                return None
+            says = (
+                f"each row names the winner, {sides[0]!r}, and the loser, {sides[1]!r}"
+            )
+            rest = [name for name in map(str, raw.columns) if name not in sides]
+            judge, said = _judge(raw, rest)
+            prompt, told = _prompt(rest)
+            return Names(
+                {sides[0]: "model_a", sides[1]: "model_b", **judge, **prompt},
+                {},
+                sides,
+                None,
+                (says, *said, *told),
+            )
+    return None
+
+
+def _judge(raw: pd.DataFrame, rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The column of judges, if one of the candidates holds a label of people."""
+    if "judge" in rest:
+        return {}, []
+    found = judge_columns(rest)
+    people = people_column(raw[list(rest)])
+    if found == [people] and "rater" not in rest:
+        return {found[0]: "rater"}, [f"{people!r} names people"]
+    if len(found) == 1 and name_key(found[0]) == "judge":
+        return {found[0]: "judge"}, []
+    # A column of raters names people, unless one of them is called a human.
+    found = [*found, *(name for name in rest if name == "rater")]
+    holds = [n for n in found if human_like(raw[n].dropna().unique().tolist())]
+    if len(holds) != 1:
+        # Whether such a column names judges or people, nothing here can tell.
+        return {}, []
+    return {holds[0]: "judge"}, [f"judges are in {holds[0]!r}"]
+
+
+def _prompt(rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The column that names the prompts, if there is one."""
+    if "prompt_id" in rest:
+        return {}, []
+    for keys in PROMPTS:
+        found = candidates(rest, keys)
+        if len(found) == 1:
+            same = _as_standard((found[0],), ("prompt_id",))
+            said = [] if same else [f"rows of one {found[0]!r} belong together"]
+            return {found[0]: "prompt_id"}, said
+        if found:
+            return {}, [f"rows count as independent, although {_listed(found)} repeat"]
+    return {}, []
+
+
+def _as_standard(names: Sequence[str], standard: Sequence[str]) -> bool:
+    """Whether names are standard but for case and blanks around them."""
+    return [name.strip().casefold() for name in names] == list(standard)
+
+
+def _is_pair(pair: tuple[str, str], stem: str) -> bool:
+    """Whether two columns are a pair of features by their names already."""
+    return pair == (f"{stem}_a", f"{stem}_b")
+
+
+def _are_texts(raw: pd.DataFrame, columns: Sequence[str]) -> bool:
+    """Whether columns hold texts such as responses, not names of models."""
+    head = raw[list(columns)].head(200)
+    lengths = [head[name].astype("str").str.len().mean() for name in columns]
+    return max(lengths, default=0) > _LONG_TEXT
+
+
+# --------------------------------------------------------------------------- refusals
+def _several(
+    outcome: pd.Series, found: Sequence[OutcomeReading], row: int
+) -> BattlesError:
+    """Error for outcomes that fit several readings, with the calls that decide."""
+    values = outcome.dropna().unique().tolist()
+    shown = ", ".join(map(str, values[:_SHOWN])) + (
+        ", ..." if len(values) > _SHOWN else ""
+    )
+    distinct: list[OutcomeReading] = []
+    for reading in found:
+        numbers = reading.numbers()
+        if not any(
+            np.allclose(numbers, one.numbers(), equal_nan=True) for one in distinct
+        ):
+            distinct.append(reading)
+    return BattlesError(
+        f"Column {outcome.name!r} holds {shown}, which may mean "
+        f"{len(distinct)} things, and row {row} differs between them.",
+        advice=[
+            Call(
+                reading.arguments or {"labels": {str(v): v for v in values}},
+                f"If it holds {reading.means}",
+            )
+            for reading in distinct
+        ],
+    )
+
+
+def _check_range(reading: OutcomeReading, name: str) -> None:
+    """Refuse numbers outside the scale that the user gave."""
+    numbers = reading.numbers()
+    outside = (numbers < 0.0) | (numbers > 1.0)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise BattlesError(
+            f"Column {name!r} holds numbers outside {reading.means}, the first in row "
+            f"{row}."
+        )
+
+
+def _listed(names: Sequence[Any]) -> str:
+    shown = [
+        " and ".join(map(repr, name)) if isinstance(name, tuple) else repr(name)
+        for name in names[:_SHOWN]
+    ]
+    if len(shown) < 2:
+        return "".join(shown)
+    joint = " or " if any(isinstance(name, tuple) for name in names) else " and "
+    return ", ".join(shown[:-1]) + joint + shown[-1]

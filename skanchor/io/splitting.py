@@ -1,0 +1,208 @@
+"""Splitting a table of battles into X and y, whatever the names of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import pyarrow as pa
+
+from skanchor._comparisons import HUMAN, as_frame, split_table
+from skanchor._comparisons.outcomes import WINNER_VALUES
+from skanchor._comparisons.people import listed
+from skanchor._comparisons.table import require_columns
+from skanchor.exceptions import AssumptionWarning, BattlesError, Verbatim
+from skanchor.io._plain_tables import (
+    human_like,
+    judge_columns,
+    judge_or_people,
+    may_be_else,
+    needs_names,
+    read_plain,
+)
+from skanchor.io.generic import NEEDED
+from skanchor.warning_log import warn
+
+Frame = nw.DataFrame[Any]
+
+
+def split_battles(
+    table: Any,
+    *,
+    columns: dict[str, str] | None = None,
+    human: Any = HUMAN,
+    judges: Any = None,
+    without: Any = None,
+    outcome: str = "winner",
+    labels: Mapping[Any, Any] | None = None,
+    levels: Mapping[str, float] | None = None,
+    features: Iterable[str] | None = None,
+    drop_features: Iterable[str] | None = None,
+) -> tuple[Any, Any]:
+    """Split a table of battles into ``X`` and ``y``, whatever its columns are called.
+
+    Names and values that are not standard are read in the one way that fits, as
+    `read_battles` does; what is assumed is warned of.
+
+    Parameters
+    ----------
+    table : pandas, polars or pyarrow table
+        One row per comparison.
+    columns : dict, optional
+        Renames, from the table's name to the standard one, such as
+        ``{"left": "model_a", "verdict": "winner"}``.
+    human : label or list of labels, default="human"
+        Label of the human rows in the judge column; it is replaced by ``"human"``. A
+        text may be a pattern, such as ``"expert_*"``. If several labels match, they
+        are stored in a column ``rater``, unless the table has that column.
+    judges : label or list of labels, optional
+        Instead of ``human``: the labels, or patterns, of the LLM judges. All other rows
+        are human.
+    without : label or list of labels, optional
+        Judges, or patterns of their labels, whose rows are left out.
+    outcome : str, default="winner"
+        Name of the outcome column. Outcomes of another name are taken as they are.
+    labels, levels : mapping, optional
+        What outcomes mean, as in :func:`skanchor.read_battles`.
+    features : list of str, optional
+        Names of the feature pairs to use, without ``_a`` and ``_b``; other pairs of
+        numbers are dropped. None means all pairs, except those whose names suggest the
+        outcome (``score``, ``rating``, ``votes``, ids, ...). If such a pair is named
+        here, it is renamed to ``feature_<name>``, and every estimator uses it.
+    drop_features : list of str, optional
+        Names of the feature pairs not to use, instead of `features`.
+
+    Returns
+    -------
+    X : table
+        The table without its outcome column, of the same type as ``table``.
+    y : series
+        The outcomes.
+
+    Raises
+    ------
+    BattlesError
+        If a column, a feature pair or a human label is missing, or if the table can be
+        read in several ways.
+
+    Warns
+    -----
+    AssumptionWarning
+        If names or values were read in the one way that fits.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skanchor import split_battles
+    >>> table = pd.DataFrame({"l": ["x"], "r": ["y"], "winner": ["model_a"]})
+    >>> X, y = split_battles(table, columns={"l": "model_a", "r": "model_b"})
+    >>> list(X.columns), y.tolist()
+    (['model_a', 'model_b'], ['model_a'])
+    """
+    frame = as_frame(table)
+    if frame is None:
+        raise TypeError(
+            "split_battles needs a pandas, polars or pyarrow table, got "
+            f"{type(table).__name__}."
+        )
+    try:
+        frame = _renamed(frame, dict(columns or {}))
+        said: list[str] = []
+        if outcome == "winner":
+            frame, said = _understood(frame, labels or {}, levels or {})
+        given = listed(human) != [HUMAN] or judges is not None or without is not None
+        frame, people, more = _sources(frame, given)
+    except BattlesError as error:
+        error.complete_calls("split_battles", _given(columns, human, judges, without))
+        raise
+    if said or more:
+        warn(AssumptionWarning(f"{'; '.join([*said, *more])}."), stacklevel=2)
+    return split_table(
+        frame.to_native(),
+        human=people or human,
+        judges=judges,
+        without=without,
+        outcome=outcome,
+        features=features,
+        drop_features=drop_features,
+    )
+
+
+def _renamed(frame: Frame, columns: dict[str, str]) -> Frame:
+    """Table with the columns renamed; one that has a new name of another is dropped."""
+    require_columns(frame.columns, columns)
+    # A column that is itself renamed stays.
+    taken = set(columns.values()) - set(columns)
+    return frame.drop([n for n in frame.columns if n in taken]).rename(columns)
+
+
+def _understood(
+    frame: Frame, labels: Mapping[Any, Any], levels: Mapping[str, float]
+) -> tuple[Frame, list[str]]:
+    """Table with standard names and outcomes, and what was assumed, in words."""
+    if not (labels or levels) and _is_standard(frame):
+        return frame, []
+    found = read_plain(
+        frame.to_pandas(),
+        lambda table: table,
+        labels=labels,
+        levels=levels,
+        is_file=False,
+    )
+    backend = frame.implementation
+    if backend.is_pandas():
+        return nw.from_native(found.table, eager_only=True), list(found.says)
+    rows = pa.Table.from_pandas(found.table, preserve_index=False)
+    return nw.from_arrow(rows, backend=backend), list(found.says)
+
+
+def _is_standard(frame: Frame) -> bool:
+    """Whether a table has standard names, and outcomes that need no reading.
+
+    Outcomes of a mixed type are left to those who encode them.
+    """
+    names = frame.columns
+    if not set(NEEDED) <= set(names) or needs_names(names):
+        return False
+    outcome = frame["winner"]
+    if outcome.dtype.is_numeric():
+        # Not-a-number is neither below nor above.
+        return not bool(((outcome < 0) | (outcome > 1)).any())
+    if isinstance(outcome.dtype, (nw.String, nw.Categorical, nw.Enum)):
+        values = outcome.unique().to_list()
+        known = all(value is None or value in WINNER_VALUES for value in values)
+        return known or not all(
+            isinstance(value, (str, type(None))) for value in values
+        )
+    return True
+
+
+def _sources(frame: Frame, given: bool) -> tuple[Frame, list[Any] | None, list[str]]:
+    """Find the column of judges, and the labels of people in it.
+
+    ``given`` says whether the user has named people or judges. Returns the table, the
+    labels of people if they are not "human", and what was assumed, in words.
+    """
+    said = []
+    if "judge" not in frame.columns:
+        found = [n for n in judge_columns(frame.columns) if not may_be_else(n)]
+        if not found:
+            return frame, None, []
+        if len(found) > 1 or not given:
+            raise judge_or_people(found, frame[found[0]].unique().to_list())
+        frame = frame.rename({found[0]: "judge"})
+        said.append(f"judges are in {found[0]!r}")
+    labels = [label for label in frame["judge"].unique().to_list() if label is not None]
+    people = human_like(labels)
+    if given or HUMAN in labels or not people:
+        return frame, None, said
+    shown = ", ".join(map(repr, people))
+    return frame, people, [*said, f"rows of judge {shown} are people's"]
+
+
+def _given(columns: Any, human: Any, judges: Any, without: Any) -> dict[str, Any]:
+    """Arguments that the user has given, for the calls that help."""
+    given = {"table": Verbatim("table"), "columns": columns, "without": without}
+    given |= {"judges": judges, "human": None if human == HUMAN else human}
+    return {name: value for name, value in given.items() if value is not None}
