@@ -7,8 +7,13 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator, read_battles
-from skanchor._comparisons import split_battles
+from skanchor import (
+    AnchorPipeline,
+    BTLRegressor,
+    JudgeCalibrator,
+    read_battles,
+    split_battles,
+)
 from skanchor.baselines import DirectScore, JointBTL
 from skanchor.bootstrap import Bootstrapped, bootstrap
 from skanchor.evaluation import leave_one_model_out
