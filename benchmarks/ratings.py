@@ -1,11 +1,11 @@
 """Pairs made of ratings: coverage and width of the new model's interval.
 
-``python benchmarks/ratings.py [--draws 400] [--jobs 1]`` draws ratings from 1 to 5 of six
-old models by a person and two judges, and of a new model by the judges, for 80 prompts.
-A rating is a rounded sum of the model's quality, an effect of the response that all raters
-see, and the rater's noise; judges stretch the scale. The table goes to a file and is read
-by `read_battles`, as a user's would be. Pairs are grouped by prompt (the default), or
-taken as independent.
+``python benchmarks/ratings.py [--draws 400] [--jobs 1]`` draws ratings from 1 to 5 of
+six old models by a person and two judges, and of a new model by the judges, for 80
+prompts. A rating is a rounded sum of the model's quality, an effect of the response
+that all raters see, and the rater's noise; judges stretch the scale. The table goes to
+a file and is read by `read_battles`, as a user's would be. Pairs are grouped by prompt
+(the default), or taken as independent.
 
 The true score is that of people's comparisons of all seven models on 20,000 further
 prompts: the scores of a BTL fit to them.

@@ -5,8 +5,10 @@ table with standard names.
 """
 
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from skanchor._cli import main
@@ -169,6 +171,25 @@ PASTED = {
 }  # fmt: skip
 
 
+def rated(seed=0):
+    """Ratings of four old models by people and judges, and of a new one by judges."""
+    rng = np.random.default_rng(seed)
+    quality = {"owl": 0.0, "elk": 0.4, "fox": 0.8, "cat": -0.3, "new": 0.3}
+    rows = [
+        (f"p{p}", model, rater, int(np.clip(np.rint(3 + q + rng.normal()), 1, 5)))
+        for p in range(60)
+        for model, q in quality.items()
+        for rater in ("human", "gpt-4")
+        if rater != "human" or model != "new"
+    ]
+    return pd.DataFrame(rows, columns=["Prompt", "System", "Rater", "Score"])
+
+
+def wide(table):
+    keys = ["Prompt", "System"]
+    return table.pivot_table(index=keys, columns="Rater", values="Score").reset_index()
+
+
 def scores(out):
     return {row["model"]: row["score"] for row in json.loads(out)["models"]}
 
@@ -220,3 +241,100 @@ def test_every_command_that_is_printed_works(run, tmp_path):
                 continue
             code, _, err = run(*words)
             assert code == 0, (name, case, err)
+
+
+# ------------------------------------------------------------------ other than battles
+def test_ratings_long_and_wide_are_ranked_at_once_and_alike(run, tmp_path):
+    long, flat = tmp_path / "long.csv", tmp_path / "wide.csv"
+    rated().sort_values(["Prompt", "System"]).to_csv(long, index=False)
+    wide(rated()).to_csv(flat, index=False)
+    boards = [run("rank", path, *FLAGS, "--json") for path in (long, flat)]
+    assert [code for code, _, _ in boards] == [0, 0]
+    found = [scores(out) for _, out, _ in boards]
+    assert found[0] == pytest.approx(found[1], abs=0.1)
+    assert max(found[0], key=found[0].get) == "fox"
+    inputs = json.loads(boards[0][1])["summary"]["inputs"]
+    # Rows of one prompt belong together.
+    assert (inputs["groups"], inputs["n_groups"]) == ("prompt_id", 60)
+
+
+def test_raters_by_name_are_ranked_after_one_command(run, tmp_path):
+    flat = wide(rated()).rename(columns={"human": "ann"})
+    flat.to_csv(path := tmp_path / "wide.csv", index=False)
+    assert run("rank", path, *FLAGS)[0] == 2
+    ((_, again),) = run.offered
+    assert again[-2:] == ["--human", "ann"]
+    assert run(*again)[0] == 0
+
+
+def test_results_by_id_are_joined_by_the_command_that_is_printed(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    models = ["bloom-7b", "llama-7b", "opt-7b", "pythia"]
+    pairs = [rng.choice(models, 2, replace=False) for _ in range(150)]
+    base = [
+        {"idx": n, "cmp_key": "_".join(pair), "instruction": f"say {n}",
+         "response1": "x", "response2": "y",
+         **{f"annotator{k}": int(rng.integers(0, 3)) for k in (1, 2, 3)}}
+        for n, pair in enumerate(pairs)
+    ]  # fmt: skip
+    results = [
+        {"idx": n, "gpt_result": str(rng.integers(0, 3)), "gpt_reason": "so"}
+        for n in range(150)
+    ]
+    Path("testset-v1.json").write_text(json.dumps(base))
+    Path("gpt-4.json").write_text(json.dumps(results))
+    code, _, (error,) = run("rank", "gpt-4.json", "--no-new", *FLAGS)
+    assert code == 2 and "Results of a judge by 'idx'" in error
+    ((_, again),) = run.offered
+    assert again[:3] == ["rank", "testset-v1.json", "gpt-4.json"]
+    code, out, _ = run(*again, "--json")
+    rows = json.loads(out)["summary"]["rows"]
+    assert code == 0 and (rows["human"], rows["historical"]) == (450, 150)
+
+
+REFUSED = {
+    "arena_hard_leaderboard.csv": (
+        pd.DataFrame({"model": ["x", "y"], "score": [61.2, 50.0], "CI": ["-1", "+1"]}),
+        "A leaderboard: it holds scores of 2 models, not battles",
+    ),
+    # LLMBar's kind: pairs of outputs without their models.
+    "dataset.jsonl": (
+        pd.DataFrame({"input": ["a", "b"], "output_1": ["x", "y"],
+                      "output_2": ["u", "v"], "label": [1, 2]}),
+        "but not the models that gave them",
+    ),
+    # JudgeBench's kind: both responses are of one model.
+    "judgebench.jsonl": (
+        pd.DataFrame({"pair_id": ["p", "q"], "response_model": "gpt-4o",
+                      "response_A": ["x", "y"], "response_B": ["u", "v"],
+                      "label": ["A>B", "B>A"]}),
+        "but not the models that gave them",
+    ),
+    "one_model.csv": (
+        pd.DataFrame({"prompt": ["p", "q"], "model": "owl", "score": [1, 2]}),
+        "Ratings of one model only, 'owl'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_holds_no_battles_is_called_what_it_is(run, tmp_path, name):
+    frame, said = REFUSED[name]
+    (csv if name.endswith("csv") else jsonl)(frame)(path := tmp_path / name)
+    code, out, (error,) = run("rank", path)
+    assert (code, out) == (2, "") and said in error
+
+
+def test_a_table_of_judges_alone_asks_for_votes(run, tmp_path, known, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TRUTH[~HUMAN].to_csv("verdicts.csv", index=False)
+    TRUTH[HUMAN].drop(columns="judge").to_csv("people.csv", index=False)
+    assert run("rank", "verdicts.csv", *FLAGS)[0] == 2
+    ((_, again),) = run.offered
+    assert again[:3] == ["rank", "people.csv", "verdicts.csv"]
+    code, out, err = run(*again, "--json")
+    assert code == 0, err
+    assert scores(out).keys() == known.keys()

@@ -127,7 +127,7 @@ def find_names(raw: pd.DataFrame) -> Names | None:
         says.append(
             f"the models are in {sides[0]!r} and {sides[1]!r}, shown in this order"
         )
-    if not _as_standard((outcome,), ("winner",)):
+    if not _as_standard((outcome,), ("winner",)) and name_key(outcome) != WINNER_NAME:
         says.append(f"the outcome is {outcome!r}")
     renames[outcome] = "winner"
     rest = [name for name in names if name not in renames]
@@ -228,8 +228,8 @@ def read_outcomes(
         differ = ~np.isclose(first, other.numbers(), equal_nan=True)
         if differ.any():
             raise _several(outcome.rename(name), found, int(np.argmax(differ)))
-    if found[0].plain:
-        return outcome, None
+    if found[0].plain or by_name:
+        return found[0].winner, None
     return found[0].winner, found[0].means
 
 

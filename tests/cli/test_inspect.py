@@ -1,0 +1,60 @@
+"""``skanchor inspect`` says what files are understood to hold."""
+
+import json
+
+import pandas as pd
+
+from skanchor.datasets import load_demo
+
+
+def test_the_demo_is_described(run):
+    code, out, err = run("inspect", "--demo")
+    assert (code, err) == (0, [])
+    for line in (
+        "Rows: 1100 by people, 2900 by judges.",
+        "New models, without any: 2 (ivory-lynx, jade-finch).",
+        "Features: 2 (length, markdown).",
+        "Connectivity: human rows join all models that have them.",
+        "  skanchor rank --demo",
+    ):
+        assert line in out.splitlines()
+
+
+def test_json_has_the_numbers_of_the_table(run, battles):
+    code, out, _ = run("inspect", battles, "--json")
+    found, frame = json.loads(out), pd.read_csv(battles)
+    assert code == 0
+    judges = frame["judge"][frame["judge"] != "human"].value_counts().to_dict()
+    assert {row["judge"]: row["rows"] for row in found["judges"]} == judges
+    outcomes = frame["winner"].value_counts()
+    assert found["outcomes"]["first"] == outcomes["model_a"]
+    assert found["outcomes"]["tie"] == (frame["winner"].str.startswith("tie")).sum()
+    assert found["groups"]["n"] == frame["prompt_id"].nunique()
+    assert found["files"]["formats"] == {str(battles): "table"}
+    assert found["refusal"] is None
+    (command,) = found["commands"]
+    assert command.startswith("skanchor rank ")
+
+
+def test_what_must_be_decided_is_a_finding(run, tmp_path):
+    frame = load_demo().frame
+    frame.drop(columns="judge").to_csv(path := tmp_path / "votes.csv", index=False)
+    code, out, _ = run("inspect", path)
+    assert code == 0 and "To decide:" in out
+    lines = [line.strip() for line in out.splitlines() if line.startswith("  skanchor")]
+    assert lines == [
+        f"skanchor rank {path} --all-human --no-new",
+        f"skanchor rank people.csv {path}",
+    ]
+    assert run(*lines[0].split()[1:], "--folds", "2")[0] == 0
+
+
+def test_parts_and_what_is_left_out_are_said(run, tmp_path):
+    rows = [("x", "y"), ("y", "x"), ("u", "v"), ("v", "u")] * 4 + [("x", "x")]
+    table = pd.DataFrame(rows, columns=["model_a", "model_b"])
+    table["winner"] = ["model_a", "model_a", "model_b", "tie"] * 4 + ["tie"]
+    table.assign(judge="human").to_csv(path := tmp_path / "b.csv", index=False)
+    code, out, _ = run("inspect", path, "--no-new")
+    assert code == 0
+    assert "human rows leave 2 separate groups of models" in out
+    assert "compare a model with itself" in out
