@@ -108,6 +108,9 @@ def file_case(seed):
                 raise WrongAnswerError(f"exit code {code[0]}", lines)
             if TRACEBACK in err.getvalue():
                 raise WrongAnswerError("traceback on the screen", lines)
+            # Below an error there may be commands, each below its case.
+            below = [x for x in lines if x.startswith("  skanchor ") or x[-1:] == ":"]
+            lines = [x for x in lines if x not in below]
             if any(not x.startswith("skanchor: ") for x in lines):
                 raise WrongAnswerError("stray line", lines)
             if code[0] == 2 and (not lines or not lines[-1][17:].strip()):
