@@ -195,6 +195,11 @@ def test_human_rows_under_other_labels(run, battles, tmp_path):
     whole = run("rank", battles, *FAST)
     assert run("rank", path, *FAST, "--human", "7", "crowd") == whole
     assert run("rank", path, *FAST, "--human", "7", "--human", "crowd") == whole
+    # Of labels that are not named, those that mean people are told.
+    code, _, err = run("rank", path, *FAST)
+    assert (code, len(err)) == (0, 1)
+    assert "read as: rows of judge 'crowd' are people's" in err[0]
+    frame.replace({"judge": {"crowd": "ann"}}).to_csv(path, index=False)
     code, _, err = run("rank", path, *FAST)
     assert (code, len(err)) == (2, 1)
     assert "'human'; --human gives it to another label" in err[0]
@@ -439,10 +444,10 @@ BAD_FILES = {
     "latin.csv": (HEAD.encode() + b"\xe9,b,human,tie\n", "UTF8"),
     "torn.jsonl": ('{"model_a": ', "line 1"),
     "columns.json": ('{"model_a": {"0": "x"}}', "orient='records', lines=True"),
-    "named.csv": (HEAD + "x,y,human,x\n", "the winner, 'model_a' or 'model_b'."),
+    "named.csv": (HEAD + "x,y,human,z\nx,z,human,x\n", "names winners, but in 1 rows"),
     "text.jsonl": (
         '{"model_a": "x", "model_b": "y", "judge": "human", "winner": "1"}\n',
-        "numbers as text. Write them as numbers",
+        "holds 1, which may mean 2 things",
     ),
     "fake.parquet": ("no", "fake.parquet"),
     "columns.csv": ("a,b\n1,2\n", "--columns"),

@@ -41,7 +41,7 @@ _SHOWN = 8
 """Largest number of values that a message lists."""
 
 _LONG_TEXT = 60
-"""Mean length of cells, in characters, above which a column holds texts, not names."""
+"""Median length of cells, in characters, above which a column holds texts, not names."""
 
 
 @dataclass(frozen=True)
@@ -327,8 +327,10 @@ def _is_pair(pair: tuple[str, str], stem: str) -> bool:
 
 def _are_texts(raw: pd.DataFrame, columns: Sequence[str]) -> bool:
     """Whether columns hold texts such as responses, not names of models."""
+    if _as_standard(columns, ("model_a", "model_b")):
+        return False
     head = raw[list(columns)].head(200)
-    lengths = [head[name].astype("str").str.len().mean() for name in columns]
+    lengths = [head[name].astype("str").str.len().median() for name in columns]
     return max(lengths, default=0) > _LONG_TEXT
 
 
