@@ -41,7 +41,7 @@ _SHOWN = 8
 """Largest number of values that a message lists."""
 
 _LONG_TEXT = 60
-"""Median length of cells, in characters, above which a column holds texts, not names."""
+"""Median length of cells, in characters, above which they are texts, not names."""
 
 
 @dataclass(frozen=True)
