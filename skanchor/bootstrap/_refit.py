@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing
 
+from skanchor._cells import Cells
 from skanchor._comparisons import decide_roles
 from skanchor._folds import stream_plan
 from skanchor._refits import BatchedFits, Layout
@@ -147,13 +148,16 @@ def bootstrap(
     if not fitted:
         return {}
     new_models = next(iter(fitted.values())).new_models_.tolist()
-    roles = decide_roles(sample.X, sample.weight, new_models)
-    order = _side_by_side(sample.with_battles(roles))
-    rows = sample[order]
+    # Methods that are refitted by sums over rows see equal rows as one.
+    sums = batched and all(hasattr(method, "_estimate") for method in fitted.values())
+    distinct = Cells.of(sample).sample if sums and not sample.is_grouped else sample
+    roles = decide_roles(distinct.X, distinct.weight, new_models)
+    order = _side_by_side(distinct.with_battles(roles))
+    rows = distinct[order]
     options = {"n_inner": int(n_inner), "tol": tol, "batched": bool(batched)}
     key = {} if checkpoint is None else run_key(sample, methods, fitted, **options)
     checkpoints = Checkpoint.open(checkpoint, random_state, key)
-    resampler = Resampler(rows.with_battles(roles[order]), checkpoints.seed)
+    resampler = Resampler.of(rows.with_battles(roles[order]), checkpoints.seed)
     task = _RefitTask(
         rows.with_battles(rows.X.as_preferences()),
         fitted,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,11 @@ class Resampler:
         Seed. Every block of resamples has its own random stream, so that resamples do
         not depend on which process draws them, nor on the order.
     """
+
+    @classmethod
+    def of(cls, sample: Sample, seed: int) -> Resampler:
+        """The resampler of rows, or of cells where rows stand for several."""
+        return (cls if sample.multiplicity is None else _CellResampler)(sample, seed)
 
     def __init__(self, sample: Sample, seed: int):
         weight, groups = sample.weight, sample.groups
@@ -65,12 +71,18 @@ class Resampler:
         self._unit[used] = rank[unit]
         if np.array_equal(self._unit, np.arange(len(weight))):
             self._unit = None
-        # Few enough that a block of weights stays in the caches, and many enough that
-        # the cost of a call does not matter.
-        self.block = int(np.clip(500_000 // max(len(weight), 1), 2, 64))
         self._work = Workspace()
 
-    def _counts(self, drawn: NDArray[np.intp], name: str) -> Array:
+    @property
+    def block(self) -> int:
+        """Number of resamples of a block.
+
+        Few enough that a block of weights stays in the caches, and many enough that the
+        cost of a call does not matter.
+        """
+        return int(np.clip(500_000 // max(len(self.weight), 1), 2, 64))
+
+    def _counts(self, drawn: NDArray[Any], name: str) -> Array:
         """Row weights (n_resamples, n_rows) from drawn units (n_resamples, n_units)."""
         n_resamples, n_units = drawn.shape
         # How often each unit was drawn; the last column, of unused rows, stays zero.
@@ -112,7 +124,7 @@ class Resampler:
         return self._counts(drawn, "outer"), self._inner(drawn, inner_seed, n_inner)
 
     def _inner(
-        self, drawn: NDArray[np.intp], seed: np.random.SeedSequence, n_inner: int
+        self, drawn: NDArray[Any], seed: np.random.SeedSequence, n_inner: int
     ) -> Iterator[Array]:
         """Weights of the resamples of each resample."""
         rng = np.random.default_rng(seed)
@@ -122,7 +134,7 @@ class Resampler:
                 again = self._draw(rng, n_inner, "inner units")
                 yield self._counts(units[again], "inner")
 
-    def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[np.intp]:
+    def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[Any]:
         """Units drawn within each stratum, of shape (n, n_units)."""
         drawn = self._work.take(name, (n, int(self._sizes.sum())), np.intp)
         begin = 0
@@ -134,6 +146,50 @@ class Resampler:
             drawn[:, begin:end] += begin
             begin = end
         return drawn
+
+
+class _CellResampler(Resampler):
+    """Draw how often the rows of each cell are drawn: multinomial by source.
+
+    Rows of a cell are equal, so that the weights of its rows may be added up. Their sum
+    has the law that it has where rows are drawn one by one.
+    """
+
+    def __init__(self, sample: Sample, seed: int):
+        assert sample.multiplicity is not None
+        self.seed = seed
+        # Number of rows of each cell, and the weight of each of these.
+        self._number = np.where(sample.counts, sample.multiplicity, 0.0)
+        self.weight = sample.weight / sample.multiplicity
+        source = sample.X.rows.sources
+        self._sources = [
+            np.flatnonzero((source == code) & (self._number > 0))
+            for code in np.unique(source)
+        ]
+
+    def _draw(self, rng: np.random.Generator, n: int, name: str) -> NDArray[Any]:
+        """Rows drawn of each cell, of shape (n, n_cells)."""
+        return self._multinomial(rng, n, self._number)
+
+    def _counts(self, drawn: NDArray[Any], name: str) -> Array:
+        """Weights of cells from the rows drawn of them."""
+        return drawn * self.weight
+
+    def _inner(
+        self, drawn: NDArray[Any], seed: np.random.SeedSequence, n_inner: int
+    ) -> Iterator[Array]:
+        rng = np.random.default_rng(seed)
+        for number in drawn if n_inner else ():
+            yield self._counts(self._multinomial(rng, n_inner, number), "inner")
+
+    def _multinomial(self, rng: np.random.Generator, n: int, number: Array) -> Array:
+        """As many draws from each source as it has rows, which are ``number``."""
+        counts = np.zeros((n, len(number)))
+        for cells in self._sources:
+            own = number[cells]
+            total = own.sum()
+            counts[:, cells] = rng.multinomial(int(total), own / total, n)
+        return counts
 
 
 def _pooled(sizes: NDArray[np.intp]) -> NDArray[np.intp]:

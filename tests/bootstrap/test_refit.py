@@ -12,6 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import skanchor.bootstrap._refit as engine
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
+from skanchor._cells import Cells
 from skanchor.baselines import (
     BASELINES,
     DirectScore,
@@ -27,6 +28,7 @@ from skanchor.baselines import (
 from skanchor.bias import LinearBias
 from skanchor.bootstrap import Resampler, bootstrap
 from skanchor.exceptions import DataWarning
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 METHODS = {
@@ -241,3 +243,22 @@ def test_resamples_that_cannot_be_fitted_are_left_out_and_told():
 def test_bad_numbers(bad, data):
     with pytest.raises(ValueError, match=r"n_resamples|n_inner"):
         bootstrap({"m": JointBTL()}, data.X, data.y, **bad)
+
+
+def test_refits_of_equal_rows_are_those_of_the_rows(equal_rows, monkeypatch):
+    X, y = equal_rows.X, equal_rows.y
+    methods = {
+        name: method
+        for name, method in METHODS.items()
+        if hasattr(method, "_estimate") and name != "IPWOnly"
+    }
+    assert len(methods) > 5
+    weights = drawn(monkeypatch)
+    found = bootstrap(methods, X, y, n_resamples=4, random_state=0, tol=1e-9)
+    cells = Cells.of(Sample.admit(X, y))
+    number = cells.sample.multiplicity
+    assert len(number) < len(y) / 2
+    drawn_rows = (weights(len(number)) / number)[:4, cells.cell]
+    for name, refits in found.items():
+        expected = plain_loop(methods[name], equal_rows, drawn_rows)
+        assert_allclose(refits.replicates, expected, atol=1e-6, err_msg=name)
