@@ -12,9 +12,8 @@ from sklearn.model_selection import GroupKFold
 from skanchor import AnchorHistory, AnchorPipeline, RieszDebiaser, _cells
 from skanchor.simulation import simulate_battles
 
-# In the others a test of item effects divides rounding by rounding, for judges whose
-# verdicts the fit explains exactly: there any order of the rows gives something else.
-SEEDS = sorted({*range(60)} - {15, 27, 35})
+# In the others a judge is fitted where its likelihood is flat, to seven digits.
+SEEDS = sorted({*range(60)} - {15, 40})
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
 
@@ -104,7 +103,6 @@ def test_odd_tables(seed, rows_alone, monkeypatch):
     settings = settings_of(rng)
     given = case.X[names], case.y, case.weight, case.groups
     monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
-    monkeypatch.setattr(_cells, "FEW_VALUES", 1e9)
     mine = outcome(*given, **settings)
     rows_alone()
     assert_same(mine, outcome(*given, **settings))
