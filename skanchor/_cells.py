@@ -10,15 +10,14 @@ divides the rows of a cell: some of them are in training, the others held out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Comparisons, is_constant
+from skanchor._comparisons import Comparisons, EqualRows, is_constant, number_rows
 from skanchor._folds import DrawnPlan, Fold, FoldPlan, as_folds
 from skanchor._numerics.groups import Crossed, Membership
 from skanchor._typing import Array
@@ -29,11 +28,8 @@ __all__ = ["Cells"]
 MOST_SHARE = 0.5
 """Number of cells, in that of rows, above which rows are left as they are."""
 
-LOOK = 1024
-"""Rows looked at to see whether outcomes and weights repeat."""
-
-FEW_VALUES = 64
-"""Different outcomes, or weights, among these rows up to which they may."""
+LOOK = 4096
+"""Rows looked at to see whether many are equal."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,18 +64,21 @@ class Cells:
         Cells
         """
         number = given.multiplicity
-        found = _numbered_cells(given)
-        if found is None:
+        equal = _equal_rows(given)
+        if equal is None:
             if number is not None:
                 given = given.listed()
             return cls(given, given)
-        cell, first, size = found
+        cell, first, size = equal.kind, equal.first, equal.size
         if number is not None:
             size = np.bincount(cell, number, minlength=len(first)).astype(np.intp)
-        weight = np.bincount(cell, given.weight, minlength=len(first))
+        if is_constant(given.weight):
+            weight = size * given.weight[:1]
+        else:
+            weight = np.bincount(cell, given.weight, len(first)).astype(np.float64)
         sample = replace(
             given[first],
-            weight=weight.astype(np.float64),
+            weight=weight,
             multiplicity=size.astype(np.float64),
         )
         if given.groups is not None:
@@ -181,76 +180,38 @@ def _with_groups(
     return found
 
 
-def _numbered_cells(
-    sample: Sample,
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]] | None:
-    """Cell of each row, the first row of each cell, and its number of rows.
-
-    None where rows stay as they are.
-    """
-    X = sample.X
+def _equal_rows(sample: Sample) -> EqualRows | None:
+    """Cell of each row; None where rows stay as they are."""
+    X, counted = sample.X, sample.multiplicity
     if X.features_left.shape[1] or X.biases is not None:
         return None
-    each = (sample.y,) if sample.multiplicity is not None else _values(sample)
-    if not all(map(_repeats, each)):
+    n_rows = len(sample) if counted is None else counted.sum()
+    if len(sample) > MOST_SHARE * n_rows and not _many_equal(sample):
         return None
-    key, size = np.zeros(len(sample), dtype=np.int64), 1
-    for codes, n_codes in _codes(sample):
-        size *= n_codes
-        if size > np.iinfo(np.int64).max:
-            return None
-        key *= n_codes
-        key += codes
-    cell, number = _numbered(key, size)
-    n_rows = len(sample) if sample.multiplicity is None else sample.multiplicity.sum()
-    if len(number) > MOST_SHARE * n_rows:
-        return None
-    first = np.zeros(len(number), dtype=np.intp)
-    # Of values written in turn the last remains: backwards, the first row of each.
-    first[cell[::-1]] = np.arange(len(cell))[::-1]
-    return cell, first, number
+    equal = number_rows(*_columns(sample))
+    return equal if len(equal.first) <= MOST_SHARE * n_rows else None
 
 
-def _values(sample: Sample) -> tuple[Array, ...]:
-    """Columns that may hold as many values as rows."""
-    return sample.y, sample.weight
+def _many_equal(sample: Sample) -> bool:
+    """Whether as many of some rows are equal as of a table that would be cells."""
+    n_rows = len(sample)
+    if n_rows > LOOK:
+        some = np.random.default_rng(0).choice(n_rows, LOOK, replace=False)
+        sample = sample[some]
+    size = number_rows(*_columns(sample)).size
+    # Of n rows in C cells of one size, a share 1 / C of all pairs is of equal rows.
+    pairs = len(sample) * (len(sample) - 1) / 2
+    return bool((size * (size - 1)).sum() / 2 * MOST_SHARE * n_rows >= pairs)
 
 
-def _repeats(values: NDArray[np.float64]) -> bool:
-    """Whether rows spread over the table hold few different values."""
-    some = values[:: max(1, len(values) // LOOK)]
-    return len(np.unique(some)) <= FEW_VALUES
-
-
-def _codes(sample: Sample) -> Iterator[tuple[NDArray[np.intp], int]]:
-    """Columns in which equal rows agree, as codes from zero, and how many codes."""
-    X = sample.X
-    for side in (X.left, X.right):
-        yield side + 1, len(X.models) + 1
-    yield X.judge + 2, len(X.judges) + 2
-    if X.order.any():
-        yield X.order.astype(np.intp) + 1, 3
-    # Rows that count as several weigh one each.
-    counted = sample.multiplicity is not None
-    for values in (sample.y,) if counted else _values(sample):
-        if not is_constant(values):
-            codes, distinct = pd.factorize(values)
-            yield codes, max(len(distinct), 1)
-    for flags in (sample.outcomes.both_bad, sample.left_out):
-        if flags is not None:
-            yield flags.astype(np.intp), 2
-
-
-def _numbered(
-    key: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number of each key among those in use, and how often each is in use."""
-    if size > 4 * len(key):
-        place, used = pd.factorize(key)
-        return place, np.bincount(place, minlength=len(used))
-    # Counting numbers the keys in use much faster than hashing.
-    number = np.bincount(key, minlength=size)
-    used = np.flatnonzero(number)
-    place = np.zeros(size, dtype=np.intp)
-    place[used] = np.arange(len(used))
-    return place.take(key), number[used]
+def _columns(sample: Sample) -> list[NDArray[Any]]:
+    """Columns in which equal rows agree."""
+    X, outcomes = sample.X, sample.outcomes
+    columns = [X.left, X.right, X.judge, X.order, sample.y]
+    if sample.multiplicity is None:
+        # Rows that count as several weigh one each.
+        columns.append(sample.weight)
+    return [
+        *columns,
+        *(flags for flags in (outcomes.both_bad, sample.left_out) if flags is not None),
+    ]

@@ -75,7 +75,7 @@ class AnchorReadouts(RankingEstimator):
     def input_hash_(self) -> str:
         """SHA-256 of all rows as they were read."""
         self._result()
-        return self._inference.cells.rows_of(self._inference.everyone).digest
+        return self._inference.cells.rows.digest
 
     @property
     def variance_(self) -> pd.DataFrame:

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from skanchor._checks import check_unmasked
-from skanchor._comparisons import Comparisons, Inputs, Outcomes, as_frame, constant
+from skanchor._comparisons import (
+    Comparisons,
+    Inputs,
+    Outcomes,
+    as_frame,
+    chunks,
+    constant,
+)
 from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.grouping import (
     FEW_GROUPS,
@@ -273,9 +280,10 @@ class Sample:
         X = self.X
         labels = [X.models.tolist(), X.judges.tolist(), list(X.feature_names)]
         found = sha256(repr(labels).encode())
-        for column in (*X.rows.columns, self.y, self.weight, self.groups, self.raters):
-            if column is not None:
-                found.update(np.ascontiguousarray(column).data)
+        columns = (*X.rows.columns, self.y, self.weight, self.groups, self.raters)
+        for column in (column for column in columns if column is not None):
+            for rows in chunks(len(self)):
+                found.update(np.ascontiguousarray(column[rows]).data)
         return found.hexdigest()
 
     @property

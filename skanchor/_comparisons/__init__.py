@@ -9,6 +9,7 @@ from skanchor._comparisons.contexts import (
     with_contexts,
 )
 from skanchor._comparisons.encoded import Comparisons
+from skanchor._comparisons.equal_rows import EqualRows, chunks, number_rows
 from skanchor._comparisons.grouping import join_groups
 from skanchor._comparisons.inputs import Inputs
 from skanchor._comparisons.judge_rows import JudgeRows
@@ -24,6 +25,7 @@ __all__ = [
     "HUMAN",
     "Comparisons",
     "EncodedRows",
+    "EqualRows",
     "FeaturePairs",
     "InContext",
     "Inputs",
@@ -32,6 +34,7 @@ __all__ = [
     "Outcomes",
     "align",
     "as_frame",
+    "chunks",
     "constant",
     "count_rows",
     "decide_roles",
@@ -39,6 +42,7 @@ __all__ = [
     "is_constant",
     "join_groups",
     "label_list",
+    "number_rows",
     "read_contexts",
     "split_table",
     "usable_features",

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skanchor._comparisons.encoded import Comparisons
+from skanchor._comparisons.equal_rows import chunks, number_rows
 from skanchor._comparisons.labels import constant, exact_values, factorize
 from skanchor._comparisons.people import HUMAN
 from skanchor._comparisons.spellings import appearance, spelt_differently
@@ -19,9 +20,6 @@ from skanchor.exceptions import Advice, DataWarning, Remedy
 from skanchor.warning_log import warn
 
 __all__ = ["warn_of_odd_rows"]
-
-# Rows of a chunk that stays in the processor's cache.
-_STEP = 1 << 16
 
 
 DISTINCT = 0.1
@@ -195,8 +193,7 @@ def _look_alike(labels: Iterable[Any]) -> list[list[str]]:
 
 def _ever_equal(first: NDArray[np.intp], second: NDArray[np.intp]) -> bool:
     """Whether two columns agree in any row, found without an array of all rows."""
-    parts = (slice(start, start + _STEP) for start in range(0, len(first), _STEP))
-    return any((first[part] == second[part]).any() for part in parts)
+    return any((first[rows] == second[rows]).any() for rows in chunks(len(first)))
 
 
 def _copies(
@@ -225,12 +222,7 @@ def _copies(
             columns.append(factorize(values, f"Column {name!r}")[0])
     # Column 5 is prompt_id. Rows without one (code -1) may be of different prompts.
     rows = rows & (columns[5] >= 0)
-    # One code for each distinct combination of all columns, renumbered after every
-    # column so that the product does not overflow.
-    key = np.zeros(len(X), dtype=np.intp)
-    for column in columns:
-        codes, values = pd.factorize(column)
-        key, _ = pd.factorize(key * len(values) + codes)
+    key = number_rows(*columns).kind
     at = np.flatnonzero(rows)
     # Features, swapped along with the sides, are compared only where all else agrees.
     at = at[pd.Series(key[at]).duplicated(keep=False)]

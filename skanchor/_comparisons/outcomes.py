@@ -168,7 +168,7 @@ class Outcomes:
         values = np.array([WINNER_VALUES[label] for label in labels])
         bad = np.array([label in BOTH_BAD for label in labels], dtype=bool)
         both_bad = bad[codes] if bad.any() else None
-        return cls(values[codes], np.array(["model_a", "model_b"]), 0, both_bad)
+        return cls(values.take(codes), np.array(["model_a", "model_b"]), 0, both_bad)
 
     @classmethod
     def _two_labels(cls, y: NDArray[Any]) -> Outcomes:

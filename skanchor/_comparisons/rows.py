@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skanchor._comparisons.contexts import Items
+from skanchor._comparisons.equal_rows import EqualRows, number_rows
 from skanchor._comparisons.judge_rows import JudgeRows
 from skanchor._comparisons.labels import constant, is_in, positions
 from skanchor._comparisons.pairs import FeaturePairs
@@ -246,19 +247,12 @@ class EncodedRows:
         return keys
 
     @cached_property
-    def alike(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Kinds of rows: the first row of each kind, and the kind of each row.
+    def alike(self) -> EqualRows:
+        """Rows that agree in judge, first model, second model and display order.
 
-        Rows of one kind agree in judge, first model, second model and display order;
-        their features may differ.
+        Their features may differ.
         """
-        # A number in mixed radix, of codes shifted to start at zero: judge + 2, both
-        # models + 1, order + 1.
-        n_models = len(self.models) + 1
-        key = (self.judge + 2) * n_models + self.left + 1
-        key = (key * n_models + self.right + 1) * 3 + self.order.astype(np.intp) + 1
-        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
-        return first, kind
+        return number_rows(self.judge, self.left, self.right, self.order)
 
     def appearances(
         self, rows: NDArray[np.bool_], multiplicity: Array | None = None

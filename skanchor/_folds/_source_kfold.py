@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
-from skanchor._comparisons import Comparisons, decide_roles
+from skanchor._comparisons import Comparisons, decide_roles, number_rows
 from skanchor._comparisons.grouping import default_groups, resolve_groups
 from skanchor._folds._plan import Split
 from skanchor._typing import Seed
@@ -184,14 +183,14 @@ def _assign_folds(
         kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
         order = _sorted_within(kind if cell is None else kind.take(cell), random)
         fold = np.empty(len(order), dtype=np.intp)
-        fold[order] = np.arange(len(order)) % n_splits
+        fold[order] = np.resize(np.arange(n_splits), len(order))
         return fold
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
     table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
     known = source >= 0
     np.add.at(table, (groups[known], source[known]), 1)
-    order = _sorted_within(_kinds(table), random)
+    order = _sorted_within(number_rows(*table.T).kind, random)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then
     # nothing else is left to chance.
     rounds = random.random_sample((-(-n_groups // n_splits), n_splits))
@@ -200,23 +199,12 @@ def _assign_folds(
     return assigned[groups]
 
 
-def _kinds(table: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Number of each row of a table of counts among the different ones, in order."""
-    sizes = [int(column.max(initial=0)) + 1 for column in table.T]
-    if math.prod(sizes) > np.iinfo(np.int64).max:
-        return np.unique(table, axis=0, return_inverse=True)[1].ravel()
-    # One number for each row, in the same order, is sorted much faster.
-    key = np.zeros(len(table), dtype=np.int64)
-    for column, size in zip(table.T, sizes, strict=True):
-        key *= size
-        key += column
-    return np.unique(key, return_inverse=True)[1]
-
-
 def _sorted_within(
     kind: NDArray[np.intp], random: np.random.RandomState
-) -> NDArray[np.intp]:
+) -> NDArray[Any]:
     """Order that sorts by kind, at random within a kind."""
-    shuffled = np.empty(len(kind), dtype=np.intp)
-    shuffled[random.permutation(len(kind))] = np.arange(len(kind))
-    return shuffled[np.argsort(kind[shuffled], kind="stable")]
+    # Narrow integers: much of the time goes into memory.
+    each = np.arange(len(kind), dtype=np.min_scalar_type(len(kind)))
+    shuffled = np.empty_like(each)
+    shuffled[random.permutation(len(kind))] = each
+    return shuffled.take(np.argsort(kind.take(shuffled), kind="stable"))

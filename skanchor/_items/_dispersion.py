@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skanchor._comparisons import JudgeRows
+from skanchor._comparisons import JudgeRows, number_rows
 from skanchor._numerics.btl import laplacian
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
@@ -93,13 +93,12 @@ def _taken(
         known = known[at] * (number if times is None else number / times[at])
         left, right = left[at], right[at]
         low, high = np.minimum(left, right), np.maximum(left, right)
-        cell = (group * cut.n_models + low) * cut.n_models + high
-        _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
-        known = np.bincount(cell, known).astype(np.float64)
-        left, right = left[first], right[first]
+        equal = number_rows(group, low, high)
+        known = np.bincount(equal.kind, known).astype(np.float64)
+        left, right = left[equal.first], right[equal.first]
         # Squares are of sums by group, in which what was fitted to each of its cells
         # adds up. What is taken is set in proportion to the number of cells in a group.
-        per_group = len(first) / len(np.unique(group))
+        per_group = len(known) / len(np.unique(group))
     # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
     size = np.diag(inverse)
     variance = size[left] + size[right] - 2.0 * inverse[left, right]

@@ -486,10 +486,11 @@ def _merge_alike(sample: Sample) -> tuple[Comparisons, Array, Array]:
     X, y, weight = sample.X, sample.y, sample.weight
     if X.features_left.shape[1]:
         return X, y, weight
-    # ``kind`` is the number of each row's class of equal rows, ``first`` a row of each.
-    first, kind = X.rows.alike
-    total = np.bincount(kind, weight, minlength=len(first))
-    wins = np.bincount(kind, weight * y, minlength=len(first))
+    alike = X.rows.alike
+    total, wins = (
+        np.bincount(alike.kind, values, len(alike.first))
+        for values in (weight, weight * y)
+    )
     # Classes of total weight zero get the outcome 1/2, which has no influence.
     mean = np.where(total > 0, wins, 0.5) / np.where(total > 0, total, 1.0)
-    return X[first], mean, total.astype(np.float64)
+    return X[alike.first], mean, total.astype(np.float64)

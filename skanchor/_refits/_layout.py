@@ -116,10 +116,7 @@ class Layout:
         Alike are rows of the same two models in the same order, judge and display.
         """
         X, rows = self.X, np.flatnonzero(self.used)
-        size = len(X.models)
-        # One number for each (judge, first model, second model, display order).
-        label = ((X.judge[rows] + 1) * size + X.left[rows]) * size + X.right[rows]
-        label = 3 * label + X.order[rows].astype(np.intp) + 1
+        label = X.rows.alike.kind[rows]
         at = _alike(np.arange(len(rows)), label)
         rows, label = rows[at], label[at]
         return rows, np.flatnonzero(np.append(True, np.diff(label) != 0))

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from skanchor._comparisons import HUMAN
+from skanchor._comparisons import HUMAN, number_rows
 from skanchor._folds import FoldPlan
 from skanchor._typing import Array
 from skanchor.sample import Sample
@@ -68,11 +68,10 @@ class RowCounts:
             return None
         folds = fold_numbers(plans, len(sample))
         columns = [X.left, X.right, X.judge, X.order.astype(np.intp), *folds]
-        table = np.column_stack([*columns, sample.y])[used]
-        # One table of floats, since outcomes may be fractions; all others are integers.
-        kinds, counts = np.unique(table, axis=0, return_counts=True)
-        codes = kinds[:, :-1].astype(np.intp)
-        return cls(X.models, X.judges, codes, kinds[:, -1], counts)
+        equal = number_rows(*(column[used] for column in (*columns, sample.y)))
+        at = used[equal.first]
+        kinds = np.column_stack([column[at] for column in columns])
+        return cls(X.models, X.judges, kinds, sample.y[at], equal.size)
 
     def rows(self) -> tuple[pd.DataFrame, Array, NDArray[np.intp]]:
         """List all rows again, sorted by kind and not in their first order.

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from skanchor._comparisons import number_rows
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
 from skanchor.streaming._groups import GroupTable, label_hashes
@@ -268,61 +269,19 @@ def _cell_sums(
     Returns a table with a row for each cell that has rows; models are labels.
     """
     X, weight = rows.X, rows.weight[used]
-    # One integer for each combination of the keys, in a mixed radix: the last key
-    # varies fastest.
     parts = {**keys, "left": X.left[used], "right": X.right[used], "y": rows.y[used]}
-    code, kinds = np.zeros(len(used), dtype=np.intp), {}
-    size = 1
-    for name, values in parts.items():
-        kinds[name], codes = _few(values)
-        code *= len(kinds[name])
-        code += codes
-        size *= len(kinds[name])
-    if size > 4 * max(len(used), 1 << 16):
-        # With many possible cells, sort to find those that occur: counting all of them
-        # would take too much memory.
-        cells, code = np.unique(code, return_inverse=True)
-        size = len(cells)
-    else:
-        cells = np.arange(size)
-    n = np.bincount(code, minlength=size)
-    sums = {
-        "n": n,
-        "weight": np.bincount(code, weight, size),
-        "square": np.bincount(code, weight**2, size),
-    }
-    # Back from the integers to the keys, the last key first.
-    seen, found = n > 0, {}
-    left = cells[seen]
-    for name in reversed(parts):
-        left, at = np.divmod(left, max(len(kinds[name]), 1))
-        found[name] = kinds[name].take(at)
+    equal = number_rows(*parts.values())
     frame = pd.DataFrame(
-        {name: found[name] for name in parts}
-        | {name: values[seen] for name, values in sums.items()}
+        {name: values[equal.first] for name, values in parts.items()}
+        | {
+            "n": equal.size,
+            "weight": np.bincount(equal.kind, weight, len(equal.size)),
+            "square": np.bincount(equal.kind, weight**2, len(equal.size)),
+        }
     )
     for side in ("left", "right"):
         frame[side] = X.models.take(frame[side].to_numpy(np.intp))
     return frame
-
-
-def _few(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Sorted values and the index of each row's value among them.
-
-    The sorted values hold all that occur, and maybe others, where that is faster.
-    """
-    if not len(values):
-        return values[:0], np.empty(0, dtype=np.intp)
-    if values.dtype.kind == "f":
-        # Outcomes and display orders mostly are multiples of 0.5 in [-1, 1]: then the
-        # index is known without a search.
-        twice = 2.0 * values + 2.0
-        codes = twice.astype(np.intp)
-        if values.min() < -1.0 or values.max() > 1.0 or (codes != twice).any():
-            kinds, at = np.unique(values, return_inverse=True)
-            return kinds, at.astype(np.intp)
-        return np.array([-1.0, -0.5, 0.0, 0.5, 1.0]), codes
-    return np.arange(int(values.max()) + 1), values
 
 
 def _summed_tables(tables: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:

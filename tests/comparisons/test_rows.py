@@ -35,7 +35,7 @@ def test_rows_alike_agree_in_models_judge_and_display():
     ]
     columns = ["model_a", "model_b", "judge", "shown_first"]
     X = Comparisons.from_battles(pd.DataFrame(rows * 2, columns=columns))
-    first, kind = X.rows.alike
+    first, kind = X.rows.alike.first, X.rows.alike.kind
     assert_array_equal(kind[: len(rows)], kind[len(rows) :])
     assert len(first) == len(rows) == len(set(kind.tolist()))
     assert_array_equal(kind[first], np.arange(len(rows)))

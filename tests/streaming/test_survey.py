@@ -8,7 +8,7 @@ from streams import in_pieces, tables
 
 from skanchor.streaming import Folds, StreamOptions
 from skanchor.streaming._parts import open_data
-from skanchor.streaming._survey import _few, survey_parts
+from skanchor.streaming._survey import survey_parts
 
 SIZE = 100
 
@@ -39,16 +39,6 @@ def test_pieces_are_as_one(piece, batch_rows):
     assert found.sample.keys() == whole.sample.keys() == found.ranges.keys()
     for name in ("votes", "verdicts"):
         pd.testing.assert_frame_equal(getattr(found, name), getattr(whole, name))
-
-
-@pytest.mark.parametrize(
-    "values", [[0.5, 1.0, 0.5, -1.0], [0.3, 0.7, 0.3], [2.0, 0.0], [-3.0, 1.0], []]
-)
-def test_distinct_values_and_their_places(values):
-    values = np.array(values)
-    kinds, at = _few(values)
-    assert_array_equal(kinds[at], values)
-    assert_array_equal(kinds, np.unique(kinds))
 
 
 def test_votes_that_are_probabilities():
