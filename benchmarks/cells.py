@@ -1,7 +1,8 @@
 """Rows that say the same are fitted as one: time and memory beside fits of the rows.
 
 ``python benchmarks/cells.py fit [--rows 2e6]`` fits a drawn table without features by
-cells and row by row. ``python benchmarks/cells.py file [--rows 1e7]`` writes the table
+cells and row by row; ``levels`` gives a million rows two features of two values each.
+``python benchmarks/cells.py file [--rows 1e7]`` writes the table
 as Parquet, and has processes of their own read it (``read_battles``) and rank it
 (``skanchor rank``). ``python benchmarks/cells.py arena`` leaves each model of the arena
 out in turn, by cells and row by row. ``python benchmarks/cells.py distinct`` fits the
@@ -34,7 +35,10 @@ RANK = (
 MEASURED = """
 import resource
 used = resource.getrusage(resource.RUSAGE_SELF)
-sys.stderr.write(f"{used.ru_utime + used.ru_stime} {used.ru_maxrss / 1e6}")
+# The largest memory of this process: that of getrusage may be its parent's.
+with open("/proc/self/status") as status:
+    peak = next(line for line in status if line.startswith("VmHWM")).split()[1]
+sys.stderr.write(f"{used.ru_utime + used.ru_stime} {int(peak) / 1e6}")
 """
 
 
@@ -75,15 +79,15 @@ def seconds(work: Callable[[], object]) -> float:
 
 def compare(name: str, work: Callable[[], object], rounds: int) -> None:
     """Print the time by cells and row by row, in turn."""
-    share, found = _cells.MOST_SHARE, []
+    look, found = _cells._equal_rows, []
     work()
     for _ in range(rounds):
         pair = []
-        for most in (share, -1.0):
-            _cells.MOST_SHARE = most
+        for way in (look, lambda *_: None):
+            _cells._equal_rows = way
             pair.append(seconds(work))
         found.append(pair)
-    _cells.MOST_SHARE = share
+    _cells._equal_rows = look
     cells, rows = np.median(found, axis=0)
     print(f"{name}: {cells:.3f} s by cells, {rows:.3f} s by rows: {rows / cells:.2f}")
 
@@ -118,7 +122,7 @@ def of_file(n_rows: int, rounds: int) -> None:
 def main() -> None:
     """Run one of the comparisons."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["fit", "file", "arena", "distinct"])
+    parser.add_argument("what", choices=["fit", "levels", "file", "arena", "distinct"])
     parser.add_argument("--rows", type=float)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
@@ -129,8 +133,15 @@ def main() -> None:
     if options.what == "arena":
         X, y = fetch_arena(return_X_y=True)
         name, work = "arena", lambda: leave_one_model_out(anchor, X, y)
-    elif options.what == "fit":
-        table = draw(int(options.rows or 2e6))
+    elif options.what in ("fit", "levels"):
+        featured = options.what == "levels"
+        n_models, n_judges = (20, 3) if featured else (50, 5)
+        table = draw(
+            int(options.rows or (1e6 if featured else 2e6)), n_models, n_judges
+        )
+        rng = np.random.default_rng(1)
+        for column in ("f_a", "f_b", "g_a", "g_b") if featured else ():
+            table[column] = rng.integers(0, 2, len(table)).astype(float)
         X, y = table.drop(columns="winner"), table["winner"]
         name, work = f"{len(X):,} rows", lambda: anchor.fit(X, y)
     else:

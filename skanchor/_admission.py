@@ -241,7 +241,7 @@ def leave_out_feature_separated(
         )
     for found in separated:
         own = X.by_judge(X.judges.tolist().index(found.judge)).rows
-        n = int((sample.weight[own] > 0).sum())
+        n = sample.number(own[sample.weight[own] > 0])
         n = n if n_rows is None else int(n_rows[found.judge])
         warn(
             SeparationWarning(

@@ -341,13 +341,15 @@ class AnchorPipeline(AnchorReadouts):
             inference.admitted, scores.to_numpy(np.float64), self.calibrator_
         )
 
-    def prepare(self, sample: Sample) -> Inference:
+    def prepare(self, sample: Sample, *, by_features: bool = True) -> Inference:
         """Admit rows, fit the plug-in, choose the treatments: all before the folds.
 
         Parameters
         ----------
         sample : Sample
             All rows of the user.
+        by_features : bool, default=True
+            Whether rows with features are put together where they are equal.
 
         Returns
         -------
@@ -355,7 +357,10 @@ class AnchorPipeline(AnchorReadouts):
             From which the result under any treatment is computed.
         """
         stages = self.stages()
-        cells = Cells.of(check_weights_and_groups(sample))
+        cells = Cells.of(
+            check_weights_and_groups(sample),
+            by_features=by_features and stages.reads_sums,
+        )
         everyone, admitted = admit_to_inference(
             cells.sample, stages.btl, stages.calibrator.bias, self.new_models,
             jointly=self.historical_fit == "joint",

@@ -51,20 +51,22 @@ class Cells:
     cell: NDArray[np.intp] | None = None
 
     @classmethod
-    def of(cls, given: Sample) -> Self:
+    def of(cls, given: Sample, *, by_features: bool = False) -> Self:
         """Put equal rows together, if that leaves far fewer rows.
 
         Parameters
         ----------
         given : Sample
-            Rows with features stay as they are.
+            The rows.
+        by_features : bool, default=False
+            Whether rows with features are put together, too, where these are equal.
 
         Returns
         -------
         Cells
         """
         number = given.multiplicity
-        equal = _equal_rows(given)
+        equal = _equal_rows(given, by_features)
         if equal is None:
             if number is not None:
                 given = given.listed()
@@ -180,38 +182,47 @@ def _with_groups(
     return found
 
 
-def _equal_rows(sample: Sample) -> EqualRows | None:
+def _equal_rows(sample: Sample, by_features: bool) -> EqualRows | None:
     """Cell of each row; None where rows stay as they are."""
     X, counted = sample.X, sample.multiplicity
-    if X.features_left.shape[1] or X.biases is not None:
+    if X.biases is not None or (X.features_left.shape[1] and not by_features):
         return None
     n_rows = len(sample) if counted is None else counted.sum()
-    if len(sample) > MOST_SHARE * n_rows and not _many_equal(sample):
+    columns = _columns(sample)
+    if len(sample) > MOST_SHARE * n_rows and not _many_equal(columns):
         return None
-    equal = number_rows(*_columns(sample))
+    if not X.rows.features_complete:
+        return None
+    equal = number_rows(*columns)
     return equal if len(equal.first) <= MOST_SHARE * n_rows else None
 
 
-def _many_equal(sample: Sample) -> bool:
+def _many_equal(columns: list[NDArray[Any]]) -> bool:
     """Whether as many of some rows are equal as of a table that would be cells."""
-    n_rows = len(sample)
+    n_rows = len(columns[0])
     if n_rows > LOOK:
         some = np.random.default_rng(0).choice(n_rows, LOOK, replace=False)
-        sample = sample[some]
-    size = number_rows(*_columns(sample)).size
-    # Of n rows in C cells of one size, a share 1 / C of all pairs is of equal rows.
-    pairs = len(sample) * (len(sample) - 1) / 2
-    return bool((size * (size - 1)).sum() / 2 * MOST_SHARE * n_rows >= pairs)
+        columns = [column[some] for column in columns]
+    # Of n rows in C cells of one size, a share n / C - 1 of n pairs is of equal rows.
+    pairs = len(columns[0]) * (len(columns[0]) - 1)
+    needed = (1.0 / MOST_SHARE - 1.0) * pairs / n_rows
+
+    def many(*some: NDArray[Any]) -> bool:
+        size = number_rows(*some).size
+        return bool((size * (size - 1)).sum() >= needed)
+
+    # Rows that are equal are so in each column: most tables differ in the first.
+    return all(map(many, columns)) and many(*columns)
 
 
 def _columns(sample: Sample) -> list[NDArray[Any]]:
-    """Columns in which equal rows agree."""
+    """Columns in which equal rows agree, first those that may differ in most rows."""
     X, outcomes = sample.X, sample.outcomes
-    columns = [X.left, X.right, X.judge, X.order, sample.y]
+    columns = [*X.features_left.T, *X.features_right.T, sample.y]
     if sample.multiplicity is None:
         # Rows that count as several weigh one each.
         columns.append(sample.weight)
-    return [
-        *columns,
-        *(flags for flags in (outcomes.both_bad, sample.left_out) if flags is not None),
-    ]
+    for flags in (outcomes.both_bad, sample.left_out):
+        if flags is not None:
+            columns.append(flags)
+    return [*columns, X.left, X.right, X.judge, X.order]

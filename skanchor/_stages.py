@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from skanchor._arrivals import ArrivalScorer
 from skanchor._btl import BTLRegressor
 from skanchor._comparisons import Comparisons
 from skanchor._judges import JudgeCalibrator
 from skanchor._riesz import RieszDebiaser
+from skanchor.bias import LinearBias
 
 __all__ = ["Stages"]
 
@@ -49,6 +52,26 @@ class Stages:
                 "debiaser='passthrough' has none."
             )
 
+    @property
+    def reads_sums(self) -> bool:
+        """Whether all fits to features are sums over rows: linear in the features.
+
+        Then rows that are equal may be fitted as one. A feature map learns from single
+        rows, other learners draw some of them, and a bias of people has errors by row.
+        """
+        riesz = None if self.debiaser is None else self.debiaser.learner
+        linear = _is_linear(self.calibrator.bias) and _is_linear(riesz)
+        return self.btl.bias is None and linear
+
     def fits_jointly(self, X: Comparisons) -> bool:
         """Whether votes and verdicts of X are fitted jointly: asked for, and judges."""
         return self.historical_fit == "joint" and len(X.judges) > 0
+
+
+def _is_linear(bias: Any) -> bool:
+    """Whether a bias, as the stages are given it, is linear in the features."""
+    if isinstance(bias, Mapping):
+        return all(map(_is_linear, bias.values()))
+    if type(bias) is LinearBias:
+        return bias.feature_map is None
+    return bias in (None, "linear", "calibrator")

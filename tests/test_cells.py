@@ -1,6 +1,7 @@
 """Rows put into cells give what the rows give: numbers, warnings and errors."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,8 +9,18 @@ import pytest
 from fuzz import tables
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import GroupKFold
+from sklearn.preprocessing import PolynomialFeatures
 
-from skanchor import AnchorHistory, AnchorPipeline, RieszDebiaser, _cells
+from skanchor import (
+    AnchorHistory,
+    AnchorPipeline,
+    JudgeCalibrator,
+    RieszDebiaser,
+    _cells,
+)
+from skanchor._cells import Cells
+from skanchor.bias import LinearBias
+from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
 
 # In the others a judge is fitted where its likelihood is flat, to seven digits.
@@ -229,3 +240,90 @@ def test_rows_that_hardly_repeat_stay_rows():
     ):
         cells = anchor.fit(given[0], given[1], sample_weight=given[2])._inference.cells
         assert cells.cell is None and cells.rows is cells.sample
+
+
+def few_levels(seed):
+    """A table of features with few levels, and settings of a fit."""
+    rng = np.random.default_rng([11, seed])
+    X, y, _ = bare(n_copies=1, n_new_models=1 + seed % 2)
+    for name in ("x1", "x2"):
+        for side in "ab":
+            X[f"{name}_{side}"] = rng.integers(0, 2, len(X)).astype(float)
+    settings, weight, groups = settings_of(rng), None, None
+    if seed % 3 == 1:
+        weight = rng.choice([0.0, 0.5, 1.0, 2.0], len(y))
+    if seed % 4 == 2:
+        groups = rng.integers(0, len(y) // 4, len(y))
+    if seed % 5 == 3:
+        X["shown_first"] = rng.choice(["model_a", "model_b", None], len(y))
+    if seed % 5 == 4:
+        X["kind"] = rng.choice(["a", "b"], len(y))
+        settings["context"] = "kind"
+    if seed % 6 == 5:
+        settings["calibrator"] = JudgeCalibrator(bias=LinearBias(alpha=0.01))
+    return (X, y, weight, groups), settings
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_features_that_repeat(seed, rows_alone, monkeypatch):
+    given, settings = few_levels(seed)
+    monkeypatch.setattr(_cells, "MOST_SHARE", 2.0)
+    mine = outcome(*given, **settings)
+    assert mine[0] is not None and mine[0]._inference.cells.cell is not None
+    rows_alone()
+    theirs = outcome(*given, **settings)
+    assert theirs[0]._inference.cells.cell is None
+    assert_same(mine, theirs, rtol=1e-9)
+
+
+def test_a_judge_whose_verdicts_a_feature_settles_is_left_out_by_rows(rows_alone):
+    (X, y, _, _), _ = few_levels(0)
+    X, y = pd.concat([X] * 3, ignore_index=True), np.tile(y, 3)
+    settled = (X["judge"] == "judge-2") & (X["x1_a"] != X["x1_b"])
+    y = np.where(settled, X["x1_a"] > X["x1_b"], np.where(y == 0.5, 1.0, y))
+    equal = (X["judge"] == "judge-2") & ~settled
+    X, y = X[~equal].reset_index(drop=True), y[~equal]
+    mine = outcome(X, y, random_state=0, cv=4)
+    assert mine[0]._inference.cells.cell is not None
+    assert any("judge-2" in text and "x1" in text for text in mine[1])
+    rows_alone()
+    assert_same(mine, outcome(X, y, random_state=0, cv=4))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"human_bias": "linear"},
+        {"calibrator": JudgeCalibrator(bias=LinearBias(PolynomialFeatures(2)))},
+        {
+            "calibrator": JudgeCalibrator(
+                bias={"judge-1": "linear", "judge-2": "network"}
+            )
+        },
+        {"debiaser": RieszDebiaser("boosted")},
+    ],
+)
+def test_features_of_learners_that_see_rows_stay_rows(settings):
+    (X, y, _, _), _ = few_levels(0)
+    anchor = AnchorPipeline(**settings)
+    sample = Sample.admit(X, y)
+    cells = Cells.of(sample, by_features=anchor.stages().reads_sums)
+    assert cells.cell is None and cells.sample is sample
+
+
+def test_the_look_sees_rows_that_are_far_apart():
+    # Copies lie a third of the table apart; of the rest every row is different.
+    rng = np.random.default_rng(0)
+    X, y, _ = bare(n_copies=1)
+    X = X.iloc[rng.integers(0, len(X), 30_000)].reset_index(drop=True)
+    features = rng.random((30_000, 2)).round(6)
+    apart = X.assign(x_a=features[:, 0], x_b=features[:, 1])
+    y = rng.integers(0, 2, len(apart)).astype(float)
+    copies = pd.concat([apart] * 3, ignore_index=True)
+    for table, outcomes, n_cells in (
+        (apart, y, None),
+        (copies, np.tile(y, 3), len(apart)),
+    ):
+        sample = Sample.admit(table, outcomes, groups=np.arange(len(table)))
+        cells = Cells.of(replace(sample, groups=None), by_features=True)
+        assert (None if cells.cell is None else len(cells.sample)) == n_cells

@@ -167,10 +167,10 @@ def _by_judge(sample: Sample, sums: FitSums, system: RieszSystem) -> Array:
     known: Iterable[HistoricalFeatures | None] | None = sums.features
     if known is None:
         known = (
-            HistoricalFeatures.of(X, m, used[X.by_judge(m).rows])
+            HistoricalFeatures.of(sample, m, used[X.by_judge(m).rows])
             for m in range(len(found))
         )
-    found[:, 3:] = feature_overlap(X, used, known)
+    found[:, 3:] = feature_overlap(sample, used, known)
     return found
 
 

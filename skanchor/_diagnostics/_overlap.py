@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from skanchor._comparisons import Comparisons
+from skanchor._comparisons import constant
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._typing import Array
+from skanchor.sample import Sample
 
 __all__ = ["HistoricalFeatures", "feature_overlap"]
 
@@ -34,20 +35,24 @@ class HistoricalFeatures:
         Their range over the responses.
     contrasts : ndarray of shape (n_rows, n_features)
         First response minus second, of all rows or of a sample of them.
+    times : ndarray of shape (n_rows,) or None
+        How many equal rows each of them stands for; None is one for each.
     """
 
     low: Array
     high: Array
     contrasts: Array
+    times: Array | None = None
 
     @classmethod
     def of(
-        cls, X: Comparisons, m: int, used: NDArray[np.bool_]
+        cls, sample: Sample, m: int, used: NDArray[np.bool_]
     ) -> HistoricalFeatures | None:
         """Features of judge m's rows between historical models, of those that count.
 
         None where there are no features, or no such row.
         """
+        X = sample.X
         cut = X.by_judge(m)
         new = np.append(X.is_new, False)
         old = np.flatnonzero(used & ~new[cut.left] & ~new[cut.right])
@@ -62,6 +67,7 @@ class HistoricalFeatures:
             np.minimum(low, other_low),
             np.maximum(high, other_high),
             cut.pairs[old].contrast,
+            sample.multiplicity_of(cut.rows[old]),
         )
 
     def __add__(self, other: HistoricalFeatures) -> HistoricalFeatures:
@@ -83,9 +89,16 @@ class HistoricalFeatures:
     def _solver(self) -> SymmetricSolver:
         """Inverse of the covariance of the contrasts."""
         known = self.contrasts
-        return SymmetricSolver.factorise(known.T @ known / len(known))
+        each = known if self.times is None else known * self.times[:, None]
+        return SymmetricSolver.factorise(each.T @ known / self._times.sum())
 
-    def overlap(self, fresh: Array, others: Array) -> tuple[float, float, float]:
+    @property
+    def _times(self) -> Array:
+        return constant(1.0, len(self.contrasts)) if self.times is None else self.times
+
+    def overlap(
+        self, fresh: Array, others: Array, times: Array
+    ) -> tuple[float, float, float]:
         """Share of arrival rows out of range, effective share, largest ratio.
 
         Parameters
@@ -93,28 +106,31 @@ class HistoricalFeatures:
         fresh, others : ndarray of shape (n_rows, n_features)
             Features of the new model's responses on arrival rows, and of those that
             they met.
+        times : ndarray of shape (n_rows,)
+            How many rows each of these stands for.
 
         Returns
         -------
         tuple of float
         """
-        n = len(fresh)
-        outside = ((fresh < self.low) | (fresh > self.high)).sum(axis=0).max() / n
+        n = times.sum()
+        outside = (times @ ((fresh < self.low) | (fresh > self.high))).max() / n
         # The ratio of two normal densities with one covariance: a linear discriminant.
         # Historical pairs have no direction, so that they enter in both orders.
-        shift = (fresh - others).sum(axis=0) / n
+        shift = times @ (fresh - others) / n
         tilt = self.contrasts @ self._solver.solve(shift)
         tilt = np.concatenate([tilt, -tilt])
         ratio = np.exp(tilt - tilt.max())
         # Effective share of the historical rows once they are weighted by the ratio:
         # (sum r)^2 / (n sum r^2). The largest ratio is one, as it was divided out.
-        mean = float(ratio.sum()) / len(ratio)
-        effective = mean**2 * len(ratio) / float(ratio @ ratio)
+        each = np.tile(self._times, 2)
+        mean = float(each @ ratio / each.sum())
+        effective = mean**2 * each.sum() / float(each @ ratio**2)
         return float(outside), effective, 1.0 / mean
 
 
 def feature_overlap(
-    X: Comparisons,
+    sample: Sample,
     used: NDArray[np.bool_],
     features: Iterable[HistoricalFeatures | None],
 ) -> Array:
@@ -122,7 +138,7 @@ def feature_overlap(
 
     Parameters
     ----------
-    X : Comparisons
+    sample : Sample
         Rows, those of arrivals among them.
     used : ndarray of shape (n_rows,)
         Which of them count.
@@ -135,6 +151,7 @@ def feature_overlap(
         What :meth:`HistoricalFeatures.overlap` returns; NaN where no arrival row
         counts, or no historical one.
     """
+    X = sample.X
     new, found = np.append(X.is_new, False), np.full((len(X.judges), 3), np.nan)
     rows = np.flatnonzero(used & (new[X.left] != new[X.right]) & (X.judge >= 0))
     # Arrival rows sorted by judge, so that those of each are one slice.
@@ -143,11 +160,13 @@ def feature_overlap(
     left, right = (side.take(rows, axis=0) for side in (X.features_left,
                                                         X.features_right))  # fmt: skip
     fresh, others = np.where(first, left, right), np.where(first, right, left)
+    times = sample.multiplicity_of(rows)
+    times = constant(1.0, len(rows)) if times is None else times
     stops = np.searchsorted(X.judge[rows], np.arange(len(found) + 1)).tolist()
     for own, known, ends in zip(found, features, pairwise(stops), strict=True):
         part = slice(*ends)
         if known is not None and part.stop > part.start:
-            own[:] = known.overlap(fresh[part], others[part])
+            own[:] = known.overlap(fresh[part], others[part], times[part])
     return found
 
 

@@ -227,7 +227,7 @@ class FitSums:
         X = sample.X
         used = sample.counts & np.isfinite(X.logits())
         found = (
-            HistoricalFeatures.of(X, m, used[X.by_judge(m).rows])
+            HistoricalFeatures.of(sample, m, used[X.by_judge(m).rows])
             for m in range(len(X.judges))
         )
         thin = tuple(None if one is None else one.thinned() for one in found)

@@ -77,6 +77,7 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
             continue
         pairs, y = cut.pairs[used], sample.y[cut.rows[used]]
         weight = np.ones(len(used))
+        times = sample.multiplicity_of(cut.rows[used])
         learner.fit_span(pairs, weight)
         if learner.ridge(pairs, weight).any():
             continue
@@ -84,11 +85,12 @@ def feature_separated_judges(sample: Sample, bias: Any) -> list[FeatureSeparatio
         if not _may_be_separated(learner.span(pairs[some]), y[some]):
             continue
         span = learner.span(pairs)
-        split = separation_of(span, y)
-        if len(split.columns) and 2 * split.n_rows >= len(used):
+        split = separation_of(span, y, times)
+        n_rows = sample.number(cut.rows[used])
+        if len(split.columns) and 2 * split.n_rows >= n_rows:
             names = span_names(learner, tuple(X.feature_names), span.shape[1])
             columns = [names[k] for k in split.columns]
-            found.append(FeatureSeparation(judge, columns, split.alone, len(used)))
+            found.append(FeatureSeparation(judge, columns, split.alone, n_rows))
     return found
 
 

@@ -144,7 +144,7 @@ class AnchorHistory(BaseEstimator):
             sample, labels = rules.admit(X, y, sample_weight, groups)
             _refuse_new_models(sample)
             with limited_to_inference(sample.X, anchor.item_effects):
-                inference = anchor.prepare(sample)
+                inference = anchor.prepare(sample, by_features=False)
                 state = HistoryState.of(inference, labels, fingerprints or {})
         self._set_state(state)
         self.fold_plan_ = inference.fold_plan
@@ -259,7 +259,7 @@ class AnchorHistory(BaseEstimator):
             sample = Sample.admit(table, outcomes)
             _refuse_new_models(sample)
             with limited_to_inference(sample.X, anchor.item_effects):
-                inference = anchor.prepare(sample)
+                inference = anchor.prepare(sample, by_features=False)
                 state = HistoryState.of(inference, None, fingerprints)
         self._set_state(state)
         self.fold_plan_ = inference.fold_plan

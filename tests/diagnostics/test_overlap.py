@@ -1,5 +1,7 @@
 """Features of the arrivals beside those of history: by hand, and for normal laws."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,8 +30,9 @@ def battles(old, late, side="a"):
 
 def overlap(X, used=None):
     used = np.ones(len(X), bool) if used is None else used
-    known = HistoricalFeatures.of(X, 0, used[X.by_judge(0).rows])
-    (found,) = feature_overlap(X, used, [known])
+    sample = SimpleNamespace(X=X, multiplicity_of=lambda rows: None)
+    known = HistoricalFeatures.of(sample, 0, used[X.by_judge(0).rows])
+    (found,) = feature_overlap(sample, used, [known])
     names = ["outside_features", "effective_share", "largest_ratio"]
     return {} if np.isnan(found).all() else dict(zip(names, found, strict=True))
 
