@@ -29,6 +29,7 @@ from skanchor._comparisons.table import require_columns
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
 from skanchor.exceptions import BattlesError
+from skanchor.io import judge_columns, may_be_else
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
 from skanchor.streaming._groups import group_hashes, row_hash
@@ -214,6 +215,7 @@ class Reading:
 
     def split(self, table: pa.Table) -> tuple[pa.Table, pa.ChunkedArray]:
         """Battles and outcomes of a table; weights stay among its columns."""
+        _refuse_unnamed_judges(table.column_names, dict(self.columns or {}))
         X, y = split_table(
             table,
             columns=dict(self.columns or {}),
@@ -325,6 +327,22 @@ class Reading:
             features,
             group,
             labels,
+        )
+
+
+def _refuse_unnamed_judges(names: Sequence[str], columns: dict[str, str]) -> None:
+    """Refuse a table whose judges memory would ask about, or find.
+
+    A stream reads columns by their exact names: without a column ``judge`` all rows
+    would be people's, in silence.
+    """
+    known = [columns.get(name, name) for name in names]
+    like = [name for name in judge_columns(known) if not may_be_else(name)]
+    if "judge" not in known and like:
+        raise BattlesError(
+            f"There is no column 'judge', and a stream reads columns by their exact "
+            f"names: {like} may name judges or people. Rename the first to 'judge', or "
+            "to 'rater' if it names people, whose votes all rows then are."
         )
 
 

@@ -32,6 +32,7 @@ from skanchor.bias import BoostedBias, LinearBias
 from skanchor.exceptions import BattlesError, DataWarning, LearnerError
 from skanchor.sample import Sample
 from skanchor.streaming import Folds, StreamOptions, stream_history
+from skanchor.streaming._reading import Reading
 
 WITHOUT = ("times", "importance")
 
@@ -298,3 +299,17 @@ def test_passes_are_told_and_a_bar_stays_off_the_output(capsys):
     ]
     assert {n_rows for _, n_rows, _ in found.passes} == {len(table)}
     assert capsys.readouterr().out == ""
+
+
+def test_judges_under_another_name_are_asked_about():
+    """In memory they would be found, or asked about, too."""
+    rows = {"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["tie", "tie"]}
+    table = pa.table({**rows, "Evaluator": ["human", "gpt"]})
+    reading = Reading()
+    with pytest.raises(
+        BattlesError, match=r"\['Evaluator'\] may name judges or people"
+    ):
+        reading.split(table)
+    X, _ = Reading(columns={"Evaluator": "judge"}).split(table)
+    assert X["judge"].to_pylist() == ["human", "gpt"]
+    assert "judge" not in reading.split(pa.table(rows))[0].column_names
