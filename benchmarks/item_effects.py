@@ -1,8 +1,9 @@
 """Coverage of the interval with item effects, simulated and on real tables.
 
 ``python benchmarks/item_effects.py cells [--replications 1000]`` runs simulated cells,
-``few`` those of one judge and few models; with ``--file`` their draws are kept there,
-and a later call goes on where it ends. ``check`` is the test behind ``"auto"``;
+``few`` those of one judge and few models, ``small`` those of three judges and two to
+ten models; with ``--file`` their draws are kept there, and a later call goes on where
+it ends. ``check`` is the test behind ``"auto"``;
 ``votes`` what few votes make of the covariance; ``flexible`` the learners of the bias
 where features tell the models apart;
 ``python benchmarks/item_effects.py table BATTLES`` leaves each model of a battles table
@@ -58,7 +59,7 @@ CELLS: list[Cell] = [
     (60, 10, 0.3, 0.6),
     (60, 20, 0.1, 0.0),
 ]
-PARTS = ("cells", "few", "check", "votes", "flexible")
+PARTS = ("cells", "few", "small", "check", "votes", "flexible")
 
 LARGE = 600
 """Models times judges from which a cell gets a fifth of the replications."""
@@ -241,6 +242,12 @@ def run_few(replications: int, jobs: int, file: Path | None) -> None:
     run_cells(cells, replications, jobs, file)
 
 
+def run_small(replications: int, jobs: int, file: Path | None) -> None:
+    """Three judges and few models: where the prior is much of what is known."""
+    cells = [(k, 3, sd, 0.0) for k in (2, 3, 4, 6, 10) for sd in (0.0, 0.2, 0.4)]
+    run_cells(cells, replications, jobs, file)
+
+
 def find_deviations(seed: int, learner: Any) -> tuple[float, float, float]:
     """Item sd found, p-value of the check, and error, beside features of the models."""
     data = simulate_battles(
@@ -373,6 +380,8 @@ def main() -> None:
         run_cells(cells, options.replications, options.jobs, options.file)
     elif options.what == "few":
         run_few(options.replications, options.jobs, options.file)
+    elif options.what == "small":
+        run_small(options.replications, options.jobs, options.file)
     elif options.what == "check":
         run_check(cells, options.replications, options.jobs)
     elif options.what == "votes":

@@ -20,7 +20,12 @@ from skanchor._btl import BTLRegressor
 from skanchor._cells import Cells
 from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
-from skanchor._diagnostics import ItemCheck, item_effects_check, judge_table
+from skanchor._diagnostics import (
+    ItemCheck,
+    family_effects,
+    item_effects_check,
+    judge_table,
+)
 from skanchor._folds import DrawnPlan, check_training_sets, make_plans
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator
@@ -108,6 +113,11 @@ class AnchorPipeline(AnchorReadouts):
         model's responses (those on arrival for a new model, those in human rows for a
         historical one), less its mean over the historical models; it needs a bias that
         is linear in fixed columns.
+    families : dict of label to label, optional
+        Family of each model, such as its maker; models that are missing have none.
+        ``family_effects_`` then has the favours of all judges together for families
+        with two historical models or more, and how large a favour for a new model
+        would change its rank. No interval depends on it.
     n_jobs : int, optional
         Folds fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
@@ -154,6 +164,9 @@ class AnchorPipeline(AnchorReadouts):
         Influence of each row on each score of ``models_``.
     item_covariance_ : ndarray of shape (n_judges, n_judges) or None
         Covariance of the item effects, in squared judge logits.
+    family_effects_ : FamilyEffects or None
+        Favours for families: ``effects`` by family and ``new`` by new model, in human
+        logits; None without ``families``.
     item_effects_ : {"none", "random", "conservative", "given"}
         The treatment of the item effects that is reported.
     results_ : mapping
@@ -253,6 +266,7 @@ class AnchorPipeline(AnchorReadouts):
         "historical_fit": [StrOptions({"joint", "two-step"})],
         "human_bias": [*ONE_LEARNER, None],
         "target": [StrOptions(set(TARGETS))],
+        "families": [dict, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -276,6 +290,7 @@ class AnchorPipeline(AnchorReadouts):
         historical_fit: Literal["joint", "two-step"] = "joint",
         human_bias: str | BiasLearner | None = None,
         target: Literal["style_controlled", "style_included"] = "style_controlled",
+        families: Mapping[Any, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -297,6 +312,7 @@ class AnchorPipeline(AnchorReadouts):
         self.historical_fit = historical_fit
         self.human_bias = human_bias
         self.target = target
+        self.families = families
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -331,6 +347,14 @@ class AnchorPipeline(AnchorReadouts):
         full = inference.fit(treatments.reported)
         self.result_ = inference.result(full)
         self._known_results: dict[str, AnchorResult] = {}
+        self.family_effects_ = None
+        if self.families is not None:
+            self.family_effects_ = family_effects(
+                self.families,
+                inference.check.common,
+                inference.admitted.X.models,
+                self.result_,
+            )
         self.item_effects_ = treatments.reported
         self.item_covariance_ = None if full.items is None else full.items.covariance
         self._keep(full.chain)
@@ -356,6 +380,11 @@ class AnchorPipeline(AnchorReadouts):
         Inference
             From which the result under any treatment is computed.
         """
+        if self.families is not None and self.context is not None:
+            raise ValueError(
+                "families and context do not go together: leave families at None, or "
+                "rank each context by itself (skanchor.contexts.rank_contexts)."
+            )
         stages = self.stages()
         cells = Cells.of(
             check_weights_and_groups(sample),

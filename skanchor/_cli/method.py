@@ -105,6 +105,14 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
         "have votes, intervals rest on it (default: 0.3,2)",
     )
     parser.add_argument(
+        "--family",
+        action="append",
+        metavar="NAME=MODEL,...",
+        help="models of one family, such as one maker's; says how much all judges "
+        "together favour families with two models that have votes, and how large a "
+        "favour would account for the rank of a new model; give it for each family",
+    )
+    parser.add_argument(
         "--historical-fit",
         choices=["joint", "two-step"],
         default="joint",
@@ -141,6 +149,7 @@ def check_method(options: argparse.Namespace) -> None:
     check_level_flag(options)
     check_fold_flags(options)
     read_item_prior(options)
+    read_families(options)
     if options.jobs == 0:
         raise BadInputError("--jobs must not be 0; use -1 for all cores")
 
@@ -161,6 +170,25 @@ def read_item_prior(options: argparse.Namespace) -> tuple[float, float]:
             f"freedom, both above zero, such as 0.3,2, got {options.item_prior!r}"
         ) from None
     return sd, df
+
+
+def read_families(options: argparse.Namespace) -> dict[str, str] | None:
+    """Family of each model that the flags name; None without a flag."""
+    families: dict[str, str] = {}
+    for each in options.family or []:
+        name, _, models = each.partition("=")
+        members = [model.strip() for model in models.split(",") if model.strip()]
+        if not name or not members:
+            raise BadInputError(
+                "--family must be NAME=MODEL,..., such as acme=acme-1,acme-2, got "
+                f"{each!r}"
+            )
+        for model in members:
+            if families.setdefault(model, name) != name:
+                raise BadInputError(
+                    f"--family puts {model!r} into {families[model]!r} and {name!r}"
+                )
+    return families or None
 
 
 def check_level_flag(options: argparse.Namespace) -> None:
@@ -265,6 +293,7 @@ def pipeline_of(
         cv=options.folds,
         item_effects=options.item_effects,
         item_prior=read_item_prior(options),
+        families=read_families(options),
         historical_fit=options.historical_fit,
         human_bias=None if options.style == "ignored" else "linear",
         target="style_included" if options.style == "included" else "style_controlled",

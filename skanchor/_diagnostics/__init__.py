@@ -2,6 +2,7 @@
 
 from skanchor._diagnostics._arrivals import ArrivalCheck, check_arrivals
 from skanchor._diagnostics._collect import diagnose
+from skanchor._diagnostics._families import FamilyEffects, family_effects
 from skanchor._diagnostics._historical import historical_table, with_noise
 from skanchor._diagnostics._interval_check import (
     Direction,
@@ -10,6 +11,7 @@ from skanchor._diagnostics._interval_check import (
 )
 from skanchor._diagnostics._item_check import (
     DETECTED,
+    CommonDeviation,
     ItemCheck,
     ItemTestSums,
     item_effects_check,
@@ -26,8 +28,10 @@ __all__ = [
     "DETECTED",
     "KINDS",
     "ArrivalCheck",
+    "CommonDeviation",
     "Diagnostics",
     "Direction",
+    "FamilyEffects",
     "FitSums",
     "FittedSource",
     "HistoricalFeatures",
@@ -38,6 +42,7 @@ __all__ = [
     "Miss",
     "check_arrivals",
     "diagnose",
+    "family_effects",
     "historical_table",
     "item_effects_check",
     "judge_table",

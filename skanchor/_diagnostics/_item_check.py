@@ -36,6 +36,7 @@ from skanchor.sample import Sample
 
 __all__ = [
     "DETECTED",
+    "CommonDeviation",
     "ItemCheck",
     "ItemTestSums",
     "item_effects_check",
@@ -46,6 +47,25 @@ __all__ = [
 
 DETECTED = 0.2
 """P-value of the item-effects check below which ``"auto"`` takes them as random."""
+
+
+@dataclass(frozen=True, eq=False)
+class CommonDeviation:
+    """What all judges together think of the models beyond score and features.
+
+    Attributes
+    ----------
+    pull : ndarray of shape (n_models,)
+        Information times the deviations, in human logits.
+    information : ndarray of shape (n_models, n_models)
+        Of the verdicts on the deviations, after what was fitted.
+    score_error : ndarray of shape (n_models, n_models)
+        Covariance of the human scores, in squared logits.
+    """
+
+    pull: Array
+    information: Array
+    score_error: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +81,14 @@ class ItemCheck(PlainState):
     p_value : float
         Of the test over all judges that can be tested, one if there is none; NaN where
         there are no human scores to test against.
+    common : CommonDeviation or None
+        What all judges together think of the models; None without a test, and from
+        files.
     """
 
     judges: pd.DataFrame
     p_value: float
+    common: CommonDeviation | None = None
 
     @property
     def detected(self) -> bool:
@@ -184,7 +208,14 @@ def tested_items(
         found.append(by_model)
         rows[judge] = pearson(*own.by_pair, own.dispersion, slope**2 * error, n_fitted)
         rows[judge] |= by_model.chi_square(error)
-    return ItemCheck(tests_table(rows), score_test(found, error) if found else 1.0)
+    if not found:
+        return ItemCheck(tests_table(rows), 1.0)
+    common = CommonDeviation(
+        np.sum([one.slope / one.dispersion * one.sums for one in found], axis=0),
+        np.sum([one.slope * one.from_score_error for one in found], axis=0),
+        error,
+    )
+    return ItemCheck(tests_table(rows), score_test(found, error), common)
 
 
 def tests_table(rows: dict[Any, dict[str, float]]) -> pd.DataFrame:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Inputs
+from skanchor._diagnostics import FamilyEffects
 from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.best import may_be_best
@@ -82,6 +83,8 @@ class RunSummary:
         :meth:`skanchor.AnchorPipeline.summary`. Empty without an estimator.
     item_effects : ItemEffects or None
         The treatment of the item effects; None for a method without item effects.
+    families : FamilyEffects or None
+        Favours of all judges for families of models; None where none are named.
     warnings : tuple of Warning
         Warnings of reading the table and of the fit, with a ``DiagnosticWarning`` for
         each threshold that was crossed.
@@ -106,6 +109,7 @@ class RunSummary:
     n_groups: int | None = None
     judges: pd.DataFrame = field(default_factory=pd.DataFrame)
     item_effects: ItemEffects | None = None
+    families: FamilyEffects | None = None
     warnings: tuple[Warning, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +155,7 @@ class RunSummary:
                     for name, table in items.others.items()
                 },
             },
+            "families": None if self.families is None else self.families.to_dict(),
             "warnings": [
                 {"category": type(warning).__name__, "message": words(warning)}
                 for warning in self.warnings
@@ -261,6 +266,7 @@ def _facts_of(
         "item_effects": ItemEffects(
             chosen.reported, chosen.reason, chosen.p_value, others
         ),
+        "families": pipeline.family_effects_,
         "input_hash": pipeline.input_hash_,
     }
 
