@@ -22,10 +22,10 @@ from skanchor._chain import Chain, fit_stages
 from skanchor._comparisons import Comparisons, has_contexts, read_contexts
 from skanchor._diagnostics import (
     ItemCheck,
-    family_effects,
     item_effects_check,
     judge_table,
 )
+from skanchor._families import family_effects
 from skanchor._folds import DrawnPlan, check_training_sets, make_plans
 from skanchor._judges import JudgeCalibrator
 from skanchor._ranking import RankingEstimator

@@ -2,7 +2,6 @@
 
 from skanchor._diagnostics._arrivals import ArrivalCheck, check_arrivals
 from skanchor._diagnostics._collect import diagnose
-from skanchor._diagnostics._families import FamilyEffects, family_effects
 from skanchor._diagnostics._historical import historical_table, with_noise
 from skanchor._diagnostics._interval_check import (
     Direction,
@@ -31,7 +30,6 @@ __all__ = [
     "CommonDeviation",
     "Diagnostics",
     "Direction",
-    "FamilyEffects",
     "FitSums",
     "FittedSource",
     "HistoricalFeatures",
@@ -42,7 +40,6 @@ __all__ = [
     "Miss",
     "check_arrivals",
     "diagnose",
-    "family_effects",
     "historical_table",
     "item_effects_check",
     "judge_table",

@@ -14,7 +14,7 @@ import pandas as pd
 
 from skanchor._anchor import AnchorPipeline
 from skanchor._comparisons import Inputs
-from skanchor._diagnostics import FamilyEffects
+from skanchor._families import FamilyEffects
 from skanchor._ranking import RankingEstimator
 from skanchor.exceptions import DiagnosticWarning
 from skanchor.reports.best import may_be_best

@@ -207,11 +207,11 @@ see(
 )
 see(
     "A family of models that all judges like",
-    "diagnostics.test_families::test_a_favour_for_a_family_is_found",
+    "test_families::test_a_favour_for_a_family_is_found",
 )
 see(
     "Families that name no model of the table, or with contexts, or of a history",
-    "diagnostics.test_families::test_families_that_cannot_be_served",
+    "test_families::test_families_that_cannot_be_served",
 )
 see(
     "A prior of item effects that is not two positive numbers",

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from skanchor import AnchorHistory, AnchorPipeline
-from skanchor._diagnostics import CommonDeviation, family_effects
+from skanchor._diagnostics import CommonDeviation
+from skanchor._families import family_effects
 from skanchor.exceptions import BattlesError
 from skanchor.reports import summarize, summary_lines
 from skanchor.simulation import simulate_battles

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtr
 
 from skanchor._checks import check_level
-from skanchor._diagnostics._item_check import CommonDeviation
+from skanchor._diagnostics import CommonDeviation
 from skanchor._numerics.linalg import semidefinite_root
 from skanchor._plain_state import PlainState
 from skanchor._typing import Array
