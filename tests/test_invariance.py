@@ -9,7 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from skanchor import AnchorPipeline, JudgeCalibrator
+from skanchor import AnchorHistory, AnchorPipeline, JudgeCalibrator
 from skanchor.bias import LinearBias
 from skanchor.simulation import simulate_battles
 
@@ -155,6 +155,69 @@ def test_names_and_row_order(table, position):
                                     for m in one.models_]],
         one.influence_, rtol=1e-5, atol=1e-8,
     )  # fmt: skip
+
+
+names_of_models = st.lists(
+    st.text("abcxyz0189", min_size=1, max_size=4), min_size=8, max_size=8, unique=True
+)
+
+
+@pytest.mark.parametrize("kind", ["rows", "cells", "prompts", "contexts", "repeats"])
+@settings(few, max_examples=2)
+@given(names_of_models, st.permutations(["j", "k"]), st.integers(0, 10_000))
+def test_names_decide_nothing(kind, names, judges, seed):
+    """With all defaults: folds are drawn by the order of the rows, not by labels."""
+    data = simulate_battles(
+        300, 60, n_models=5, n_judges=2, n_new_models=3,
+        new_score=[0.3, -0.4, 0.0], random_state=seed,
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    X = data.X if kind == "rows" else data.X[["model_a", "model_b", "judge"]]
+    X = X.reset_index(drop=True)
+    options = {"random_state": 0, "cv": 4}
+    prompts = rng.integers(0, 200, len(X))
+    if kind == "prompts":
+        X["prompt_id"] = prompts
+    if kind == "contexts":
+        X["topic"] = rng.choice(["chat", "code"], len(X))
+        options["context"] = "topic"
+    if kind == "repeats":
+        options["n_repeats"] = 2
+    old = sorted({*X["model_a"], *X["model_b"]})
+    new = dict(zip(old, names, strict=True))
+    heard = dict(zip(["judge-1", "judge-2"], judges, strict=True))
+    Z = X.replace({"model_a": new, "model_b": new, "judge": heard})
+    if kind == "contexts":
+        Z["topic"] = Z["topic"].map({"chat": "z", "code": "a"})
+    if kind == "prompts":
+        Z["prompt_id"] = rng.permutation(200)[prompts]
+    one, again = (fitted(AnchorPipeline(**options), T, data.y) for T in (X, Z))
+    assert_same(one, again, models={other: name for name, other in new.items()})
+    if not isinstance(one, type):
+        for plan, other in zip(one.fold_plan_, again.fold_plan_, strict=True):
+            assert all(
+                np.array_equal(a[1], b[1]) for a, b in zip(plan, other, strict=True)
+            )
+
+
+@settings(few, max_examples=3)
+@given(names_of_models, st.integers(0, 10_000))
+def test_names_decide_nothing_where_a_history_places(names, seed):
+    data = simulate_battles(
+        400, 60, n_models=5, n_judges=2, n_new_models=3,
+        new_score=[0.3, -0.4, 0.0], random_state=seed,
+    )  # fmt: skip
+    X, y = data.X, np.asarray(data.y)
+    new = (X["model_a"] + X["model_b"]).str.contains("new").to_numpy()
+    old = sorted({*X["model_a"], *X["model_b"]})
+    boards = []
+    for known in (dict(zip(old, old, strict=True)), dict(zip(old, names, strict=True))):
+        Z = X.replace({"model_a": known, "model_b": known})
+        kept = AnchorHistory(AnchorPipeline(cv=4, random_state=0)).fit(Z[~new], y[~new])
+        board = kept.place(Z[new], y[new]).leaderboard()
+        boards.append(board.loc[[known[name] for name in old]])
+    for column in ("score", "standard_error", "low", "high"):
+        assert_allclose(boards[1][column], boards[0][column], rtol=1e-6, atol=1e-7)
 
 
 @few

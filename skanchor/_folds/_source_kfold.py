@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
@@ -26,7 +27,8 @@ class SourceKFold(BaseCrossValidator):
     A source is a judge (or the humans) together with the new models that a row
     involves, and its context where there are contexts. Within a source the rows are
     shuffled, and each pair of models is spread over the folds, so that no fold takes a
-    pair's votes away from training more than it must.
+    pair's votes away from training more than it must. What is drawn depends on the rows
+    and their order, not on the names of models, judges, contexts and groups.
 
     Parameters
     ----------
@@ -170,25 +172,28 @@ def _assign_folds(
     """Fold number of each row.
 
     Units (rows, or whole groups) are put in the order of what they share, at random
-    within it, and assigned to the folds in turn: every stratum is divided evenly.
+    within it, and assigned to the folds in turn: every stratum is divided evenly. The
+    order is that of the rows alone, so that names decide nothing.
     """
-    source = X.rows.sources
+    source = _in_row_order(X.rows.sources, cell)
     if groups is None:
         n_models = len(X.models) + 1
         low, high = np.minimum(X.left, X.right), np.maximum(X.left, X.right)
         # Rows of one source and one pair of models, whichever side is first, are one
         # kind. Dealt in this order, each kind is spread evenly over the folds.
-        kind = ((source + 1) * n_models + low + 1) * n_models + high + 1
+        pair = _in_row_order((low + 1) * n_models + high + 1, cell)
+        kind = source * (int(pair.max(initial=0)) + 1) + pair
         # numpy sorts integers of 16 bits in linear time.
         kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))
         order = _sorted_within(kind if cell is None else kind.take(cell), random)
         fold = np.empty(len(order), dtype=np.intp)
         fold[order] = np.resize(np.arange(n_splits), len(order))
         return fold
+    groups = _in_row_order(groups)
     n_groups = int(groups.max()) + 1
     # Groups that hold the same number of rows of each source are alike.
     table = np.zeros((n_groups, int(source.max()) + 1), dtype=np.intp)
-    known = source >= 0
+    known = X.rows.is_usable
     np.add.at(table, (groups[known], source[known]), 1)
     order = _sorted_within(number_rows(*table.T).kind, random)
     # Assigned in rounds, each in an order of its own: groups may all differ, and then
@@ -197,6 +202,24 @@ def _assign_folds(
     assigned = np.empty(n_groups, dtype=np.intp)
     assigned[order] = rounds.argsort(axis=1).ravel()[:n_groups]
     return assigned[groups]
+
+
+def _in_row_order(
+    codes: NDArray[np.intp], cell: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Codes renumbered from zero by the first row of the table that has each.
+
+    ``cell`` has, for each row of the table, its place in ``codes``.
+    """
+    if cell is None:
+        return pd.factorize(codes)[0]
+    # Of rows written in turn the last remains: backwards, the first of each cell.
+    first = np.full(len(codes), len(cell))
+    first[cell[::-1]] = np.arange(len(cell))[::-1]
+    order = np.argsort(first, kind="stable")
+    found = np.empty(len(codes), dtype=np.intp)
+    found[order] = pd.factorize(codes[order])[0]
+    return found
 
 
 def _sorted_within(

@@ -142,7 +142,7 @@ def assert_unsure(row):
 def far_features():
     frame = FRAME.copy()
     for side in "ab":
-        frame.loc[frame[f"model_{side}"] == NEW, f"x1_{side}"] += 20
+        frame.loc[frame[f"model_{side}"] == NEW, f"x1_{side}"] += 12
     return frame
 
 

@@ -60,7 +60,7 @@ def dealt_anew(anchor):
     infinite()(anchor)
 
 
-DEALT = 0
+DEALT = 3
 table(
     "Folds that would take all wins of a model from training",
     lambda: rare((0, 4), 8),
