@@ -315,6 +315,7 @@ def test_repeats_combine_by_medians():
     assert np.ptp(anchor.result_.estimates[:, new]) > 0.0
 
 
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
 def test_no_row_has_influence_on_a_model_that_is_left_out():
     data = small()
     met = (data.X[["model_a", "model_b"]] == "model-01").any(axis=1).to_numpy()
@@ -379,7 +380,12 @@ def test_warm_arrival_uses_its_human_rows():
         new_models=["new-model"], historical_fit="two-step", random_state=0
     ).fit(X, y)
     assert warm.standard_errors_.iloc[0] < cold.standard_errors_.iloc[0]
-    assert warm.variance_["human"].iloc[0] > cold.variance_["human"].iloc[0]
+    shares = [
+        parts["human"] / (parts["human"] + parts["judge"])
+        for parts in (anchor.variance_.iloc[0] for anchor in (warm, cold))
+    ]
+    # A third of the variance comes from people without such rows, half with them.
+    assert shares[0] > shares[1] + 0.1
 
 
 def test_judge_without_history_is_left_out():
