@@ -22,7 +22,7 @@ def test_report_takes_the_form_of_its_suffix(run, tmp_path, name, start):
     text = path.read_text("utf-8")
     assert text.lstrip().startswith(start)
     assert (
-        "People would rank ivory-lynx 3rd of 10; its rank lies between 2 and 5." in text
+        "People would rank ivory-lynx 4th of 10; its rank lies between 3 and 5." in text
     )
     code, _, err = run("report", "--demo", *FAST, "-o", path)
     assert code == 2 and "exists; write over it with --force" in err[0]
