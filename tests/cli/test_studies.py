@@ -129,7 +129,7 @@ def test_compare_sets_methods_side_by_side(run, left_out):
     anchor, ppi, ranks = json.loads(out)["methods"]
     error = left_out["score"] - left_out["true_score"]
     assert anchor["rmse"] == pytest.approx(np.sqrt((error**2).mean()))
-    assert anchor["new_models"] == {"ivory-lynx": "3 (2-5)", "jade-finch": "6 (5-7)"}
+    assert anchor["new_models"] == {"ivory-lynx": "4 (3-5)", "jade-finch": "6 (5-7)"}
     # What a method does not know is not made up.
     assert ppi["rmse"] > 0 and ppi["compatible"] is None
     assert ranks["rmse"] is None and ranks["rank_error"] >= 0
