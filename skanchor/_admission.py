@@ -124,6 +124,21 @@ def admit_to_inference(
     return everyone, leave_out_feature_separated(known, bias)
 
 
+def warn_of_no_judges(sample: Sample) -> None:
+    """Warn of a table all of whose rows count as human for want of a column."""
+    inputs = sample.inputs
+    # A column that may be meant has been named before.
+    if inputs.all_human and not inputs.may_name_judges:
+        n_rows = sample.number(sample.counts)
+        warn(
+            DataWarning(
+                f"There is no column 'judge', so all {n_rows} rows count as human "
+                "votes, and no judge is heard.",
+                advice=Advice(Remedy.NAME_JUDGES),
+            )
+        )
+
+
 def check_ranking(X: Comparisons, new_models: Any) -> None:
     """Refuse roles that leave nothing to rank or no scale to rank on."""
     if not (X.is_human & X.is_usable).any():
@@ -131,6 +146,7 @@ def check_ranking(X: Comparisons, new_models: Any) -> None:
             f"No row is by a human: column 'judge' holds {X.judges[:10].tolist()}.",
             advice=[
                 Advice(Remedy.LABEL_HUMANS, {"judges": X.judges.tolist()}),
+                Advice(Remedy.ADD_PEOPLE),
                 Advice(Remedy.SPLIT_BY_SOURCE),
             ],
         )

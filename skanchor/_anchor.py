@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skanchor._admission import admit_to_inference
+from skanchor._admission import admit_to_inference, warn_of_no_judges
 from skanchor._arrivals import ArrivalScorer
 from skanchor._assembly import Inference
 from skanchor._btl import BTLRegressor
@@ -386,6 +386,7 @@ class AnchorPipeline(AnchorReadouts):
                 "rank each context by itself (skanchor.contexts.rank_contexts)."
             )
         stages = self.stages()
+        warn_of_no_judges(sample)
         cells = Cells.of(
             check_weights_and_groups(sample),
             by_features=by_features and stages.reads_sums,

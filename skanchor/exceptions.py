@@ -79,6 +79,14 @@ class Remedy(Enum):
         "Human rows carry the label 'human'; split_battles(table, human=...) gives it "
         "to another label."
     )
+    ADD_PEOPLE = (
+        "If all rows are a judge's, add the rows of people on the same models: "
+        "pandas.concat([people.assign(judge='human'), verdicts])."
+    )
+    NAME_JUDGES = (
+        "If a judge gave these outcomes, name it with X.assign(judge='its name'), and "
+        "add the votes of people."
+    )
     PUT_SIDES_FOR_NAMES = (
         "Put in their place the column that names the winner, 'model_a' or 'model_b': "
         "y.mask(y == X['model_a'], 'model_a').mask(y == X['model_b'], 'model_b')."

@@ -84,11 +84,6 @@ def check_stream(options: argparse.Namespace) -> None:
             "--stream takes one column of --groups: which rows several columns join "
             "needs all rows; build without --stream"
         )
-    for label in options.human or ():
-        if set("*?[") & set(label):
-            raise BadInputError(
-                f"--human {label}: with --stream labels are no patterns; list them"
-            )
     for path in options.battles:
         if "://" not in path and not os.path.isdir(path):
             if not path.endswith(PARQUET):

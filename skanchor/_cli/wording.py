@@ -40,6 +40,10 @@ ADVICE = {
     "features with --features.",
     Remedy.LABEL_HUMANS: "Human rows carry the label 'human'; --human gives it to "
     "another label.",
+    Remedy.ADD_PEOPLE: "If all rows are a judge's, add the file of people's votes on "
+    "the same models: FILE PEOPLE_FILE.",
+    Remedy.NAME_JUDGES: "If a judge gave these outcomes, name it with --judge, and add "
+    "the file of people's votes.",
     Remedy.PUT_SIDES_FOR_NAMES: "Put in their place the column that names the winner, "
     "'model_a' or 'model_b'.",
     Remedy.RELABEL_OUTCOMES: "Say what they mean, as in --labels left=model_a.",

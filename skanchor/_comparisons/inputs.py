@@ -27,8 +27,8 @@ _STYLES = {
 class Inputs:
     """Record of which columns of a table a fit has read, and how.
 
-    ``str`` describes it in three lines, and one more each for raters, weights, ties,
-    style and contexts, where there are any.
+    ``str`` describes it in three lines, and one more each for a table without judges,
+    for raters, weights, ties, style and contexts, where there are any.
 
     Attributes
     ----------
@@ -57,6 +57,8 @@ class Inputs:
         repeatedly, and groups are the default; else zero.
     by_rater : bool
         Whether errors allow for votes of one rater that depend on each other.
+    all_human : bool
+        Whether all rows count as human because the table has no column ``judge``.
     """
 
     features: tuple[str, ...] = ()
@@ -72,6 +74,7 @@ class Inputs:
     mix: tuple[tuple[Any, float], ...] = ()
     n_raters: int = 0
     by_rater: bool = False
+    all_human: bool = False
 
     @classmethod
     def of(
@@ -108,7 +111,13 @@ class Inputs:
             for column in frame.columns
             if column not in used and column not in _READ
         )
-        return cls(features, ignored, name, weight)
+        all_human = "judge" not in frame.columns
+        return cls(features, ignored, name, weight, all_human=all_human)
+
+    @property
+    def may_name_judges(self) -> list[str]:
+        """Columns beside those of the table that may say who judged."""
+        return [name for name in self.ignored if "judge" in name.casefold()]
 
     def with_context(self, name: str) -> Inputs:
         """Return the record with a column noted as that of the contexts.
@@ -168,6 +177,10 @@ class Inputs:
             else "Groups: none; rows count as independent."
         )
         lines = [features, ignored, groups]
+        if self.all_human:
+            lines.append(
+                "Judges: none; without a column 'judge' all rows count as human votes."
+            )
         if self.by_rater:
             lines.append(
                 f"Raters: {self.n_raters}; errors are by rater, too, crossed with "

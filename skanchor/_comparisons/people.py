@@ -11,7 +11,15 @@ import pandas as pd
 
 from skanchor.exceptions import BattlesError
 
-__all__ = ["HUMAN", "drop_judges", "human_labels", "listed", "mark_people"]
+__all__ = [
+    "HUMAN",
+    "drop_judges",
+    "human_labels",
+    "listed",
+    "mark_people",
+    "people_among",
+    "people_of",
+]
 
 HUMAN = "human"
 """Label of the rows that carry human votes in the ``judge`` column."""
@@ -41,6 +49,23 @@ def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]
         occurs without being among the labels of people.
     """
     known = [label for label in frame["judge"].unique().to_list() if label is not None]
+    return people_among(known, human, judges)
+
+
+def people_among(known: list[Any], human: Any, judges: Any = None) -> list[Any]:
+    """List those of the labels of the judge column that stand for people.
+
+    Parameters
+    ----------
+    known : list of labels
+        All labels that the column holds.
+    human, judges
+        As in :func:`human_labels`, which raises the same errors.
+
+    Returns
+    -------
+    list of labels
+    """
     if judges is not None:
         models = _matching(known, listed(judges), "judges")
         labels = [label for label in known if label not in models]
@@ -58,6 +83,28 @@ def human_labels(frame: nw.DataFrame[Any], human: Any, judges: Any) -> list[Any]
             "among them, or rename that judge first."
         )
     return labels
+
+
+def people_of(known: Iterable[Any], human: Iterable[Any]) -> list[Any]:
+    """Those of some labels that match a name or pattern of people, which may be none.
+
+    Parameters
+    ----------
+    known : iterable of labels
+        Labels of one table of several.
+    human : iterable of labels
+        Labels of people, or patterns of labels.
+
+    Returns
+    -------
+    list of labels
+    """
+    wanted = list(human)
+    return [
+        label
+        for label in known
+        if any(label == each or _matches(label, each) for each in wanted)
+    ]
 
 
 def mark_people(frame: nw.DataFrame[Any], labels: list[Any]) -> nw.DataFrame[Any]:

@@ -76,7 +76,8 @@ def decide_roles(
                 advice=Advice(Remedy.SPLIT_BY_SOURCE),
             )
         forgotten = without_votes[~is_in(without_votes, new)]
-        if len(forgotten):
+        # Without any vote something else is wrong, which is said later.
+        if len(forgotten) and human.any():
             raise BattlesError(
                 f"Models {forgotten.tolist()} have no human rows and are not ",
                 Term.AMONG_NEW_MODELS,

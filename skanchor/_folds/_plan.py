@@ -154,6 +154,12 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
         With row numbers.
     """
     rows, n_rows = np.flatnonzero(sample.counts), len(sample)
+    listed = ""
+    if sample.inputs.counted:
+        listed = (
+            f" Weights count rows here: cv numbers the {n_rows} rows of the table that "
+            "lists each row as often as its weight says."
+        )
     splits: list[Split] = []
     times = np.zeros(n_rows, dtype=int)
     fold = np.full(n_rows, -1)
@@ -162,12 +168,13 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
             raise ValueError(
                 f"Split {number} of cv must be a pair (train, test) of row numbers."
             )
-        train, test = (_row_mask(part, n_rows, number) for part in split)
+        train, test = (_row_mask(part, n_rows, number, listed) for part in split)
         both = train & test
         if both[rows].any():
             raise ValueError(
                 f"Split {number} of cv has {both[rows].sum()} rows both in training "
                 f"and held out, the first is row {int(rows[np.argmax(both[rows])])}."
+                f"{listed}"
             )
         times += test
         fold[test] = number
@@ -176,7 +183,7 @@ def check_plan(plan: Any, sample: Sample) -> FoldPlan:
         row = int(rows[np.argmax(times[rows] != 1)])
         raise ValueError(
             "The folds of cv must hold out every row exactly once; row "
-            f"{row} is held out {times[row]} times."
+            f"{row} is held out {times[row]} times.{listed}"
         )
     if sample.groups is not None:
         table = pd.Series(fold[rows]).groupby(sample.groups[rows])
@@ -198,7 +205,7 @@ def is_split(split: Any) -> bool:
     )
 
 
-def _row_mask(rows: Any, n_rows: int, number: int) -> NDArray[np.bool_]:
+def _row_mask(rows: Any, n_rows: int, number: int, listed: str) -> NDArray[np.bool_]:
     rows = np.asarray(rows)
     if rows.dtype == bool and len(rows) == n_rows:
         return rows
@@ -208,6 +215,7 @@ def _row_mask(rows: Any, n_rows: int, number: int) -> NDArray[np.bool_]:
     except IndexError:
         raise ValueError(
             f"Split {number} of cv must hold row numbers from 0 to {n_rows - 1}."
+            f"{listed}"
         ) from None
     return mask
 

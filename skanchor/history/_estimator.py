@@ -73,7 +73,10 @@ class AnchorHistory(BaseEstimator):
     updated_from_ : {"counts", "rows"}
         What :meth:`update` fitted again: stored counts of rows, or rows given again.
     fold_plan_ : list of lists of (train, test)
-        Folds of the historical rows in each repeat; not stored in the file.
+        Folds of the historical rows in each repeat; not stored in the file. After
+        :meth:`fit` the rows are numbered as :class:`skanchor.AnchorPipeline` numbers
+        them. After an update from counts they are those of the counts, sorted, without
+        ties that were left out, and then the new rows without these.
 
     Notes
     -----

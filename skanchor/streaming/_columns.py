@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -100,6 +101,21 @@ class FeatureColumns:
             self._refuse(names, at)
         return FeaturePairs(left, right, names)
 
+    def some(self, step: int) -> Iterator[NDArray[Any]]:
+        """Yield every ``step``-th value of each column."""
+        for name in self.stems:
+            for side in ("_a", "_b"):
+                yield self._column(name, side)[::step]
+
+    def check(self) -> None:
+        """Refuse infinite and too large values, of whatever row."""
+        low, high = self._limits
+        if not len(low) or ((low >= -LARGEST) & (high <= LARGEST)).all():
+            return
+        for stem in self.stems.values():
+            for side in ("_a", "_b"):
+                as_float(self._column(declared_label(stem), side), stem + side)
+
     def ranges(
         self, chosen: NDArray[np.intp], known: tuple[Array, Array] | None = None
     ) -> tuple[Array, Array]:
@@ -128,6 +144,8 @@ class FeatureColumns:
         for k in np.flatnonzero(leaves).tolist():
             for values in self._responses(k):
                 own = values.take(at)
+                if len(own) and not _is_sound(own):
+                    self._refuse(self.names, at)
                 low[k] = min(low[k], own.min())
                 high[k] = max(high[k], own.max())
         return low, high
@@ -172,11 +190,10 @@ class FeatureColumns:
                 values = as_float(self._column(name, side), self.stems[name] + side)
                 lost = np.isnan(values.take(at))
                 if lost.any():
+                    row = int(at[np.argmax(lost)])
                     raise BattlesError(
-                        f"Feature {name!r} of a judge's rows contains NaN, first in "
-                        f"row {int(at[np.argmax(lost)])} of a batch (model_a "
-                        f"{self.table['model_a'][int(at[np.argmax(lost)])]}). Fill the "
-                        "values or drop the rows."
+                        f"Feature {name!r} contains NaN in {lost.sum()} judge rows, "
+                        f"the first in row {row}. Fill the values or drop the rows."
                     )
 
 

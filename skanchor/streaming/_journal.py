@@ -72,7 +72,7 @@ class Journal(ResumableRun):
         that is decided.
     """
 
-    FILE: ClassVar = ArchiveKind("stream checkpoint", 4)
+    FILE: ClassVar = ArchiveKind("stream checkpoint", 5)
 
     passes: dict[int, StoredPass] = field(default_factory=dict)
     layout: list[tuple[int, int]] | None = None
@@ -244,7 +244,14 @@ def _of_survey(survey: Survey) -> tuple[dict[str, Any], dict[str, Any]]:
         arrays["numbers"] = np.array(
             [isinstance(label, (int, np.integer)) for label in known]
         )
-    return {"n_rows": survey.n_rows, "features": list(survey.features)}, arrays
+    about = {
+        "n_rows": survey.n_rows,
+        "features": list(survey.features),
+        "shape": list(survey.shape),
+        "judge_labels": list(survey.judge_labels),
+        "digests": list(survey.digests.items()),
+    }
+    return about, arrays
 
 
 def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
@@ -274,9 +281,11 @@ def _to_survey(about: dict[str, Any], arrays: dict[str, Any]) -> Survey:
         groups = pd.Series(np.array([*known, None], object)[:-1], arrays["groups"])
         keys = arrays["vote keys"].astype(np.int64)
         group_votes = GroupTable([(keys, arrays["vote sums"])])
+    digests = {start: digest for start, digest in about["digests"]}
     return Survey(
-        about["n_rows"], votes, verdicts, sample, features, ranges, groups, group_votes
-    )
+        about["n_rows"], votes, verdicts, sample, features, ranges, groups, group_votes,
+        tuple(about["shape"]), tuple(about["judge_labels"]), digests,
+    )  # fmt: skip
 
 
 def _as_objects(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,14 +64,20 @@ class FragmentPart:
     def tables(self, columns: Sequence[str] | None, size: int) -> Iterator[pa.Table]:
         """Read the rows, about ``size`` at a time."""
         # Reading ahead takes memory; parts are read in parallel instead.
-        batches = self.fragment.to_batches(
-            columns=None if columns is None else list(columns),
-            batch_size=size,
-            batch_readahead=1,
-            fragment_readahead=0,
-            use_threads=False,
+        batches = iter(
+            self.fragment.to_batches(
+                columns=None if columns is None else list(columns),
+                batch_size=size,
+                batch_readahead=1,
+                fragment_readahead=0,
+                use_threads=False,
+            )
         )
-        for batch in batches:
+        while True:
+            with _reading(getattr(self.fragment, "path", "")):
+                batch = next(batches, None)
+            if batch is None:
+                return
             if len(batch):
                 yield pa.Table.from_batches([batch])
 
@@ -144,12 +151,8 @@ class DatasetData:
             return
         first: tuple[str, pa.Schema] | None = None
         for fragment in self.dataset.get_fragments():
-            try:
+            with _reading(fragment.path):
                 schema = fragment.physical_schema
-            except (pa.ArrowInvalid, OSError) as error:
-                raise BattlesError(
-                    f"{fragment.path} cannot be read as Parquet: {error}"
-                ) from error
             if first is None:
                 first = fragment.path, schema
             _check_same(first, (fragment.path, schema), needed)
@@ -224,6 +227,16 @@ class TablesData:
         """None: a change shows only when the tables are read."""
 
 
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Name a file that is damaged or no Parquet, in place of Arrow's own errors."""
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError) as error:
+        said = str(error).partition("\n")[0]
+        raise BattlesError(f"{path} cannot be read as Parquet: {said}") from error
+
+
 def _check_same(
     one: tuple[str, pa.Schema],
     other: tuple[str, pa.Schema],
@@ -287,7 +300,15 @@ def to_arrow(table: Any) -> pa.Table:
             "A stream must hand out pandas, polars or pyarrow tables, got "
             f"{type(table).__name__}."
         )
-    return frame.to_arrow()
+    try:
+        return frame.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        # A column of objects of several types.
+        said = " ".join(map(str, error.args))
+        raise TypeError(
+            f"A table of the stream mixes types in one column: {said}. Convert it to "
+            "one type, such as text."
+        ) from None
 
 
 def open_data(data: Any) -> Data:
@@ -329,7 +350,8 @@ def open_data(data: Any) -> Data:
         # A list of texts is a list of files or URLs; any other holds tables.
         if isinstance(data, Sequence) and data and isinstance(data[0], str):
             names = [each if "://" in each else os.path.abspath(each) for each in data]
-            return DatasetData(ds.dataset(names, format="parquet"))
+            with _reading(", ".join(names[:3])):
+                return DatasetData(ds.dataset(names, format="parquet"))
         return TablesData(lambda: iter(data))
     raise TypeError(
         "A stream is a Parquet file or folder, a data set of pyarrow, a dask "
@@ -344,9 +366,10 @@ def as_frame_or_none(data: Any) -> bool:
 
 def _dataset(path: str | os.PathLike[str]) -> ds.Dataset:
     name = os.fspath(path)
-    if "://" in name:
+    if "://" not in name:
+        if not os.path.exists(name):
+            raise BattlesError(f"There is no file or folder {name}.")
+        # An absolute path, since a worker may run in another folder.
+        name = os.path.abspath(name)
+    with _reading(name):
         return ds.dataset(name, format="parquet")
-    if not os.path.exists(name):
-        raise BattlesError(f"There is no file or folder {name}.")
-    # An absolute path, since a worker may run in another folder.
-    return ds.dataset(os.path.abspath(name), format="parquet")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from skanchor._comparisons import FeaturePairs
 from skanchor._numerics.sums import SourceSums
 from skanchor._typing import Array
+from skanchor.exceptions import BattlesError
 from skanchor.streaming._groups import GroupedHeld
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
@@ -52,6 +53,8 @@ class PassSettings:
         For each judge its fitted bias learner, or None without features.
     ridged : bool
         Whether any bias learner has a ridge.
+    digests : mapping of int to int
+        Checksum of the rows of each part in the first pass, by its first row.
     """
 
     reading: Reading
@@ -63,20 +66,29 @@ class PassSettings:
     features: tuple[str, ...]
     learners: list[Any]
     ridged: bool
+    digests: Mapping[int, int] = field(default_factory=dict)
 
     def by_judge(self, parts: Sequence[Part]) -> Iterator[Iterator[StreamedRows]]:
         """Yield for each batch of the parts an iterator over the rows of each judge."""
         like = None
         for part in parts:
-            n_rows = 0
+            n_rows = digest = 0
             for table in part.tables(self.columns, self.batch_rows):
                 start = part.start + n_rows
                 rows = self.reading.rows(
                     table, start, self.folds, featured=False, like=like
                 )
                 like, n_rows = rows.features, n_rows + len(table)
+                digest = rows.digest(digest)
                 yield self._cut(rows)
             check_length(part, n_rows)
+            if digest != self.digests.get(part.start, digest):
+                raise BattlesError(
+                    f"The stream has changed: the {n_rows} rows from number "
+                    f"{part.start} on are not those of the first pass, or come in "
+                    "another order. Folds go by the numbers of rows, so every pass "
+                    "must hand out the same rows in the same order."
+                )
 
     def _cut(self, rows: ReadRows) -> Iterator[StreamedRows]:
         """Rows of each judge, sorted by the first fold."""

@@ -8,8 +8,10 @@ stream is cut into parts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
+from zlib import crc32
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,17 +26,21 @@ from skanchor._comparisons import (
     as_frame,
     split_table,
 )
+from skanchor._comparisons.people import people_among, people_of
 from skanchor._comparisons.suspects import DECLARED
 from skanchor._comparisons.table import require_columns
 from skanchor._numerics.machine import available_bytes
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, located
 from skanchor.io import judge_columns, may_be_else
 from skanchor.sample import FEATURE_BYTES, ROW_BYTES, check_weight
 from skanchor.streaming._columns import FeatureColumns
 from skanchor.streaming._groups import group_hashes, row_hash
 
 __all__ = ["Folds", "ReadRows", "Reading"]
+
+OPTIONAL = ("judge", "shown_first")
+"""Columns that mean something where they are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,12 @@ class ReadRows:
         Hash of the group of each row; None where rows are independent.
     labels : tuple of (hashes, labels) or None
         Labels of the groups of these rows.
+    shape : tuple of str
+        Those of the optional columns that the table has.
+    judge_labels : tuple of labels
+        Labels of its judge column, where the user has named those of people.
+    weight_digest : int
+        Checksum of the weights as they were read.
     """
 
     X: Comparisons
@@ -175,9 +187,26 @@ class ReadRows:
     features: FeatureColumns
     group: NDArray[np.int64] | None = None
     labels: tuple[NDArray[np.int64], NDArray[Any]] | None = None
+    shape: tuple[str, ...] = ()
+    judge_labels: tuple[Any, ...] = ()
+    weight_digest: int = 0
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def digest(self, before: int = 0) -> int:
+        """Checksum of the rows in their order, going on from that of earlier ones.
+
+        Of the features every sixteenth row enters.
+        """
+        X = self.X
+        found = crc32(repr([X.models.tolist(), X.judges.tolist()]).encode(), before)
+        for codes in (X.left, X.right, X.judge, X.order):
+            found = crc32(codes.astype(np.int32).tobytes(), found)
+        found = crc32(repr(self.weight_digest).encode(), found)
+        for values in (self.y, *self.features.some(16)):
+            found = crc32(values.tobytes(), found)
+        return found if self.group is None else crc32(self.group.tobytes(), found)
 
 
 @dataclass(frozen=True)
@@ -226,17 +255,28 @@ class Reading:
         if self.human != (HUMAN,):
             # Replace the labels of human rows by the one that the package expects.
             require_columns(X.column_names, ["judge"])
+            people = pa.array([str(label) for label in self.people(X["judge"])])
             judge = pc.cast(X["judge"], pa.string())
-            labels = [str(label) for label in self.human]
-            if HUMAN not in labels and pc.any(pc.equal(judge, HUMAN)).as_py():
-                raise BattlesError(
-                    f"Column 'judge' holds {HUMAN!r} beside the human labels {labels}; "
-                    "name it among them, or rename that judge first."
-                )
-            is_human = pc.is_in(judge, pa.array(labels))
+            is_human = pc.is_in(judge, people.cast(pa.string()))
             at = X.column_names.index("judge")
             X = X.set_column(at, "judge", pc.if_else(is_human, HUMAN, judge))
         return X, y
+
+    def people(self, judge: pa.ChunkedArray) -> list[Any]:
+        """Labels of a table's judge column that mark human rows."""
+        return people_of(_labels(judge), self.human)
+
+    def labels(self, table: pa.Table) -> tuple[Any, ...]:
+        """Labels of the judge column, where the user has named those of people."""
+        if self.human == (HUMAN,):
+            return ()
+        renamed = {new: old for old, new in (self.columns or {}).items()}
+        return tuple(_labels(table[renamed.get("judge", "judge")]))
+
+    def check_people(self, known: Sequence[Any]) -> None:
+        """Refuse labels of people that no row of the stream holds, as in memory."""
+        if self.human != (HUMAN,):
+            people_among(list(known), self.human)
 
     def needed(self, schema: pa.Schema) -> list[str]:
         """Columns that must be read of a table with this schema."""
@@ -278,13 +318,27 @@ class Reading:
         -------
         ReadRows
         """
+        # Messages number the rows of the table that is read.
+        where = located(f"Counted from row {start}") if start else nullcontext()
+        with where:
+            return self._rows(table, start, folds, featured, like)
+
+    def _rows(
+        self,
+        table: pa.Table,
+        start: int,
+        folds: Folds,
+        featured: bool,
+        like: FeatureColumns | None,
+    ) -> ReadRows:
         X, y = self.split(table)
+        shape = tuple(name for name in OPTIONAL if name in X.column_names)
         weight = np.ones(len(table))
         if self.weight is not None:
             if self.weight not in X.column_names:
                 raise BattlesError(f"There is no column {self.weight!r} of weights.")
             column = nw.from_native(X[self.weight], series_only=True)
-            weight = np.asarray(column.to_numpy(), dtype=np.float64)
+            given = np.asarray(column.to_numpy())
             X = X.drop_columns([self.weight])
         group = labels = None
         if self.groups is not None:
@@ -297,8 +351,10 @@ class Reading:
             X = X.drop_columns(features.columns())
         encoded = Comparisons.from_battles(X)
         outcomes = Outcomes.encode(y, named=True, models=encoded.models).values
-        if self.weight is not None and weight.any():
-            weight = np.asarray(check_weight(weight, encoded))
+        if self.weight is not None:
+            # Weights may all be zero in one table, but not in all of them.
+            is_zero = given.dtype.kind in "iufb" and not given.any()
+            weight = 0.0 * weight if is_zero else check_weight(given, encoded)
         if self.drop_ties:
             weight = np.where(outcomes == 0.5, 0.0, weight)
         number, copy, at = np.arange(start, start + len(table)), None, None
@@ -316,18 +372,17 @@ class Reading:
             at = np.arange(len(table))
         # Groups go whole into a fold.
         fold = folds.of_rows(number, copy) if group is None else folds.of_rows(group)
-        weight = weight / self.unit
+        # The unit of weights is known after the first pass; the checksum goes without.
+        of_weights = crc32(weight.tobytes())
         return ReadRows(
-            encoded,
-            outcomes,
-            weight,
-            fold,
-            number,
-            at,
-            features,
-            group,
-            labels,
-        )
+            encoded, outcomes, weight / self.unit, fold, number, at, features, group,
+            labels, shape, self.labels(table), of_weights,
+        )  # fmt: skip
+
+
+def _labels(judge: pa.ChunkedArray) -> list[Any]:
+    """Distinct labels of a column; without nulls, which are refused elsewhere."""
+    return [label for label in judge.unique().to_pylist() if label is not None]
 
 
 def _refuse_unnamed_judges(names: Sequence[str], columns: dict[str, str]) -> None:
@@ -370,8 +425,8 @@ def _whole_counts(weight: Array, start: int, width: int) -> NDArray[np.intp]:
     if odd.any():
         row = int(np.argmax(odd))
         raise BattlesError(
-            "Weights that count equal rows must be whole numbers: the first that is "
-            f"none is {weight[row]:g} in row {start + row}."
+            "Weights that count equal rows must be whole numbers: "
+            f"{odd.sum()} are not, the first is {weight[row]:g} in row {row}."
         )
     needed = float(weight.sum()) * (ROW_BYTES + FEATURE_BYTES * width)
     if needed > available_bytes():

@@ -196,7 +196,7 @@ def stream_history(
         File in which finished work is stored, and from which an interrupted run
         resumes. A file is refused if it was written with other settings or, where the
         data are files, if their sizes or times have changed. Where a function returns
-        the data, a change of them cannot be noticed.
+        the data, a change of them is noticed in the next pass over them.
     verbose : int, optional
         Shows a progress bar when positive.
 
@@ -281,6 +281,7 @@ def stream_history(
             surveyed.features,
             learners,
             any(layout.alphas),
+            survey.digests,
         )
         # All further passes.
         builder = Builder(stages, layout, same, runs, options.max_passes)

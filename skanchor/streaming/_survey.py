@@ -9,8 +9,10 @@ and as the historical features with which those of arrivals are compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from skanchor._comparisons import number_rows
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError
+from skanchor.exceptions import BattlesError, located
 from skanchor.streaming._groups import GroupTable, label_hashes
 from skanchor.streaming._parts import Part, check_length
 from skanchor.streaming._reading import Folds, Reading, ReadRows
@@ -66,6 +68,12 @@ class Survey:
     group_votes : GroupTable or None
         Sums as of ``votes`` by group, by hash of either model and by the bits of the
         outcome; None without groups.
+    shape : tuple of str
+        Those of the optional columns that the tables have.
+    judge_labels : tuple of labels
+        Labels of the judge column, where the user has named those of people.
+    digests : dict of int to int
+        Checksum of the rows of each part, by the number of its first row.
     """
 
     n_rows: int
@@ -76,6 +84,9 @@ class Survey:
     ranges: Ranges = field(default_factory=dict)
     groups: pd.Series | None = None
     group_votes: GroupTable | None = None
+    shape: tuple[str, ...] = ()
+    judge_labels: tuple[Any, ...] = ()
+    digests: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parts: Sequence[Survey], size: int) -> Survey:
@@ -88,6 +99,13 @@ class Survey:
                 raise BattlesError(
                     "Tables of the stream have different features: "
                     f"{first.features} and {part.features}."
+                )
+            if part.shape != first.shape:
+                lacking = sorted(set(part.shape) ^ set(first.shape))
+                raise BattlesError(
+                    f"Some tables of the stream lack the columns {lacking}, which "
+                    "others have: all need the same. Add them, or leave them out of "
+                    "all."
                 )
             for judge, drawn in part.sample.items():
                 sample.setdefault(judge, []).append(drawn)
@@ -109,6 +127,9 @@ class Survey:
             ranges,
             groups,
             group_votes,
+            first.shape,
+            tuple(dict.fromkeys(chain.from_iterable(p.judge_labels for p in parts))),
+            dict(chain.from_iterable(p.digests.items() for p in parts)),
         )
 
     def add(self, other: Survey, size: int) -> Survey:
@@ -166,13 +187,17 @@ def survey_parts(
     total: Survey | None = None
     waiting: list[Survey] = []
     like = None
+    digests: dict[int, int] = {}
     for part in parts:
-        n_rows = 0
+        n_rows = digest = 0
         for table in part.tables(columns, batch_rows):
             start = part.start + n_rows
             rows = reading.rows(table, start, folds, featured=False, like=like)
             like, n_rows = rows.features, n_rows + len(table)
-            waiting.append(_survey_rows(rows, table, folds, sample_size, total))
+            digests[part.start] = digest = rows.digest(digest)
+            with located(f"Counted from row {start}") if start else nullcontext():
+                found = _survey_rows(rows, table, folds, sample_size, total)
+            waiting.append(found)
             if total is None:
                 total = Survey.of(waiting, sample_size)
                 waiting = []
@@ -182,7 +207,7 @@ def survey_parts(
         check_length(part, n_rows)
     if total is None:
         raise BattlesError("The stream has no rows.")
-    return Survey.of([total, *waiting], sample_size)
+    return replace(Survey.of([total, *waiting], sample_size), digests=digests)
 
 
 def _survey_rows(
@@ -194,6 +219,7 @@ def _survey_rows(
     ``before`` has a full sample, those with a hash below the highest in it.
     """
     X = rows.X
+    rows.features.check()
     used = X.is_usable & (rows.weight > 0)
     human, judged = (
         np.flatnonzero(used & which) for which in (X.is_human, ~X.is_human)
@@ -246,6 +272,8 @@ def _survey_rows(
         ranges,
         None if rows.labels is None else pd.Series(rows.labels[1], rows.labels[0]),
         _by_group(rows, human),
+        rows.shape,
+        rows.judge_labels,
     )
 
 

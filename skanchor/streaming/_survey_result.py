@@ -25,12 +25,14 @@ from skanchor._comparisons import (
     Outcomes,
     decide_roles,
 )
+from skanchor._comparisons.features import check_scales
 from skanchor._comparisons.labels import positions
+from skanchor._comparisons.oddities import warn_of_odd_rows
 from skanchor._historical import HistoricalFit, fit_history
 from skanchor._numerics.btl import pair_sums
 from skanchor._stages import Stages
 from skanchor._typing import Array
-from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.exceptions import Advice, BattlesError, DataWarning, Remedy
 from skanchor.sample import Sample
 from skanchor.streaming._groups import label_hashes
 from skanchor.streaming._likelihood import VoteCells
@@ -92,6 +94,12 @@ class SurveyResult:
     @classmethod
     def of(cls, survey: Survey, stages: Stages, reading: Reading) -> SurveyResult:
         """Admit the rows that were surveyed, as a fit in memory admits its table."""
+        reading.check_people(survey.judge_labels)
+        if survey.ranges:
+            low, high = (
+                np.array(each) for each in zip(*survey.ranges.values(), strict=True)
+            )
+            check_scales(low, high, survey.features)
         everyone, counts = _historical_roles(survey)
         is_joint = stages.historical_fit == "joint"
         leave_out = leave_out_one_sided if is_joint else leave_out_separated
@@ -255,6 +263,16 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
     """Sample of all cells of historical models, and the number of rows of each cell."""
     keys = ["left", "right", "y"]
     votes = survey.votes[survey.votes["repeat"] == 0] if len(survey.votes) else None
+    if votes is None and not len(survey.verdicts) and survey.n_rows:
+        raise BattlesError(
+            "No battle between two different models has positive weight."
+        )
+    if "judge" not in survey.shape:
+        raise BattlesError(
+            "There is no column 'judge', so that all rows of the stream count as "
+            "human, and none as a judge's.",
+            advice=Advice(Remedy.RENAME_COLUMNS),
+        )
     if votes is None or not len(survey.verdicts):
         kind = "human" if votes is None else "judge"
         raise BattlesError(f"The stream has no {kind} rows between two models.")
@@ -267,6 +285,7 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
     )
     weight = cells["weight"].to_numpy(np.float64)
     X = Comparisons.from_battles(table)
+    warn_of_odd_rows(None, X, cells["y"].to_numpy(), weight)
     roles = decide_roles(X, weight, None)
     if roles.is_new.any():
         unknown = roles.models[roles.is_new].tolist()
@@ -280,8 +299,9 @@ def _historical_roles(survey: Survey) -> tuple[Sample, Array]:
         roles = roles.relabel(roles.models[~roles.is_new], roles.judges)
     roles = roles.with_columns(new_models=())
     check_ranking(roles, ())
-    sample = Sample(roles, _preferences(cells["y"].to_numpy()), weight)
-    return sample, cells["n"].to_numpy(np.float64)
+    counts = cells["n"].to_numpy(np.float64)
+    outcomes = _preferences(cells["y"].to_numpy())
+    return Sample(roles, outcomes, weight, multiplicity=counts), counts
 
 
 def _coded_cells(cells: pd.DataFrame, models: NDArray[Any]) -> pd.DataFrame:

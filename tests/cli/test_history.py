@@ -263,7 +263,6 @@ def test_build_from_a_stream(run, arrivals, tmp_path):
         ),
         (["--stream"], "--stream reads Parquet files and folders of them, not"),
         (["--checkpoint", "file"], "--checkpoint goes with --stream"),
-        (["--stream", "--human", "expert_*"], "labels are no patterns"),
     ],
 )
 def test_what_a_stream_does_not_read_is_refused(run, battles, tmp_path, flags, message):

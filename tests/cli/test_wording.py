@@ -167,6 +167,11 @@ CASES = {
     ),
     Remedy.CHOOSE_FEATURES: (lambda: FRAME.assign(votes_a=1, votes_b=2), ""),
     Remedy.LABEL_HUMANS: (lambda: FRAME.replace({"human": "some-llm"}), ""),
+    Remedy.ADD_PEOPLE: (lambda: FRAME[~HUMAN], ""),
+    Remedy.NAME_JUDGES: (
+        lambda: FRAME[HUMAN].drop(columns="judge"),
+        "--all-human --no-new",
+    ),
     Remedy.RELABEL_OUTCOMES: (
         lambda: FRAME.assign(winner=[f"word {n % 9}" for n in range(len(FRAME))]),
         "",

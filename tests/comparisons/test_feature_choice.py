@@ -148,6 +148,7 @@ def test_the_result_knows_what_was_used(anchor):
         "style": None,
         "context": None,
         "mix": [],
+        "all_human": False,
         "ties": "half",
         "n_ties": 769,
         "n_both_bad": 0,
@@ -170,7 +171,8 @@ def test_groups_are_named(groups, name):
     X = TABLE[["model_a", "model_b"]].assign(prompt_id=[1, 2])
     inputs = Inputs.of(X, Comparisons.from_battles(X), groups)
     ignored = () if name == "prompt_id" else ("prompt_id",)
-    assert inputs == Inputs((), ignored, name)
+    assert inputs == Inputs((), ignored, name, all_human=True)
+    assert "without a column 'judge' all rows count as human votes" in str(inputs)
 
 
 def test_arrays_and_encoded_battles_ignore_nothing():

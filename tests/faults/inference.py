@@ -87,6 +87,32 @@ for title, where in {
         "streaming.test_parts::test_files_with_other_types_or_no_content_are_refused",
     "A judge called human in a stream, beside people of another label":
         "streaming.test_parts::test_a_judge_called_human_beside_people_is_refused",
+    "Tables of a stream of which some lack a column":
+        "streaming.test_parts::"
+        "test_tables_that_differ_in_their_columns_are_refused",
+    "A file of a stream without content, or damaged inside":
+        "streaming.test_parts::test_a_file_that_is_damaged_inside_is_named",
+    "A stream whose rows come in another order in each pass":
+        "streaming.test_parts::"
+        "test_rows_in_another_order_in_each_pass_are_refused",
+    "A checkpoint of a stream that goes on with other rows":
+        "streaming.test_parts::test_a_run_that_goes_on_knows_rows_in_another_order",
+    "A bad table, given to the pipeline, a history or a stream":
+        "test_entry::test_a_bad_table_is_refused_alike",
+    "An odd table, given to the pipeline, a history or a stream":
+        "test_entry::test_an_odd_table_is_warned_of_alike",
+    "A good table, given to the pipeline, a history or a stream":
+        "test_entry::test_a_good_table_gives_the_same_fit",
+    "A judge that a fold's training rows separate, placed by a history in two steps":
+        "test_entry::test_a_judge_separated_in_a_fold_is_placed_as_in_the_pipeline",
+    "Folds as lists where weights count rows":
+        "test_entry::test_folds_as_lists_say_which_rows_they_number",
+    "Ties left out, in a history":
+        "test_entry::test_a_history_numbers_rows_as_the_pipeline_does",
+    "A table without a column `judge`, in the pipeline":
+        "test_entry::test_rows_that_are_people_s_by_default_are_told",
+    "A table of judges alone":
+        "test_entry::test_a_table_of_judges_alone_names_the_next_step",
     "Prompts that repeat in a stream":
         "streaming.test_stream_groups::test_streamed_groups_are_those_in_memory",
     "More groups in a stream than memory has room for":

@@ -1,5 +1,6 @@
 """Data sets as parts that any process can read."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -8,6 +9,7 @@ from streams import tables
 from skanchor import AnchorPipeline
 from skanchor.exceptions import BattlesError
 from skanchor.streaming import StreamOptions, stream_history
+from skanchor.streaming import _stream as stream
 from skanchor.streaming._parts import open_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
@@ -81,7 +83,88 @@ def test_a_judge_called_human_beside_people_is_refused():
     anchor = AnchorPipeline(cv=3, random_state=0)
     with pytest.raises(BattlesError, match="holds 'human' beside the human labels"):
         stream_history([both], anchor, options=options)
-    # A label that nobody has leaves 'human' beside it, too.
-    with pytest.raises(BattlesError, match="holds 'human' beside the human labels"):
-        stream_history([table], anchor, options=StreamOptions(human="crwd"))
     assert stream_history([crowd], anchor, options=options).n_rows == len(table)
+
+
+def test_tables_that_differ_in_their_columns_are_refused():
+    table, _ = tables()
+    first, second = table[:1500], table[1500:]
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    for name in ("judge", "shown_first"):
+        lacking = rf"lack the columns \['{name}'\]"
+        for parts in (
+            [first.drop(columns=name), second],
+            [first, second.drop(columns=name)],
+        ):
+            with pytest.raises(BattlesError, match=lacking):
+                stream_history(parts, anchor)
+    with pytest.raises(BattlesError, match="different features"):
+        stream_history([first.drop(columns=["x1_a", "x1_b"]), second], anchor)
+    with pytest.raises(BattlesError, match="There is no column 'judge', so that all"):
+        stream_history([table.drop(columns="judge")], anchor)
+
+
+class Shuffled:
+    """Tables whose rows come in another order each time that they are gone through."""
+
+    def __init__(self, table, columns=None):
+        self.table, self.columns, self.times = table, columns, 0
+
+    def __iter__(self):
+        table = self.table
+        if self.times:
+            order = np.random.default_rng(self.times).permutation(len(table))
+            mixed = table.iloc[order].reset_index(drop=True)
+            columns = self.columns or list(table)
+            table = table.assign(**{name: mixed[name] for name in columns})
+        self.times += 1
+        half = len(table) // 2
+        return iter([table.iloc[:half], table.iloc[half:]])
+
+
+@pytest.mark.parametrize("columns", [None, ["winner"], ["x1_a"], ["judge"], ["times"]])
+def test_rows_in_another_order_in_each_pass_are_refused(columns):
+    table, _ = tables()
+    options = StreamOptions(weight="times")
+    anchor = AnchorPipeline(cv=3, random_state=0)
+    with pytest.raises(BattlesError, match="rows from number 0 on are not those of"):
+        stream_history(Shuffled(table, columns), anchor, options=options)
+
+
+def test_a_run_that_goes_on_knows_rows_in_another_order(tmp_path, monkeypatch):
+    table, _ = tables()
+    anchor, path = AnchorPipeline(cv=3, random_state=0), tmp_path / "checkpoint"
+
+    def stop(*_args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stream, "span_learners", stop)
+        with pytest.raises(KeyboardInterrupt):
+            stream_history([table], anchor, checkpoint=path)
+    turned = table.iloc[::-1].reset_index(drop=True)
+    with pytest.raises(BattlesError, match="rows from number 0 on are not those of"):
+        stream_history([turned], anchor, checkpoint=path)
+    assert stream_history([table], anchor, checkpoint=path).n_rows == len(table)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_file_without_content_is_named(first, tmp_path):
+    table, _ = tables()
+    data = written(tmp_path / "data", a=table, b=table)
+    name = "a" if first else "b"
+    (data / f"{name}.parquet").write_bytes(b"")
+    for given in (data, sorted(map(str, data.iterdir())), data / f"{name}.parquet"):
+        with pytest.raises(BattlesError, match="cannot be read as Parquet") as found:
+            stream_history(given, AnchorPipeline(cv=3))
+        assert f"{name}.parquet" in str(found.value)
+
+
+def test_a_file_that_is_damaged_inside_is_named(tmp_path):
+    table, _ = tables()
+    path = written(tmp_path / "data", a=table) / "a.parquet"
+    content = bytearray(path.read_bytes())
+    content[200:40_000] = bytes(39_800)
+    path.write_bytes(content)
+    with pytest.raises(BattlesError, match=r"a\.parquet cannot be read as Parquet"):
+        stream_history(path, AnchorPipeline(cv=3))

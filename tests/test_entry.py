@@ -1,0 +1,365 @@
+"""The same table by three roads: the pipeline, a history in memory, and a stream.
+
+Each bad table ends in the same class of error and the same statement, whichever of them
+is given it; each odd one is warned of alike. Where a road says it in its own words, the
+case lists these, with the reason.
+"""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from skanchor import AnchorHistory, AnchorPipeline, BTLRegressor, split_battles
+from skanchor.exceptions import BattlesError, DataWarning
+from skanchor.reports import result_json, summarize
+from skanchor.simulation import simulate_battles
+from skanchor.streaming import StreamOptions, stream_history
+
+pytestmark = pytest.mark.filterwarnings("ignore::skanchor.exceptions.DiagnosticWarning")
+ROADS = ["pipeline", "history", "stream"]
+ROW = 250
+"""An odd row; in a stream it lies in the second of two tables."""
+
+
+@cache
+def history():
+    data = simulate_battles(400, 10, n_models=4, n_judges=2, random_state=0)
+    table = data.X.assign(winner=np.asarray(data.y, dtype=float))
+    new = (data.X[["model_a", "model_b"]] == "new-model").any(axis=1)
+    # Neither people nor judges come in order.
+    return table[~new].sample(frac=1.0, random_state=0).reset_index(drop=True)
+
+
+def take(road, table, human="human", weight=None, **settings):
+    """Fit a table by a road; scores of the votes are those of its history."""
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None, **settings)
+    if road == "stream":
+        half = len(table) // 2
+        options = StreamOptions(human=human, weight=weight)
+        parts = [table.iloc[:half], table.iloc[half:]]
+        return stream_history(parts, anchor, options=options).stored.whole.X
+    weights = None if weight is None else table[weight].to_numpy()
+    battles = table if weight is None else table.drop(columns=weight)
+    X, y = split_battles(battles, human=human)
+    if road == "pipeline":
+        return anchor.set_params(new_models=[]).fit(X, y, weights).comparisons_
+    return AnchorHistory(anchor).fit(X, y, weights).state_.history.whole.X
+
+
+def at(column, value, row=ROW):
+    """The table with another value in one row."""
+    table = history()
+    values = table[column].astype(object)
+    values[row] = value
+    is_number = isinstance(value, float) and column not in ("model_a", "judge")
+    return table.assign(**{column: values.astype(float) if is_number else values})
+
+
+def named(value):
+    """The table with outcomes as labels, one of them another."""
+    table = history()
+    names = np.where(table["winner"] == 1.0, "model_a", "model_b").astype(object)
+    names[ROW] = value
+    return table.assign(winner=names)
+
+
+def crowd(**labels):
+    return history().replace({"judge": {"human": "crowd"} | labels})
+
+
+def verdict(column, value):
+    """The table with another value in one verdict of the second half."""
+    row = int(np.flatnonzero(history()["judge"] != "human")[-1])
+    return at(column, value, row)
+
+
+def weighed(value, others=1.0):
+    table = history()
+    return table.assign(w=np.where(np.arange(len(table)) == ROW, value, others))
+
+
+def scaled(factor):
+    table = history()
+    return table.assign(x1_a=table["x1_a"] * factor, x1_b=table["x1_b"] * factor)
+
+
+TEXTS = "A table of the stream mixes types in one column"
+BAD = {
+    "no model_b": (
+        lambda: history().drop(columns="model_b"),
+        BattlesError, r"lacks the columns \['model_b'\]", {}),
+    "no outcome": (
+        lambda: history().drop(columns="winner"),
+        BattlesError, r"lacks the columns \['winner'\]", {}),
+    "one side of a feature": (
+        lambda: history().drop(columns="x1_b"),
+        BattlesError, r"\['x1_a'\] lack their other side", {}),
+    "sides of two types": (
+        lambda: history().assign(x1_a=history()["x1_a"].astype(str)),
+        BattlesError, "x1_a and x1_b differ in type", {}),
+    "no rows": (
+        lambda: history()[:0],
+        BattlesError, "battles table is empty",
+        {"stream": "The stream has no rows"}),
+    "no rows of people": (
+        lambda: history().query("judge != 'human'"),
+        BattlesError, "no human row",
+        {}),
+    "people under another label": (
+        crowd, BattlesError, "no human row", {}),
+    "a label of people that no row holds": (
+        crowd, BattlesError,
+        r"No row of column 'judge' holds the human labels \['crwd'\]; it holds", {},
+        {"human": "crwd"}),
+    "one of two labels of people that no row holds": (
+        crowd, BattlesError,
+        r"No row of column 'judge' holds the human labels \['crwd'\]; it holds", {},
+        {"human": ["crowd", "crwd"]}),
+    "a judge called human beside people": (
+        lambda: crowd(**{"judge-1": "human"}),
+        BattlesError, "holds 'human' beside the human labels", {},
+        {"human": "crowd"}),
+    "an unknown outcome": (
+        lambda: named("draw?"), BattlesError, r"Unknown outcome labels \['draw\?'\]",
+        {}),
+    "no outcome in a row": (
+        lambda: named(None), BattlesError, "y has 1 missing outcomes", {}),
+    "an outcome of 1.5": (
+        lambda: at("winner", 1.5), BattlesError, r"must be in \[0, 1\]; row", {}),
+    "dates as outcomes": (
+        lambda: history().assign(winner=pd.Timestamp("2020-01-01")),
+        BattlesError, r"all labels or all numbers in \[0, 1\]", {}),
+    "no model in a row": (
+        lambda: at("model_a", None), BattlesError, "'model_a' (contains|has)", {}),
+    "no judge in a row": (
+        lambda: at("judge", None), BattlesError, "'judge' (contains|has)", {}),
+    # Columns of a stream are Arrow's, which have one type each.
+    "models that are texts and numbers": (
+        lambda: at("model_a", 1), TypeError, "mix types", {"stream": TEXTS}),
+    "a feature that is missing in a verdict": (
+        lambda: verdict("x1_a", np.nan),
+        BattlesError, "Feature 'x1' contains NaN in 1 judge rows", {}),
+    "an infinite feature": (
+        lambda: verdict("x1_a", np.inf), BattlesError, "'x1_a' contains infinity", {}),
+    "an infinite feature of a vote": (
+        lambda: at("x1_a", np.inf, int(np.argmax(history()["judge"] == "human"))),
+        BattlesError, "'x1_a' contains infinity", {}),
+    "a feature that is too large": (
+        lambda: scaled(1e200), BattlesError, "'x1_a' is too large", {}),
+    "a feature that is too small": (
+        lambda: scaled(1e-200), BattlesError, "'x1' is too small", {}),
+    "a display order of another name": (
+        lambda: history().assign(shown_first="left"),
+        BattlesError, r"'shown_first' holds \['left'\]", {}),
+    "a weight below zero": (
+        lambda: weighed(-1.0), ValueError, "Negative values", {}, {"weight": "w"}),
+    "a missing weight": (
+        lambda: weighed(np.nan), ValueError, "NaN", {}, {"weight": "w"}),
+    # A stream knows only once it has read all rows that none of them counts.
+    "weights of zero": (
+        lambda: weighed(0.0, 0.0), ValueError, "at least one non-zero number",
+        {"stream": "No battle between two different models has positive weight"},
+        {"weight": "w"}),
+    "weights that are text": (
+        lambda: history().assign(w="a"), ValueError, "must be numbers", {},
+        {"weight": "w"}),
+    "counts that are no whole numbers": (
+        lambda: weighed(1.5), BattlesError,
+        r"must be whole numbers: 1 are not, the first is 1.5", {},
+        {"weight": "w", "weights": "frequency"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_table_is_refused_alike(case, road):
+    make, error, statement, own, *given = BAD[case]
+    with pytest.raises(error, match=own.get(road, statement)):
+        take(road, make(), **(given[0] if given else {}))
+
+
+def test_a_stream_says_where_it_counts_rows_from():
+    with pytest.raises(BattlesError, match=r"Counted from row 200: .*in row 50\b"):
+        take("stream", at("model_a", None))
+
+
+ODD = {
+    "judges that look alike": (
+        lambda: history().assign(judge=[
+            "Judge-1" if judge == "judge-1" and row % 3 else judge
+            for row, judge in enumerate(history()["judge"])
+        ]),
+        r"judges \['Judge-1', 'judge-1'\] differ in blanks or case"),
+    "people that look alike": (
+        lambda: history().assign(judge=[
+            "Human" if judge == "human" and row % 3 == 0 else judge
+            for row, judge in enumerate(history()["judge"])
+        ]),
+        r"judges \['human', 'Human'\] differ in blanks or case"),
+    "a feature by whose name it is the outcome": (
+        lambda: history().assign(score_a=1.0, score_b=2.0),
+        "score_a and score_b are left out"),
+    "a judge of few rows": (
+        lambda: pd.concat(
+            [history(), history().query("judge != 'human'")[:2].assign(judge="rare")]),
+        "rare.* rows are left out|rare.*rows are left out"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("case", ODD)
+def test_an_odd_table_is_warned_of_alike(case, road):
+    make, statement = ODD[case]
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        take(road, make())
+    told = [str(w.message) for w in heard if issubclass(w.category, DataWarning)]
+    assert pd.Series(told).str.contains(statement).sum() == 1
+
+
+GOOD = {
+    "as it is": (history, {}),
+    "people by a pattern": (crowd, {"human": "cro*"}),
+    "people by two labels": (
+        lambda: history().assign(judge=[
+            f"p{row % 2}" if judge == "human" else judge
+            for row, judge in enumerate(history()["judge"])
+        ]),
+        {"human": ["p0", "p1"]}),
+    "a feature that is missing in a vote": (
+        lambda: at("x1_a", np.nan, int(np.argmax(history()["judge"] == "human"))), {}),
+    "features of text": (lambda: history().assign(note_a="x", note_b="y"), {}),
+    "weights": (
+        lambda: history().assign(w=1.5 + np.arange(len(history())) % 2),
+        {"weight": "w"}),
+    "counts, some of them zero": (
+        lambda: history().assign(w=np.arange(len(history())) % 3),
+        {"weight": "w", "weights": "frequency"}),
+    "ties left out": (
+        lambda: history().assign(
+            winner=history()["winner"].where(np.arange(len(history())) % 5 > 0, 0.5)),
+        {"ties": "drop"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GOOD)
+def test_a_good_table_gives_the_same_fit(case):
+    make, given = GOOD[case]
+    one, *others = (take(road, make(), **given) for road in ROADS)
+    for other in others:
+        assert other.models.tolist() == one.models.tolist()
+        assert other.judges.tolist() == one.judges.tolist()
+        assert other.feature_names == one.feature_names
+        assert_allclose(other.scores, one.scores, atol=2e-3)
+        assert_allclose(other.sensitivities, one.sensitivities, rtol=2e-3)
+
+
+def separated():
+    """A judge that is wrong in two rows, which one fold holds out; folds by row."""
+    data = simulate_battles(900, 120, n_models=5, n_judges=1, random_state=0)
+    X, y = data.X[["model_a", "model_b", "judge"]], np.array(data.y, dtype=float)
+    late = (X[["model_a", "model_b"]] == "new-model").any(axis=1).to_numpy()
+    votes = (X["judge"] == "human").to_numpy() & ~late
+    scores = BTLRegressor().fit(X[votes], y[votes]).scores_
+    rows = np.flatnonzero(~votes & ~late)
+    gap = scores[X["model_a"].iloc[rows]].to_numpy()
+    gap = gap - scores[X["model_b"].iloc[rows]].to_numpy()
+    y[rows] = gap > 0
+    wrong = rows[np.argsort(-np.abs(gap))[:2]]
+    y[wrong] = 1.0 - y[wrong]
+    fold = np.random.default_rng(0).integers(0, 4, len(y))
+    fold[wrong] = 0
+    return X, y, late, fold
+
+
+def plan_of(fold):
+    each = range(int(fold.max()) + 1)
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in each]
+
+
+@pytest.mark.filterwarnings("ignore::skanchor.exceptions.SkanchorWarning")
+def test_a_judge_separated_in_a_fold_is_placed_as_in_the_pipeline():
+    X, y, late, fold = separated()
+    settings = {"historical_fit": "two-step", "item_effects": None}
+    whole = AnchorPipeline(cv=plan_of(fold), **settings).fit(X, y)
+    known = AnchorHistory(AnchorPipeline(cv=plan_of(fold[~late]), **settings))
+    known.fit(X[~late], y[~late])
+    placed = known.place(X[late], y[late], cv=plan_of(fold[late]))
+    one, other = whole.leaderboard(), placed.leaderboard()
+    # In the first fold the judge tells no score of finite size.
+    assert np.isinf(one["standard_error"]).sum() > 1
+    other = other.loc[one.index]
+    for column in ("score", "standard_error", "low", "high"):
+        assert_allclose(other[column], one[column], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "history"])
+def test_folds_as_lists_say_which_rows_they_number(kind):
+    table = history()[["model_a", "model_b", "judge", "winner"]]
+    table = table.assign(w=1 + np.arange(len(table)) % 2)
+    plan = plan_of(np.arange(len(table)) % 3)
+    statement = rf"cv numbers the {table['w'].sum()} rows of the table that lists each"
+    X, y = split_battles(table.drop(columns="w"))
+    settings = {"weights": "frequency", "item_effects": None}
+    anchor = AnchorPipeline(cv=plan, **settings)
+    if kind == "pipeline":
+        anchor.set_params(new_models=[])
+    given = anchor if kind == "pipeline" else AnchorHistory(anchor)
+    with pytest.raises(ValueError, match=statement):
+        given.fit(X, y, table["w"])
+    # Without counts nothing is said of them.
+    given = AnchorPipeline(cv=plan_of(np.arange(9) % 3), new_models=[])
+    with pytest.raises(ValueError, match=r"held out 0 times\.$"):
+        given.fit(X, y)
+
+
+@pytest.mark.parametrize("cv", [3, "lists"])
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_history_numbers_rows_as_the_pipeline_does(cv, counted):
+    table = history()
+    y = table["winner"].where(np.arange(len(table)) % 5 > 0, 0.5).to_numpy()
+    X = table[["model_a", "model_b", "judge"]]
+    weight = np.arange(len(y)) % 3 if counted else None
+    n_rows = len(y) if weight is None else int(weight.sum())
+    anchor = AnchorPipeline(
+        cv=plan_of(np.arange(n_rows) % 3) if cv == "lists" else cv,
+        ties="drop",
+        weights="frequency" if counted else "importance",
+        item_effects=None,
+        random_state=0,
+    )
+    kept = AnchorHistory(anchor).fit(X, y, weight)
+    whole = anchor.set_params(new_models=[]).fit(X, y, weight)
+    for one, other in zip(whole.fold_plan_, kept.fold_plan_, strict=True):
+        for mine, theirs in zip(one, other, strict=True):
+            assert all(map(np.array_equal, mine, theirs))
+    assert len(whole.influence_) == n_rows
+
+
+def test_rows_that_are_people_s_by_default_are_told():
+    table = history().drop(columns="judge")
+    X, y = split_battles(table)
+    anchor = AnchorPipeline(new_models=[], cv=3, random_state=0)
+    statement = f"no column 'judge', so all {len(y)} rows count as human votes"
+    with pytest.warns(DataWarning, match=statement):
+        anchor.fit(X, y)
+    assert "all rows count as human votes" in str(summarize(anchor).inputs)
+    assert result_json(anchor)["summary"]["inputs"]["all_human"] is True
+    with pytest.warns(DataWarning, match=statement):
+        AnchorHistory(AnchorPipeline(cv=3, random_state=0)).fit(X, y)
+    # A column of people alone says who they are.
+    fitted = AnchorPipeline(new_models=[], cv=3, random_state=0)
+    fitted.fit(X.assign(judge="human"), y)
+    assert result_json(fitted)["summary"]["inputs"]["all_human"] is False
+
+
+@pytest.mark.parametrize("new_models", [None, []])
+def test_a_table_of_judges_alone_names_the_next_step(new_models):
+    X, y = split_battles(history().query("judge == 'judge-1'"))
+    statement = r"No row is by a human: .*\['judge-1'\].*add the rows of people"
+    with pytest.raises(BattlesError, match=statement):
+        AnchorPipeline(new_models=new_models, cv=3).fit(X, y)
