@@ -107,10 +107,10 @@ BAD = {
         {"stream": "The stream has no rows"}),
     "no rows of people": (
         lambda: history().query("judge != 'human'"),
-        BattlesError, "no human row",
+        BattlesError, "no human row|No row is by a human",
         {}),
     "people under another label": (
-        crowd, BattlesError, "no human row", {}),
+        crowd, BattlesError, "no human row|No row is by a human", {}),
     "a label of people that no row holds": (
         crowd, BattlesError,
         r"No row of column 'judge' holds the human labels \['crwd'\]; it holds", {},
