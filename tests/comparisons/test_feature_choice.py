@@ -149,6 +149,8 @@ def test_the_result_knows_what_was_used(anchor):
         "context": None,
         "mix": [],
         "all_human": False,
+        "n_raters": 0,
+        "by_rater": False,
         "ties": "half",
         "n_ties": 769,
         "n_both_bad": 0,
