@@ -157,6 +157,19 @@ def test_names_and_row_order(table, position):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9, 1e95])
+def test_units_of_features_are_nothing(unit):
+    """With all defaults: scores and judges fitted jointly, item effects by the test."""
+    data = simulate_battles(800, 150, n_models=5, n_judges=2, random_state=0)
+    scaled = {name: data.X[name] * unit for name in ("x1_a", "x1_b")}
+    boards = [
+        AnchorPipeline(cv=3, random_state=0).fit(X, data.y).leaderboard()
+        for X in (data.X, data.X.assign(**scaled))
+    ]
+    for column in ("score", "standard_error", "low", "high"):
+        assert_allclose(boards[1][column], boards[0][column], rtol=1e-8)
+
+
 names_of_models = st.lists(
     st.text("abcxyz0189", min_size=1, max_size=4), min_size=8, max_size=8, unique=True
 )

@@ -27,8 +27,9 @@ __all__ = [
     "stems_of",
 ]
 
-SMALLEST = 1e-14
-"""Largest absolute value of a feature below which fits cannot tell it from rounding."""
+SMALLEST = 1e-10
+"""Largest absolute value of a feature below which it is refused: from a hundredth of it
+on fits with item effects do not settle."""
 
 LARGEST = 1e100
 """Largest absolute value of a feature; products stay in the range of floats."""
