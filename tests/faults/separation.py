@@ -135,6 +135,9 @@ table(
     "The judges' first model never won with people",
     lambda: wins(FRAME, FIRST, HUMAN, won=False),
     raises=(BattlesError, r"contradict each other .*\['model-01'\] run away"),
+    # A fold finds it, under this seed; on all rows the fit does not settle.
+    random_state=1,
+    flags=("--seed", "1"),
 )
 table(
     "A model that never won with people, in two steps",
