@@ -121,17 +121,12 @@ class SymmetricSolver:
         np.divide(1.0, diagonal, out=scale, where=diagonal > 0)
         # From the fastest method to the slowest: Cholesky where the rank is certain, a
         # root by Cholesky, a pivoted Cholesky for a deficient rank, eigenvalues.
-        # Coefficients without information have zero rows. A one on the diagonal keeps
-        # the factor regular, and their scale of zero keeps their solution at zero.
-        blank = np.flatnonzero(scale == 0.0)
-        unit = _at_unit_diagonal(matrix, scale)
-        unit[blank, blank] = 1.0
-        sure = _sure_factor(unit)
+        sure = _sure_factor(_at_unit_diagonal(matrix, scale))
         if sure is not None:
-            return cls(scale, sure[0], len(scale) - len(blank), sure[1])
+            return cls(scale, sure[0], len(scale), sure[1])
         # Scaled anew, as the first attempt has overwritten its argument.
         unit = _at_unit_diagonal(matrix, scale)
-        root = None if len(blank) else _full_rank_root(unit)
+        root = _full_rank_root(unit)
         if root is not None:
             return cls(scale, root, len(root))
         found = _short_rank_root(unit, scale > 0)

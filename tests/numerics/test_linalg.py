@@ -131,21 +131,3 @@ def test_standardised_deviations_are_those_of_least_squares(rank):
         factor[:, np.argmin(np.abs(factor).sum(axis=0))] *= 1e-12
     expected = np.linalg.lstsq(factor, u, rcond=None)[0]
     assert_allclose(standardised(factor, u), expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("n_blank", [1, 3])
-def test_coefficients_without_information_do_not_make_a_rank_doubtful(n_blank):
-    """The others are solved by one Cholesky factorisation, as if these were absent."""
-    rng = np.random.default_rng(n_blank)
-    root = rng.normal(size=(9, 6))
-    inner = root.T @ root
-    known = np.sort(rng.permutation(6 + n_blank)[:6])
-    matrix = np.zeros((6 + n_blank, 6 + n_blank))
-    matrix[np.ix_(known, known)] = inner
-    solver = SymmetricSolver.factorise(matrix)
-    assert solver.rank == 6 and np.isfinite(solver.condition)
-    right = rng.normal(size=len(matrix))
-    expected = np.zeros(len(matrix))
-    expected[known] = np.linalg.solve(inner, right[known])
-    assert_allclose(solver.solve(right), expected, atol=1e-12)
-    assert_allclose(solver.inverse(), np.linalg.pinv(matrix), atol=1e-12)
