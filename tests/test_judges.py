@@ -138,10 +138,12 @@ def test_a_judge_of_no_sensitivity_tells_nothing(historical_fit, item_effects):
         historical_fit=historical_fit, item_effects=item_effects, random_state=0
     ).set_params(calibrator__position_effect=False)
     pipe.fit(X, y, sample_weight=weight)
-    assert pipe.calibrator_.sensitivities_["judge-1"] == 0.0
+    # Beside item effects of judges that are correlated, zero up to the solver's step.
+    most = 0.0 if item_effects is None else 1e-5
+    assert abs(pipe.calibrator_.sensitivities_["judge-1"]) <= most
     assert abs(pipe.calibrator_.sensitivities_["judge-2"] - 1.0) < 0.5
     alone = pipe.calibrator_.transform(pipe.btl_.transform(Comparisons.from_battles(X)))
-    assert alone.sensitivities[0] == 0.0
+    assert abs(alone.sensitivities[0]) <= most
 
 
 def test_bound_is_told():

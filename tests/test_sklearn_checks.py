@@ -61,7 +61,8 @@ SETTINGS = {
     "Oracle": {"truth": TRUTH},
     "JointBTL": LOOSE,
     "HistoricalPPR": LOOSE,
-    "LogisticJudge": LOOSE,
+    # Repeated rows are counts.
+    "LogisticJudge": LOOSE | {"weights": "frequency"},
 }
 ESTIMATORS = [
     BTLRegressor(disconnected="warn"),
@@ -73,7 +74,8 @@ ESTIMATORS = [
     OF_ROWS["JudgeCalibrator"](LinearBias(alpha=0.1), position_effect=False),
     OF_ROWS["ArrivalScorer"](),
     OF_ROWS["RieszDebiaser"](),
-    OF_ROWS["AnchorPipeline"](**RIDGED, cv=2, random_state=0),
+    # Repeated rows are counts, where item effects have a prior.
+    OF_ROWS["AnchorPipeline"](**RIDGED, cv=2, random_state=0, weights="frequency"),
 ]
 # Its checks run in ``bias.test_network``, which is skipped without torch.
 NETWORK = NetworkBias(loss="squared", max_epochs=1, width=8)

@@ -47,6 +47,9 @@ MATRICES = 12
 as many in a fold beside the fit of all rows."""
 
 
+NO_SLOPE = 1e-3
+"""Size of a sensitivity, in that of the largest, up to which it has no sign."""
+
 FAR = 1.0
 """Largest squared Newton decrement, in squared standard errors, of a point that may
 replace a mode that was not found."""
@@ -283,8 +286,12 @@ def _check_models(n_historical: int) -> None:
 
 
 def _signs(slopes: Array) -> Array:
-    """-1 for judges of negative sensitivity, else 1."""
-    return np.where(slopes < 0, -1.0, 1.0)
+    """-1 for judges of negative sensitivity, else 1.
+
+    The sign of a sensitivity that is zero up to rounding would turn from one expansion
+    to the next.
+    """
+    return np.where(slopes < -NO_SLOPE * np.abs(slopes).max(initial=0.0), -1.0, 1.0)
 
 
 def _check_memory(model: ItemLikelihood) -> None:

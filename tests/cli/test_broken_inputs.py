@@ -59,16 +59,8 @@ BROKEN = {
         "the battles table is empty", "give a file with a row for each comparison",
     ),
     "unknown outcomes": (
-        lambda: labelled(a="left", b="right"), {}, "",
-        r"read_battles\(path, labels=", "--labels left=model_a",
-    ),
-    "names as outcomes": (
-        lambda: FRAME.assign(winner=FRAME["model_a"]), {}, "",
-        "Put in their place the column that names the winner", "Put in their place",
-    ),
-    "outcomes 1 and 2": (
-        lambda: FRAME.assign(winner=1 + FRAME["winner"]), {}, "",
-        r"read_battles\(path, labels=", "--labels left=model_a",
+        lambda: labelled(a="yes", b="no"), {}, "",
+        r"split_battles\(table, labels=", r"Unknown outcome labels \['no', 'yes'\]",
     ),
     "a missing outcome": (
         lambda: put("winner", 7, None, labelled(a="model_a", b="model_b")), {}, "",
@@ -95,7 +87,7 @@ BROKEN = {
         "Put a number, or drop the rows", "Put a number, or drop the rows",
     ),
     "no human rows": (
-        lambda: FRAME.assign(judge=FRAME["judge"].replace("human", "crowd")), {}, "",
+        lambda: FRAME.assign(judge=FRAME["judge"].replace("human", "gpt-9")), {}, "",
         r"split_battles\(table, human=", "--human gives it to another label",
     ),
     "no new model": (
