@@ -75,7 +75,10 @@ class OutcomeReading:
         """Preferences for the first side; NaN where there is none."""
         if pd.api.types.is_numeric_dtype(self.winner):
             return self.winner.to_numpy(dtype=float, na_value=np.nan)
-        return self.winner.map(WINNER_VALUES).to_numpy(dtype=float, na_value=np.nan)
+        codes, labels = pd.factorize(self.winner, use_na_sentinel=True)
+        values = [WINNER_VALUES[label] for label in labels.tolist()]
+        # The code of a null, -1, takes the last value.
+        return np.array([*values, np.nan], dtype=float)[codes]
 
 
 def is_standard(outcome: pd.Series) -> bool:
@@ -181,6 +184,10 @@ def _by_name(
     outcome: pd.Series, first: pd.Series, second: pd.Series, lenient: bool
 ) -> OutcomeReading | None:
     """Outcomes that are the winner's name, or words for a tie."""
+    # Distinct values decide whether any row is worth a look: rows may be millions.
+    names = {name.casefold() for side in (first, second) for name in _distinct(side)}
+    if not any(value.casefold() in names for value in _distinct(outcome)):
+        return None
     texts, one, two = (_plain(column) for column in (outcome, first, second))
     given = outcome.notna()
     wins, loses = given & texts.eq(one), given & texts.eq(two)
@@ -314,6 +321,11 @@ def _worded(key: str) -> str | None:
     if strong:
         return "A>>B" if first else "B>>A"
     return "A>B" if first else "B>A"
+
+
+def _distinct(column: pd.Series) -> list[str]:
+    """Distinct texts of a column, as :func:`_plain` has them."""
+    return _plain(pd.Series(column.unique())).dropna().unique().tolist()
 
 
 def _plain(column: pd.Series) -> pd.Series:
