@@ -12,12 +12,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from skanchor import AnchorPipeline, BTLRegressor, JudgeCalibrator
 from skanchor._diagnostics import item_effects_check
-from skanchor._diagnostics._item_check import (
-    ModelSums,
-    after_fit,
-    pearson,
-    score_test,
-)
+from skanchor._diagnostics._item_check import after_fit, pearson
+from skanchor._diagnostics._item_score_test import ModelSums, score_test
 from skanchor.bias import LinearBias
 from skanchor.sample import Sample
 from skanchor.simulation import simulate_battles
