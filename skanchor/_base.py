@@ -54,8 +54,6 @@ class ComparisonEstimator(PlainState, DocumentedMixin, ClassifierMixin, BaseEsti
     _has_errors: ClassVar[bool] = False
     # Whether it fits rows that stand for several equal ones.
     _fits_cells: ClassVar[bool] = False
-    # Whether it reads the number of rows beside sums of their weights.
-    _counts_rows: ClassVar[bool] = False
     # Whether its errors allow for votes of one rater that depend on each other.
     _allows_for_raters: ClassVar[bool] = False
     # Names of the features seen in fit, by which later tables are read.

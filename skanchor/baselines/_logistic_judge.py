@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
@@ -61,8 +59,6 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     >>> LogisticJudge().fit(data.X, data.y).ranks_.index.tolist()
     ['new-model']
     """
-
-    _counts_rows: ClassVar = True
 
     def _new_rates(self, fits: BaseFits) -> Array:
         # New models against historical ones, in tables of shape (n_replicates,

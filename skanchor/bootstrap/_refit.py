@@ -149,10 +149,7 @@ def bootstrap(
         return {}
     new_models = next(iter(fitted.values())).new_models_.tolist()
     # Methods that are refitted by sums over rows see equal rows as one.
-    sums = batched and all(
-        hasattr(method, "_estimate") and not method._counts_rows
-        for method in fitted.values()
-    )
+    sums = batched and all(hasattr(method, "_estimate") for method in fitted.values())
     distinct = Cells.of(sample).sample if sums and not sample.is_grouped else sample
     roles = decide_roles(distinct.X, distinct.weight, new_models)
     order = _side_by_side(distinct.with_battles(roles))
