@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from skanchor._comparisons import number_rows
 from skanchor._comparisons.grouping import FEW_GROUPS
 from skanchor.exceptions import DataWarning
 from skanchor.sample import Sample
@@ -53,6 +54,7 @@ def mean_weight(sample: Sample) -> float:
     """Mean weight of the rows between historical models.
 
     Rows of new models are not part of it, so that a stored history has the same unit.
+    Where weights differ, equal rows of one group may be parts of a row, and are one.
 
     Parameters
     ----------
@@ -64,7 +66,29 @@ def mean_weight(sample: Sample) -> float:
     float
     """
     rows = sample.counts & ~sample.X.involves_new
-    return float(sample.weight[rows].sum()) / sample.number(rows)
+    weight, number = sample.weight[rows], sample.number(rows)
+    each = weight / (1.0 if sample.multiplicity is None else sample.multiplicity[rows])
+    if sample.is_grouped and not np.allclose(each, each[:1], rtol=1e-12):
+        number = _count_once(sample, rows)
+    return float(weight.sum()) / number
+
+
+def _count_once(sample: Sample, rows: NDArray[np.bool_]) -> int:
+    """Number of rows, those of a group that agree in all but features counted once."""
+    X, n_rows = sample.X, len(sample)
+    number = 1.0 if sample.multiplicity is None else sample.multiplicity
+    columns = X.judge, X.left, X.right, X.order, sample.y, sample.weight / number
+    kind = np.zeros(n_rows, dtype=np.intp)
+    kind[rows] = number_rows(*(column[rows] for column in columns)).kind
+    # Of each group, the rows that stand for its own: groups of cells are several.
+    if sample.groups is not None:
+        group, row = sample.groups[rows], np.flatnonzero(rows)
+    else:
+        assert sample.members is not None
+        entries = sample.members.matrix.tocoo()
+        used = rows[entries.col]
+        group, row = (np.asarray(c, np.intp)[used] for c in (entries.row, entries.col))
+    return len(number_rows(group, kind[row]).first)
 
 
 def _warn_of_few_groups(sample: Sample) -> None:

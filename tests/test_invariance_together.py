@@ -158,13 +158,6 @@ def assert_same(one, other, table):
 
 
 CASES = [(law, items) for law in [*LAWS, all_at_once] for items in (None, "random")]
-# The unit of weights is the mean weight of a row, beside which item effects have a
-# prior. Two rows of half the weight are two votes for it, and no longer one.
-CASES = [
-    case
-    for case in CASES
-    if case[1] is None or case[0] not in (split_rows, all_at_once)
-]
 
 
 @settings(

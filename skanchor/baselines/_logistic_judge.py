@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 from skanchor._comparisons import Comparisons
 from skanchor._numerics.batched import fit_judge
-from skanchor._refits import BaseFits
+from skanchor._refits import BaseFits, CellSums
 from skanchor._typing import Array
 from skanchor.baselines._rank_only import RankOnly
 
@@ -67,7 +67,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         total = np.zeros((len(fits.weights), len(fits.new)))
         count = np.zeros_like(total)
         for m in range(len(fits.X.judges)):
-            games, verdict = judge_logits(fits, m)
+            games, verdict = judge_logits(fits.cells.of_judge(m))
             slope = human_slope(fits, verdict)
             met = games[box] > 0
             total += (met * expit(slope[:, None, None] * verdict[box])).sum(axis=2)
@@ -79,7 +79,7 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
     def _remember(self, fits: BaseFits) -> None:
         slopes, logits = {}, []
         for m, judge in enumerate(fits.X.judges.tolist()):
-            _, verdict = judge_logits(fits, m)
+            _, verdict = judge_logits(fits.cells.of_judge(m))
             slopes[judge] = human_slope(fits, verdict)[0]
             logits.append(verdict[0])
         self.slopes_ = pd.Series(slopes, name="slope").rename_axis("judge")
@@ -112,13 +112,11 @@ class LogisticJudge(RankOnly):  # numpydoc ignore=PR02
         return np.where(known, np.array(tables)[which, left, right], np.nan)
 
 
-def judge_logits(fits: BaseFits, m: int) -> tuple[Array, Array]:
+def judge_logits(cells: CellSums) -> tuple[Array, Array]:
     """Games and logits of smoothed win rates, (n_replicates, n_models, n_models)."""
-    games, wins = fits.cells.of_judge(m).tables()
-    # One game is added, half won, of the mean weight of a row of the replicate.
-    unit = fits.weights.sum(axis=1) / np.count_nonzero(fits.weights, axis=1)
-    unit = unit[:, None, None]
-    return games, logit((wins + 0.5 * unit) / (games + unit))
+    # One game is added to each pair, half won: a weight is a number of games.
+    games, wins = cells.tables()
+    return games, logit((wins + 0.5) / (games + 1.0))
 
 
 def human_slope(fits: BaseFits, verdict: Array) -> Array:

@@ -21,7 +21,7 @@ def shell(name, script):
     [
         (["skanchor", "ra"], ["rank"]),
         (["skanchor", "c"], ["check", "compare", "completion"]),
-        (["skanchor", "rank", "--item"], ["--item-effects"]),
+        (["skanchor", "rank", "--item"], ["--item-effects", "--item-prior"]),
         (["skanchor", "rank", "--item-effects", "r"], ["random"]),
         (["skanchor", "completion", ""], ["bash", "zsh", "fish"]),
         (["skanchor", "fetch", "a"], ["arena"]),
