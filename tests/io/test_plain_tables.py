@@ -173,6 +173,20 @@ def test_a_winner_that_is_a_model_and_a_label_is_refused_unless_both_agree():
     assert y.tolist() == ["model_a", "model_a"]
 
 
+@pytest.mark.parametrize("flags", [[False, True], ["no", "Yes"], [0, 1]])
+def test_a_flag_of_ties_beside_winner_and_loser_counts(flags):
+    table = pd.DataFrame(
+        {"winner": ["owl", "elk"], "loser": ["elk", "owl"], "draw": flags,
+         "judge": ["human", "gpt-9"]}
+    )  # fmt: skip
+    with pytest.warns(AssumptionWarning, match="'draw' says which rows are ties"):
+        X, y = split_battles(table)
+    assert X["model_a"].tolist() == ["owl", "elk"]
+    assert list(y) == ["model_a", "tie"]
+    with pytest.raises(BattlesError, match=r"'draw' should say .* holds 'maybe' in 1"):
+        split_battles(table.assign(draw=["maybe", "no"]))
+
+
 def test_levels_of_a_scale_are_its_ends():
     _, y = split_battles(battles([1, 4, 7]), levels={"1": 1.0, "7": 0.0})
     assert y.tolist() == [1.0, 0.5, 0.0]

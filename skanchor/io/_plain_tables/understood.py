@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from skanchor.exceptions import BattlesError, Call
 from skanchor.io._plain_tables.names import (
@@ -44,6 +45,11 @@ _LONG_TEXT = 60
 """Median length of cells, in characters, above which they are texts, not names."""
 
 
+_TIE_FLAGS = frozenset("draw draws tie ties tied isdraw istie istied".split())
+_YES = ("true", "1", "1.0", "yes", "y")
+_NO = ("false", "0", "0.0", "no", "n")
+
+
 @dataclass(frozen=True)
 class Names:
     """Which columns of a table are what.
@@ -60,6 +66,8 @@ class Names:
         The column of the outcome; None where each row names winner and loser.
     says : tuple of str
         What was assumed, in words.
+    tied : str or None
+        Column that says which rows are ties, where each row names winner and loser.
     """
 
     renames: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +75,7 @@ class Names:
     sides: tuple[str, str] = ("model_a", "model_b")
     outcome: str | None = "winner"
     says: tuple[str, ...] = ()
+    tied: str | None = None
 
     def apply(self, table: pd.DataFrame) -> pd.DataFrame:
         """Table with the standard names."""
@@ -74,6 +83,8 @@ class Names:
         table = table.assign(**copied).rename(columns=dict(self.renames))
         if self.outcome is None:
             table = table.assign(winner="model_a", shown_first=None)
+            if self.tied is not None:
+                table.loc[_flags(table[self.tied]), "winner"] = "tie"
         return table
 
 
@@ -269,6 +280,11 @@ def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
                 f"each row names the winner, {sides[0]!r}, and the loser, {sides[1]!r}"
             )
             rest = [name for name in map(str, raw.columns) if name not in sides]
+            ties = [name for name in rest if name_key(name) in _TIE_FLAGS]
+            tied = ties[0] if ties else None
+            if tied is not None:
+                _flags(raw[tied])
+                says += f"; {tied!r} says which rows are ties"
             judge, said = _judge(raw, rest)
             prompt, told = _prompt(rest)
             return Names(
@@ -277,8 +293,22 @@ def _winner_and_loser(raw: pd.DataFrame) -> Names | None:
                 sides,
                 None,
                 (says, *said, *told),
+                tied,
             )
     return None
+
+
+def _flags(column: pd.Series) -> NDArray[np.bool_]:
+    """Read a column of yes and no; raise where it holds anything else."""
+    key = column.astype(str).str.strip().str.casefold()
+    odd = ~key.isin([*_YES, *_NO])
+    if odd.any():
+        raise BattlesError(
+            f"Column {str(column.name)!r} should say which rows are ties, by true and "
+            f"false, and holds {column[odd].iloc[0]!r} in {odd.sum():,} rows. Put true "
+            "or false there, or leave the column out."
+        )
+    return key.isin(_YES).to_numpy()
 
 
 def _judge(raw: pd.DataFrame, rest: Sequence[str]) -> tuple[dict[str, str], list[str]]:
