@@ -17,6 +17,7 @@ from skanchor._items import (
     MIN_HISTORICAL,
     ItemCovariance,
     ItemPrior,
+    count_historical,
     estimate_item_covariance,
 )
 from skanchor._judges import JudgeCalibrator
@@ -115,7 +116,7 @@ class Treatments:
             return ItemCovariance(self.given)
         prior = self.prior_of(name)
         found = estimate_item_covariance(sample, calibrator, prior)
-        warn_of_covariance(found, prior, _count_historical(sample.X))
+        warn_of_covariance(found, prior, count_historical(sample.X))
         return found
 
 
@@ -165,7 +166,7 @@ def choose_treatments(
     if not isinstance(item_effects, str):
         given = _given_covariance(item_effects, X)
         return Treatments(("given",), "given", "as asked", p, given)
-    n_historical = _count_historical(X)
+    n_historical = count_historical(X)
     if n_historical < MIN_HISTORICAL:
         # A lone historical model is at zero on a scale that nothing tells.
         return Treatments(("none",), "none", "there is one historical model", p)
@@ -223,15 +224,10 @@ def read_prior(item_prior: Any) -> ItemPrior:
     if not (0.0 < sd < np.inf and 0.0 < df < np.inf):
         raise ValueError(
             "item_prior must be a standard deviation in judge logits and a number of "
-            f"degrees of freedom, both above zero, "
-            f"such as (0.3, 2), got {item_prior!r}."
+            "degrees of freedom, both above zero, such as (0.3, 2), got "
+            f"{item_prior!r}."
         )
     return ItemPrior(sd, df)
-
-
-def _count_historical(X: Comparisons) -> int:
-    """Number of historical models, each counted once in all contexts."""
-    return len(np.unique(X.rows.items.model[~X.is_new]))
 
 
 def matrix_size(X: Comparisons, item_effects: Any) -> int:

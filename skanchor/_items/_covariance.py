@@ -29,6 +29,7 @@ __all__ = [
     "FEW_HISTORICAL",
     "MIN_HISTORICAL",
     "ItemCovariance",
+    "count_historical",
     "estimate_item_covariance",
     "fit_item_covariance",
     "judges_of_arrivals",
@@ -208,7 +209,7 @@ def fit_item_covariance(
     BattlesError
         As :func:`estimate_item_covariance` does.
     """
-    n_historical, n_models = int((~model.X.is_new).sum()), _count_historical(model.X)
+    n_historical, n_models = int((~model.X.is_new).sum()), count_historical(model.X)
     _check_models(n_models)
     _check_memory(model)
     historical_rows = _HistoricalRows(model)
@@ -267,7 +268,7 @@ def fit_item_covariance(
     ).for_arrivals(historical_rows.model.X)
 
 
-def _count_historical(X: Comparisons) -> int:
+def count_historical(X: Comparisons) -> int:
     """Number of historical models, each counted once in all contexts.
 
     The deviations for a model may be the same in all its contexts.
