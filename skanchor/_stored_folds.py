@@ -110,7 +110,7 @@ class StoredFold:
                 "can stand for their rows.",
                 advice=Advice(Remedy.KEEP_LINEAR),
             )
-        sums = SplitSums(rows.split(learners).training, rest.split(learners).held_out)
+        sums = SplitSums(rows.training_sums(learners), rest.held_out_sums(learners))
         return cls(known.btl, known.calibrator, known.X[:0], learners, sums)
 
     def place(

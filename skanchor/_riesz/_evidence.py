@@ -263,8 +263,8 @@ class RowEvidence:
             values += responses.influence(sample.X, sample.weight, rows)
         return values
 
-    def split(self, learners: Sequence[WeightLearner]) -> SplitSums:
-        """Sums that replace these rows, at fixed nuisances.
+    def training_sums(self, learners: Sequence[WeightLearner]) -> dict[int, SourceSums]:
+        """Information of the training rows, by source that has some.
 
         Parameters
         ----------
@@ -273,18 +273,27 @@ class RowEvidence:
 
         Returns
         -------
-        SplitSums
+        dict of int to SourceSums
         """
-        training, held_out = {}, {}
-        X = self.sample.X
+        found = {m: self.information(m, own) for m, own in _by_source(learners)}
+        return {m: sums for m, sums in found.items() if sums is not None}
+
+    def held_out_sums(self, learners: Sequence[WeightLearner]) -> dict[int, SourceSums]:
+        """Sums over the residuals of the rows held out, by source.
+
+        Parameters
+        ----------
+        learners : sequence of WeightLearner
+            By judge; all with a span.
+
+        Returns
+        -------
+        dict of int to SourceSums
+        """
         residual = self._residuals()
-        for m in range(PEOPLE, len(X.judges)):
-            learner = NO_BIAS if m == PEOPLE else learners[m]
-            found = self.information(m, learner)
-            if found is not None:
-                training[m] = found
-            held_out[m] = self._residual_sums(m, learner, residual)
-        return SplitSums(training, held_out)
+        return {
+            m: self._residual_sums(m, own, residual) for m, own in _by_source(learners)
+        }
 
     def _residual_sums(
         self, m: int, learner: WeightLearner, residual: Array
@@ -381,6 +390,13 @@ def _weight_learner(system: RieszSystem, m: int) -> WeightLearner | None:
     learner = WeightLearner(projection.learner)
     is_linear = projection.learner is None or projection.coef is not None
     return learner if is_linear else None
+
+
+def _by_source(
+    learners: Sequence[WeightLearner],
+) -> list[tuple[int, WeightLearner]]:
+    """People, whose weights are linear in the items alone, and each judge."""
+    return [(PEOPLE, NO_BIAS), *enumerate(learners)]
 
 
 def _added(
