@@ -100,8 +100,13 @@ class AnchorPipeline(AnchorReadouts):
         ``"joint"`` fits scores and judges to votes and verdicts together. With few
         votes it is far more accurate, and models that votes alone leave without a
         finite score or a common scale get scores from judges. The paper's method is
-        ``"two-step"`` with ``item_effects=None`` and
+        ``"two-step"`` with ``item_effects=None``, ``disagreement="ignore"`` and
         ``JudgeCalibrator(position_effect=False)``.
+    disagreement : {"widen", "ignore"}, default="widen"
+        What to do where a test at level .01 finds that judges disagree about a new
+        model more than their errors and the item effects allow. ``"widen"`` multiplies
+        its error by the root of the test's chi-square over its degrees of freedom.
+        ``"ignore"`` leaves the error as it is: the paper's interval. Both warn.
     human_bias : {"linear", "network", "boosted", "auto"} or learner, optional
         Learner of people's own bias, psi_0: a vote then has the logit
         ``theta_a - theta_b + psi_0(x_a) - psi_0(x_b)``, and scores compare models at
@@ -274,6 +279,7 @@ class AnchorPipeline(AnchorReadouts):
         "ties": [StrOptions(set(TIES))],
         "context": [str, None],
         "context_mix": [dict, None],
+        "disagreement": [StrOptions({"widen", "ignore"})],
     }
 
     def __init__(
@@ -299,6 +305,7 @@ class AnchorPipeline(AnchorReadouts):
         ties: Literal["half", "drop"] = "half",
         context: str | None = None,
         context_mix: Mapping[Any, float] | None = None,
+        disagreement: Literal["widen", "ignore"] = "widen",
     ):
         self.btl = btl
         self.calibrator = calibrator
@@ -321,6 +328,7 @@ class AnchorPipeline(AnchorReadouts):
         self.ties = ties
         self.context = context
         self.context_mix = context_mix
+        self.disagreement = disagreement
 
     # ----------------------------------------------------------------------------- fit
     def _admitted(
@@ -451,6 +459,7 @@ class AnchorPipeline(AnchorReadouts):
             None if isinstance(self.debiaser, str) else self._part("debiaser"),
             self.historical_fit,
             self.target,
+            self.disagreement == "widen",
         )
 
     def _keep(self, chain: Chain) -> None:

@@ -302,8 +302,8 @@ def assemble(
         return np.array([getattr(repeat, name) for repeat in found.repeats])
 
     plug_in = stacked("plug_in")
-    arrivals = check_arrivals(X, sums)
-    # Where judges disagree about a new model, its error is scaled up.
+    arrivals = check_arrivals(X, sums, widens=full.stages.widens)
+    # Where judges disagree about a new model, its error is scaled up if so asked.
     scale = arrivals.scale
     square, covariance = np.outer(scale, scale), stacked("covariance")
     with np.errstate(over="ignore"):

@@ -21,7 +21,8 @@ class Stages:
     """Unfitted stages; without a debiaser the chain ends in the plug-in.
 
     ``historical_fit`` is ``"two-step"``, or ``"joint"`` if historical scores are fitted
-    to votes and verdicts together. ``target`` says whether scores include style.
+    to votes and verdicts together. ``target`` says whether scores include style, and
+    ``widens`` whether errors are scaled up where judges disagree about a new model.
     Combinations that the stages cannot serve raise a ValueError.
     """
 
@@ -31,6 +32,7 @@ class Stages:
     debiaser: RieszDebiaser | None
     historical_fit: str = "two-step"
     target: str = "style_controlled"
+    widens: bool = True
 
     def __post_init__(self) -> None:
         if self.btl.position_effect:

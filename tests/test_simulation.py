@@ -201,6 +201,38 @@ def test_logits_are_the_stated_formula():
     assert_allclose(truth.logits, eta, atol=1e-12)
 
 
+def test_pairs_of_people_and_opponents_can_be_chosen():
+    pairs, meets = [(0, 1), (3, 2)], [4, 7]
+    data = simulate_battles(
+        400, 60, human_pairs=pairs, opponents=meets, n_extra_human=9, random_state=0
+    )
+    X, names = data.X, data.truth.historical_models
+    votes = X[X["judge"] == "human"]
+    seen = {frozenset(row) for row in votes[["model_a", "model_b"]].to_numpy()}
+    assert seen == {frozenset(names[i] for i in pair) for pair in pairs}
+    # Both sides occur, and judges see all pairs.
+    assert {names[0], names[1]} <= set(votes["model_a"])
+    verdicts = X[(X["judge"] != "human") & (X.index < 400)]
+    assert set(verdicts["model_a"]) == set(names)
+    for rows in (X[400:], data.extra_X):
+        met = set(rows[["model_a", "model_b"]].to_numpy().ravel()) - {"new-model"}
+        assert met == {names[i] for i in meets}
+
+
+def test_rows_among_new_models_leave_the_others_as_they_are():
+    settings = {"n_new_models": 3, "random_state": 0}
+    bare = simulate_battles(300, 40, **settings)
+    data = simulate_battles(300, 40, n_new_votes=30, n_new_verdicts=50, **settings)
+    pd.testing.assert_frame_equal(data.X[:420], bare.X)
+    assert_array_equal(data.y[:420], bare.y)
+    among = data.X[420:]
+    assert len(among) == len(data.y) - 420 == len(data.truth.logits) - 420 == 80
+    assert among[["model_a", "model_b"]].isin(data.truth.new_models).all(axis=None)
+    assert (among["model_a"] != among["model_b"]).all()
+    assert (among["judge"][:30] == "human").all()
+    assert set(among["judge"][30:]) == set(data.truth.judges)
+
+
 def test_win_rates_follow_the_scores():
     scores = [1.0, 0.0, -1.0]
     data = simulate_battles(
@@ -293,6 +325,12 @@ def test_result_can_be_pickled():
         ({"bias_coef": np.ones((3, 2))}, "a row per judge"),
         ({"bias_coef": np.ones((3, 3)), "bias": "curved"}, "needs bias='linear'"),
         ({"human_fraction": 1.0}, "'judge-1' cannot be scaled by rho"),
+        ({"opponents": [10]}, "opponents must have numbers of models from 0 to 9"),
+        ({"opponents": ["a"]}, "opponents must have numbers of models, got"),
+        ({"opponents": [[1, 2]]}, "opponents must be a list"),
+        ({"human_pairs": [(1, 1)]}, "two different models in each row"),
+        ({"human_pairs": [1, 2]}, "two different models in each row"),
+        ({"n_new_votes": 5}, "needs n_new_models of at least 2, got 1"),
     ],
 )
 def test_bad_parameters(params, message):

@@ -70,8 +70,8 @@ class ArrivalCheck(WithTables):
     models : DataFrame
         By model: ``chi2`` of the scores that the judges give it one by one, ``df``,
         ``p_value``; ``lowest`` and ``highest`` of those scores; and for new models the
-        ``scale`` of its error, the root of chi2 over df where judges disagree, else
-        one. NaN where fewer than two judges see it.
+        ``scale`` of its error, the root of chi2 over df where judges disagree and
+        errors are to allow for that, else one. NaN where fewer than two judges see it.
     scale : ndarray of shape (n_models,)
         That of ``models``.
     least : tuple of (changed, curved, disagreed)
@@ -86,7 +86,9 @@ class ArrivalCheck(WithTables):
     least: tuple[float, float, float]
 
 
-def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
+def check_arrivals(
+    X: Comparisons, sums: FitSums, *, widens: bool = True
+) -> ArrivalCheck:
     """Test what judges make of the new models.
 
     Parameters
@@ -95,6 +97,8 @@ def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
         Rows, or none, that carry everything the chain learned.
     sums : FitSums
         Over all rows.
+    widens : bool, default=True
+        Whether errors are scaled up where judges disagree.
 
     Returns
     -------
@@ -105,11 +109,11 @@ def check_arrivals(X: Comparisons, sums: FitSums) -> ArrivalCheck:
     new = np.flatnonzero(X.is_new).tolist()
     found = _disagreements(fit, X, new)
     scale = np.ones(len(X.models))
-    scale[new] = _scales(found)
+    scale[new] = _scales(found) if widens else 1.0
     disagreed = float(np.nanmin(found[:, 2], initial=1.0))
     return ArrivalCheck(
         made_when_read(_change_table, changes),
-        made_when_read(_model_table, fit, X),
+        made_when_read(_model_table, fit, X, widens),
         made_when_read(_curve_table, curves),
         scale,
         (changes.least, curves.least, disagreed),
@@ -133,10 +137,10 @@ def _scales(found: Array) -> Array:
     return np.sqrt(np.maximum(ratio, 1.0))
 
 
-def _model_table(fit: _FittedRows, X: Comparisons) -> pd.DataFrame:
+def _model_table(fit: _FittedRows, X: Comparisons, widens: bool) -> pd.DataFrame:
     """By model, whether judges agree."""
     found = _disagreements(fit, X, list(range(len(X.models))))
-    scale = np.where(X.is_new, _scales(found), 1.0)
+    scale = np.where(X.is_new & widens, _scales(found), 1.0)
     index = pd.Index(X.models, name="model")
     return pd.DataFrame(np.column_stack([found, scale]), index, [*_OF_MODELS, "scale"])
 

@@ -124,9 +124,9 @@ class Diagnostics(WithTables):
     arrivals : ArrivalCheck
         Whether judges treat new models as they treat old ones, ``arrivals.changes``
         (warns below .01), and whether they agree about them, ``arrivals.models`` (warns
-        below .01, and widens the interval); whether a judge's log-odds are in
-        proportion to score differences, ``arrivals.curvature`` (warns below .01, unless
-        ``allows_curves``). The attributes of each are columns.
+        below .01, and by default widens the interval); whether a judge's log-odds are
+        in proportion to score differences, ``arrivals.curvature`` (warns below .01,
+        unless ``allows_curves``). The attributes of each are columns.
     historical : DataFrame
         By historical model. ``votes`` of people; ``human_error``, standard error of its
         human score; ``score_noise``, the variance that this error brings into the score
@@ -443,8 +443,12 @@ class Diagnostics(WithTables):
             said.append(
                 f"Judges disagree about {model!r} more than {than}: they place it "
                 f"from {row['lowest']:.1f} to {row['highest']:.1f} "
-                f"(p = {row['p_value']:.1g}). Its error is scaled up by "
-                f"{row['scale']:.1f}."
+                f"(p = {row['p_value']:.1g}). "
+                + (
+                    f"Its error is scaled up by {row['scale']:.1f}."
+                    if row["scale"] > 1.0
+                    else "Its error does not allow for that."
+                )
             )
         return said
 

@@ -17,7 +17,7 @@ from skanchor.simulation._biases import (
     draw_biases,
     given_biases,
 )
-from skanchor.simulation._checks import check_together
+from skanchor.simulation._checks import check_rows_among_new, check_together
 from skanchor.simulation._law import (
     Law,
     draw_item_effects,
@@ -28,10 +28,12 @@ from skanchor.simulation._law import (
 from skanchor.simulation._responses import Responders
 from skanchor.simulation._rows import (
     HUMAN,
+    Graph,
     Labels,
     SimulatedRows,
     arrival_rows,
     historical_rows,
+    rows_among_new,
 )
 
 __all__ = ["simulate_battles"]
@@ -57,6 +59,10 @@ __all__ = ["simulate_battles"]
         "bias_coef": ["array-like", None],
         "item_sd": [Interval(Real, 0, None, closed="left")],
         "item_corr": [Interval(Real, -1, 1, closed="both")],
+        "human_pairs": ["array-like", None],
+        "opponents": ["array-like", None],
+        "n_new_votes": [Interval(Integral, 0, None, closed="left")],
+        "n_new_verdicts": [Interval(Integral, 0, None, closed="left")],
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
@@ -82,6 +88,10 @@ def simulate_battles(
     item_corr: float = 0.0,
     random_state: int | np.random.RandomState | None = None,
     n_features: int = 3,
+    human_pairs: Sequence[Sequence[int]] | None = None,
+    opponents: Sequence[int] | None = None,
+    n_new_votes: int = 0,
+    n_new_verdicts: int = 0,
 ) -> Bunch:
     """Simulate human and judge comparisons of historical and of new models.
 
@@ -134,12 +144,21 @@ def simulate_battles(
         streams, so that fixing one of them does not change the draws of the others.
     n_features : int, default=3
         Number of features of a response.
+    human_pairs : array-like of shape (n_pairs, 2) or None, default=None
+        Pairs of historical models, as numbers from 0, on which people vote: each vote
+        draws one of them, with equal probability. None means all pairs.
+    opponents : array-like of int or None, default=None
+        Historical models, as numbers from 0, that new models meet, in `extra_X` too.
+        None means all of them.
+    n_new_votes, n_new_verdicts : int, default=0
+        Human votes, and judge verdicts, on uniform pairs of new models.
 
     Returns
     -------
     data : Bunch
         - X : DataFrame with columns model_a, model_b, judge, x1_a to x3_a and x1_b to
-          x3_b; the historical rows come first, then the arrival rows.
+          x3_b; the historical rows come first, then the arrival rows, then votes and
+          verdicts among new models.
         - y : ndarray of int, 1 where model_a was preferred.
         - extra_X, extra_y : X and y of the extra human rows.
         - truth : Bunch of scores and new_scores (Series by model), sensitivities
@@ -158,6 +177,8 @@ def simulate_battles(
     check_together(
         n_historical, n_human, n_judges, item_corr, bias, bias_coef, n_features
     )
+    graph = Graph.of(human_pairs, opponents, n_models)
+    check_rows_among_new(n_new_votes + n_new_verdicts, n_new_models)
     labels = Labels.numbered(n_models, n_new_models, n_judges)
     rng = _Streams.of(random_state)
     # Items are the historical models, then the new ones: theta has shape (n_items,).
@@ -165,10 +186,13 @@ def simulate_battles(
     c = draw_sensitivities(rng.sensitivities, n_judges, sensitivities)
     responders = Responders.draw(rng.networks, n_models, n_new_models, tau, n_features)
     old = historical_rows(
-        rng.historical, n_historical, labels, responders, human_fraction, n_human
+        rng.historical, n_historical, labels, responders, human_fraction, n_human, graph
     )
-    new = arrival_rows(rng.arrival, n_new, labels, responders)
-    extra = arrival_rows(rng.extra, n_extra_human, labels, responders, human=True)
+    new = arrival_rows(rng.arrival, n_new, labels, responders, graph)
+    extra = arrival_rows(
+        rng.extra, n_extra_human, labels, responders, graph, human=True
+    )
+    among = rows_among_new(rng.among, n_new_votes, n_new_verdicts, labels, responders)
     if bias_coef is None:
         # Biases are scaled by the contrasts that occur in the historical rows.
         biases = draw_biases(rng.biases, bias, rho, labels.judges, theta, c, old)
@@ -177,13 +201,13 @@ def simulate_battles(
     effects = draw_item_effects(rng.item_effects, labels, item_sd, item_corr)
     law = Law(theta, c, biases, effects)
     # Outcomes come last, from the streams of their rows.
-    logits = [law.logits(rows) for rows in (old, new, extra)]
-    streams = (rng.historical, rng.arrival, rng.extra)
-    old_y, new_y, extra_y = map(draw_outcomes, streams, logits)
-    logits_of_X = np.concatenate(logits[:2])
+    logits = [law.logits(rows) for rows in (old, new, among, extra)]
+    streams = (rng.historical, rng.arrival, rng.among, rng.extra)
+    *outcomes, extra_y = map(draw_outcomes, streams, logits)
+    logits_of_X = np.concatenate(logits[:3])
     return Bunch(
-        X=SimulatedRows.joined([old, new]).table(labels),
-        y=np.concatenate([old_y, new_y]),
+        X=SimulatedRows.joined([old, new, among]).table(labels),
+        y=np.concatenate(outcomes),
         extra_X=extra.table(labels),
         extra_y=extra_y,
         truth=_truth(labels, law, responders, logits_of_X, linear=bias == "linear"),
@@ -201,6 +225,7 @@ class _Streams(NamedTuple):
     historical: np.random.Generator
     arrival: np.random.Generator
     extra: np.random.Generator
+    among: np.random.Generator
 
     @classmethod
     def of(cls, random_state: int | np.random.RandomState | None) -> _Streams:

@@ -32,6 +32,29 @@ def check_together(
         )
 
 
+def check_rows_among_new(n_rows: int, n_new_models: int) -> None:
+    """Raise for rows among new models where there are no two of them."""
+    if n_rows and n_new_models < 2:
+        raise ValueError(
+            "n_new_votes and n_new_verdicts compare new models with each other, which "
+            f"needs n_new_models of at least 2, got {n_new_models}."
+        )
+
+
+def model_numbers(name: str, values: ArrayLike, n_models: int) -> np.ndarray:
+    """Return numbers of historical models as integers; raise for any other value."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu" or not array.size:
+        raise ValueError(f"{name} must have numbers of models, got {values!r}.")
+    unknown = array[(array < 0) | (array >= n_models)]
+    if unknown.size:
+        raise ValueError(
+            f"{name} must have numbers of models from 0 to {n_models - 1}, "
+            f"got {unknown[0]}."
+        )
+    return array.astype(np.intp)
+
+
 def finite_array(
     name: str, values: ArrayLike, shape: tuple[int, ...], why: str
 ) -> np.ndarray:

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
+from skanchor.simulation._checks import model_numbers
 from skanchor.simulation._responses import N_PROMPT, Responders
 
 HUMAN = "human"
 HUMAN_CODE = -1
 
 Pairs = tuple[np.ndarray, np.ndarray]
+
+_NO_ROWS = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,35 @@ class SimulatedRows:
         return pd.DataFrame(columns)
 
 
+@dataclass(frozen=True)
+class Graph:
+    """Which historical models people compare, and which ones new models meet."""
+
+    human_pairs: np.ndarray | None  # (n_pairs, 2); None for all pairs
+    opponents: np.ndarray  # (n_opponents,)
+
+    @classmethod
+    def of(
+        cls, human_pairs: ArrayLike | None, opponents: ArrayLike | None, n_models: int
+    ) -> Graph:
+        """Check the pairs and the opponents; None stands for all."""
+        if opponents is None:
+            meets = np.arange(n_models)
+        else:
+            meets = model_numbers("opponents", opponents, n_models)
+            if meets.ndim != 1:
+                raise ValueError(f"opponents must be a list, got shape {meets.shape}.")
+        if human_pairs is None:
+            return cls(None, meets)
+        pairs = model_numbers("human_pairs", human_pairs, n_models)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or (pairs[:, 0] == pairs[:, 1]).any():
+            raise ValueError(
+                "human_pairs must have two different models in each row, as in "
+                "[(0, 1), (1, 2)]."
+            )
+        return cls(pairs, meets)
+
+
 def historical_rows(
     rng: np.random.Generator,
     n: int,
@@ -115,10 +148,19 @@ def historical_rows(
     responders: Responders,
     human_fraction: float,
     n_human: int | None,
+    graph: Graph,
 ) -> SimulatedRows:
     """Draw comparisons of historical models by people and judges."""
-    pairs = _historical_pairs(rng, n, len(labels.historical))
+    left, right = _historical_pairs(rng, n, len(labels.historical))
     judge = _historical_judges(rng, n, len(labels.judges), human_fraction, n_human)
+    if graph.human_pairs is not None:
+        voted = judge == HUMAN_CODE
+        drawn = graph.human_pairs[
+            rng.integers(len(graph.human_pairs), size=voted.sum())
+        ]
+        # Sides at random, as in all other rows.
+        left[voted], right[voted] = rng.permuted(drawn, axis=1).T
+    pairs = left, right
     return SimulatedRows.answered(rng, pairs, judge, responders)
 
 
@@ -127,16 +169,33 @@ def arrival_rows(
     n: int,
     labels: Labels,
     responders: Responders,
+    graph: Graph,
     *,
     human: bool = False,
 ) -> SimulatedRows:
     """Draw `n` comparisons of each new model, all by judges or all by people."""
-    pairs = _arrival_pairs(rng, n, len(labels.historical), len(labels.new))
+    pairs = _arrival_pairs(rng, n, labels, graph.opponents)
     size = pairs[0].size
     if human:
         judge = np.full(size, HUMAN_CODE)
     else:
         judge = rng.integers(len(labels.judges), size=size)
+    return SimulatedRows.answered(rng, pairs, judge, responders)
+
+
+def rows_among_new(
+    rng: np.random.Generator,
+    n_votes: int,
+    n_verdicts: int,
+    labels: Labels,
+    responders: Responders,
+) -> SimulatedRows:
+    """Draw comparisons of new models with each other, those by people first."""
+    n = n_votes + n_verdicts
+    left, right = _historical_pairs(rng, n, len(labels.new)) if n else 2 * (_NO_ROWS,)
+    judge = rng.integers(len(labels.judges), size=n)
+    judge[:n_votes] = HUMAN_CODE
+    pairs = len(labels.historical) + left, len(labels.historical) + right
     return SimulatedRows.answered(rng, pairs, judge, responders)
 
 
@@ -148,11 +207,11 @@ def _historical_pairs(rng: np.random.Generator, n: int, n_models: int) -> Pairs:
 
 
 def _arrival_pairs(
-    rng: np.random.Generator, n: int, n_models: int, n_new_models: int
+    rng: np.random.Generator, n: int, labels: Labels, opponents: np.ndarray
 ) -> Pairs:
-    """`n` rows per new model against uniform historical models, uniform sides."""
-    new = np.repeat(n_models + np.arange(n_new_models), n)
-    opponent = rng.integers(n_models, size=new.size)
+    """`n` rows per new model against uniform opponents, uniform sides."""
+    new = np.repeat(len(labels.historical) + np.arange(len(labels.new)), n)
+    opponent = opponents[rng.integers(len(opponents), size=new.size)]
     new_is_left = rng.random(new.size) < 0.5
     left = np.where(new_is_left, new, opponent)
     return left, np.where(new_is_left, opponent, new)

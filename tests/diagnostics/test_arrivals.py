@@ -6,13 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from item_battles import small
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from reference import Dense
 from scipy.linalg import null_space
 from scipy.special import expit
 from scipy.stats import chi2
+from sklearn.base import clone
 
-from skanchor import AnchorPipeline, JudgeCalibrator, RieszDebiaser, _assembly
+from skanchor import (
+    AnchorHistory,
+    AnchorPipeline,
+    JudgeCalibrator,
+    RieszDebiaser,
+    _assembly,
+)
 from skanchor._diagnostics import FitSums, check_arrivals
 from skanchor._items import dispersions
 from skanchor.bias import LinearBias
@@ -268,14 +275,39 @@ def test_disagreement_is_told_and_widens_the_interval():
     assert "Judges disagree about 'new-model'" in " ".join(render(board).split())
 
 
+def test_disagreement_may_be_left_out_of_the_error():
+    """Same score and warning; the error is that of the influence values alone."""
+    data = simulate_battles(n_historical=2000, rho=0.0, random_state=0)
+    X = data.X[["model_a", "model_b", "judge"]]
+    rows, sign = meets(X, NEW)
+    y = redraw(data, rows & (X["judge"] == "judge-1").to_numpy(), 2.0 * sign)
+    anchor = AnchorPipeline(cv=3, random_state=0, item_effects=None)
+    with pytest.warns(DiagnosticWarning, match="Its error is scaled up by"):
+        wide = clone(anchor).fit(X, y)
+    anchor.set_params(disagreement="ignore")
+    with pytest.warns(DiagnosticWarning, match=r"disagree.*error does not allow for"):
+        bare = clone(anchor).fit(X, y)
+    found = bare.result_.diagnostics.arrivals
+    assert (found.models["scale"] == 1.0).all() and (found.scale == 1.0).all()
+    assert_array_equal(bare.scores_, wide.scores_)
+    scale = wide.result_.diagnostics.arrivals.models.loc[NEW, "scale"]
+    assert scale > 1.5
+    assert_allclose(bare.standard_errors_ * scale, wide.standard_errors_)
+    # A history keeps the setting, in its file, too.
+    history = AnchorHistory(anchor).fit(X[~rows], y[~rows])
+    with pytest.warns(DiagnosticWarning, match="error does not allow for"):
+        placed = history.place(X[rows], y[rows])
+    assert (placed.diagnostics.arrivals.scale == 1.0).all()
+
+
 def test_disagreement_beyond_all_scores_determines_nothing(monkeypatch):
     """Judges without noise may contradict each other by any number of errors."""
     data = small(n_judges=3, item_sd=0.0)
 
     factor = [1e4]
 
-    def apart(*args):
-        found = check_arrivals(*args)
+    def apart(*args, **options):
+        found = check_arrivals(*args, **options)
         return replace(found, scale=np.where(args[0].is_new, factor[0], 1.0))
 
     anchor = AnchorPipeline(cv=2, random_state=0, item_effects=None)
