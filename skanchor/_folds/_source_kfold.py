@@ -148,12 +148,14 @@ class SourceKFold(BaseCrossValidator):
             )
         given = self.groups if groups is None else groups
         codes = resolve_groups(default_groups(given, X), X, len(encoded))
-        if codes is not None and len(np.unique(codes)) < self.n_splits:
+        # Codes are small integers, so that counting finds those in use without a sort.
+        n_groups = None if codes is None else np.count_nonzero(np.bincount(codes))
+        if n_groups is not None and n_groups < self.n_splits:
             raise BattlesError(
                 "Cannot have ",
                 Term.N_FOLDS,
                 f"={self.n_splits} greater than the number of groups, "
-                f"{len(np.unique(codes))}. Use fewer folds, or finer groups.",
+                f"{n_groups}. Use fewer folds, or finer groups.",
             )
         if encoded.new_models is None or self.new_models is not None:
             encoded = decide_roles(encoded, np.ones(len(encoded)), self.new_models)

@@ -6,6 +6,7 @@ import numpy as np
 
 from skanchor._comparisons import JudgeRows, number_rows
 from skanchor._numerics.btl import laplacian
+from skanchor._numerics.groups import Membership
 from skanchor._numerics.linalg import SymmetricSolver
 from skanchor._numerics.logistic import sigmoid
 from skanchor._typing import Array
@@ -52,14 +53,14 @@ def dispersions(sample: Sample, *, has_deviations: bool) -> Array:
         if not total > 0:
             continue
         r = w * residual.take(cut.rows)
+        times, groups = sample.multiplicity_of(cut.rows), sample.membership(cut.rows)
         taken = 0.0
         if has_deviations:
             # One step of weighted least squares on the item columns: r loses the part
             # w V (u_a - u_b) that deviations explain.
             solver = SymmetricSolver.factorise(laplacian(cut.pair_sums(w * v)))
             r -= w * v * cut.differences(solver.solve(cut.net(r)))
-            taken = _taken(cut, w * v, solver.inverse(), sample)
-        times, groups = sample.multiplicity_of(cut.rows), sample.membership(cut.rows)
+            taken = _taken(cut, w * v, solver.inverse(), times, groups)
         each = r if times is None else r / times
         squares = float(r @ each)
         if groups is not None:
@@ -72,24 +73,25 @@ def _taken(
     cut: JudgeRows,
     information: Array,
     inverse: Array,
-    sample: Sample,
+    times: Array | None,
+    groups: Membership | None,
 ) -> float:
     """Decrease of the expected sum of squared residuals by fitting the deviations.
 
-    ``information`` is w V by row, ``inverse`` the pseudo-inverse of its Laplacian.
+    ``information`` is w V by row, ``inverse`` the pseudo-inverse of its Laplacian;
+    ``times`` and ``groups`` are of these rows, too.
     Rows of one pair in one group count as one row, so that copies change nothing.
     """
     used = np.flatnonzero(information > 0)
     left, right = cut.left[used], cut.right[used]
-    known, times = information[used], sample.multiplicity_of(cut.rows[used])
-    groups = sample.membership(cut.rows[used])
+    known, times = information[used], None if times is None else times[used]
     if groups is None:
         if times is not None:
             # The squares of equal rows are summed, not the square of their sum.
             known = known / np.sqrt(times)
         per_group = 1.0
     else:
-        group, at, number = groups.entries()
+        group, at, number = groups[used].entries()
         known = known[at] * (number if times is None else number / times[at])
         left, right = left[at], right[at]
         low, high = np.minimum(left, right), np.maximum(left, right)
@@ -98,7 +100,7 @@ def _taken(
         left, right = left[equal.first], right[equal.first]
         # Squares are of sums by group, in which what was fitted to each of its cells
         # adds up. What is taken is set in proportion to the number of cells in a group.
-        per_group = len(known) / len(np.unique(group))
+        per_group = len(known) / np.count_nonzero(np.bincount(group))
     # Variance of u_a - u_b in the fit: (e_a - e_b)' inverse (e_a - e_b).
     size = np.diag(inverse)
     variance = size[left] + size[right] - 2.0 * inverse[left, right]

@@ -45,7 +45,7 @@ __all__ = [
 _STEP = 4096
 """Rows of a step in sums over influence values."""
 
-_MODELS, _ROWS_PER_MODEL = 100, 4
+_MODELS, _ROWS_PER_MODEL = 40, 4
 """Models, and rows of a source by model, from which a product of its sums by pair of
 models is less work than that of all influence values."""
 
